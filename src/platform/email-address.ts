@@ -1,0 +1,36 @@
+export const MAX_EMAIL_LENGTH = 320;
+
+const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const DOMAIN_LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+/** Names that RFC 6761 reserves for never existing: mail to them is always a mistake. */
+const REFUSED_TOP_LEVEL = new Set(['invalid', 'localhost']);
+
+/** What is wrong with an e-mail address (completions 1.4), or undefined when nothing is. */
+export function emailFault(address: string): string | undefined {
+  if (address.length > MAX_EMAIL_LENGTH) return `must have at most ${MAX_EMAIL_LENGTH} characters`;
+  const at = address.indexOf('@');
+  if (at < 1 || at !== address.lastIndexOf('@')) return 'must be an e-mail address such as name@example.org';
+  const local = address.slice(0, at);
+  const domain = address.slice(at + 1);
+  if (local.length > 64 || !LOCAL_PART.test(local)) return 'must have a plain ASCII name before the @';
+  const labels = domain.split('.');
+  const last = labels.at(-1) ?? '';
+  if (domain.length > 253 || labels.length < 2 || !labels.every((label) => DOMAIN_LABEL.test(label))) {
+    return 'must have an ASCII domain with a dot after the @ (write other scripts as xn--…)';
+  }
+  if (/^\d+$/.test(last)) return 'must have a domain name after the @, not an IP address';
+  if (REFUSED_TOP_LEVEL.has(last.toLowerCase())) return `must not end in .${last.toLowerCase()}`;
+  return undefined;
+}
+
+/** The form by which two addresses are the same: the only place that decides it. */
+export function emailKey(address: string): string {
+  return address.normalize('NFKC').toLowerCase();
+}
+
+/** `jane@example.com` → `j***@e***.com`: enough to recognise one's own address, not enough to learn another's. */
+export function maskEmail(address: string): string {
+  const [local = '', domain = ''] = address.split('@');
+  const labels = domain.split('.');
+  return `${local.charAt(0)}***@${domain.charAt(0)}***.${labels.at(-1) ?? ''}`;
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from './clock.ts';
+
+/** What an ID names, written in front of it (completions 1.7). */
+export type IdPrefix =
+  | 'evt'
+  | 'pos'
+  | 'cnd'
+  | 'grp'
+  | 'spn'
+  | 'vtr'
+  | 'pay'
+  | 'biz'
+  | 'whe'
+  | 'whd'
+  | 'msg'
+  | 'inv'
+  | 'key'
+  | 'acc'
+  | 'aud'
+  | 'bal'
+  | 'vot'
+  | 'tier'
+  | 'crd';
+
+export interface Ids {
+  /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */
+  sortable(prefix: IdPrefix): string;
+  /** An ID that says nothing of when it was made (128 random bits): for ballots and votes. */
+  random(prefix: IdPrefix): string;
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const TIME_CHARACTERS = 9;
+const RANDOM_CHARACTERS = 13;
+
+export function base32(bytes: Uint8Array, characters: number): string {
+  let text = '';
+  for (let index = 0; index < characters; index += 1) {
+    const bit = index * 5;
+    const byte = bit >> 3;
+    const pair = ((bytes[byte] ?? 0) << 8) | (bytes[byte + 1] ?? 0);
+    text += ALPHABET.charAt((pair >> (11 - (bit & 7))) & 31);
+  }
+  return text;
+}
+
+function encodeTime(timeMs: number): string {
+  let rest = timeMs;
+  let text = '';
+  for (let index = 0; index < TIME_CHARACTERS; index += 1) {
+    text = ALPHABET.charAt(rest % 32) + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}
+
+/** The next text of the same length in base32 order; wraps around, which 65 random bits make as good as impossible. */
+function increment(text: string): string {
+  const digits = [...text];
+  for (let index = digits.length - 1; index >= 0; index -= 1) {
+    const next = ALPHABET.indexOf(digits[index] ?? '0') + 1;
+    if (next < ALPHABET.length) {
+      digits[index] = ALPHABET.charAt(next);
+      break;
+    }
+    digits[index] = '0';
+  }
+  return digits.join('');
+}
+
+export function createIds(clock: Clock): Ids {
+  let lastMs = 0;
+  let lastRandom = '';
+  return {
+    sortable(prefix) {
+      const nowMs = clock.now();
+      if (nowMs > lastMs) {
+        lastMs = nowMs;
+        lastRandom = base32(randomBytes(9), RANDOM_CHARACTERS);
+      } else {
+        lastRandom = increment(lastRandom);
+      }
+      return `${prefix}_${encodeTime(lastMs)}${lastRandom}`;
+    },
+    random(prefix) {
+      return `${prefix}_${base32(randomBytes(17), 26)}`;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+export type Log = Logger;
+
+/** What is known of a fault without repeating its words: messages of database errors hold parameters. */
+export interface FaultSummary {
+  readonly name: string;
+  readonly code?: string;
+  readonly constraint?: string;
+  readonly stack?: string;
+}
+
+function textOf(fault: object, key: string): string | undefined {
+  const value: unknown = Reflect.get(fault, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Frames only: the first line of a stack repeats the message. */
+function framesOf(error: Error): string | undefined {
+  return error.stack
+    ?.split('\n')
+    .filter((line) => line.trimStart().startsWith('at '))
+    .slice(0, 8)
+    .join('\n');
+}
+
+/** Summarises a fault for the log: class, database code, constraint and frames, never a message (trust: no secret in a log). */
+export function summariseFault(fault: unknown): FaultSummary {
+  if (!(fault instanceof Error)) return { name: typeof fault };
+  const inner = fault.cause instanceof Error ? fault.cause : fault;
+  const code = textOf(inner, 'code');
+  const constraint = textOf(inner, 'constraint');
+  const stack = framesOf(fault);
+  return {
+    name: inner.name,
+    ...(code === undefined ? {} : { code }),
+    ...(constraint === undefined ? {} : { constraint }),
+    ...(stack === undefined ? {} : { stack }),
+  };
+}
+
+/** JSON lines. Only allow-listed fields are ever passed in; there is nothing to redact. */
+export function createLog(level: string, destination?: DestinationStream): Log {
+  const options = { level, base: null, timestamp: () => `,"time":${Date.now()}` };
+  return destination === undefined ? pino(options) : pino(options, destination);
+}

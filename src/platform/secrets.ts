@@ -1,0 +1,100 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** What a derived key is used for; each purpose has its own key, so that one use never tells of another. */
+export type SecretPurpose = 'encryption' | 'voter-key' | 'fingerprint' | 'cursor' | 'download' | 'identity' | 'invite' | 'log-signing';
+
+/** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
+export interface SealedPlace {
+  readonly table: string;
+  readonly column: string;
+  readonly row: string;
+}
+
+export interface Secrets {
+  /** HMAC-SHA256 under the key of a purpose. */
+  mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
+  /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
+  derive(purpose: SecretPurpose): Buffer;
+  /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
+  seal(plain: string | Uint8Array, place: SealedPlace): string;
+  /** Throws when the text was changed, moved, or sealed under a key that is not configured. */
+  open(sealed: string, place: SealedPlace): Buffer;
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+export const SECRET_KEY_BYTES = 32;
+
+interface Keyring {
+  readonly id: string;
+  readonly keys: ReadonlyMap<SecretPurpose, Buffer>;
+}
+
+function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
+  return Buffer.from(hkdfSync('sha256', master, '', `voting-service/${purpose}`, SECRET_KEY_BYTES));
+}
+
+const PURPOSES: readonly SecretPurpose[] = [
+  'encryption',
+  'voter-key',
+  'fingerprint',
+  'cursor',
+  'download',
+  'identity',
+  'invite',
+  'log-signing',
+];
+
+function createKeyring(master: Uint8Array): Keyring {
+  if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);
+  const keys = new Map(PURPOSES.map((purpose) => [purpose, deriveKey(master, purpose)]));
+  const id = createHash('sha256').update('key-id').update(deriveKey(master, 'encryption')).digest('hex').slice(0, 8);
+  return { id, keys };
+}
+
+function keyFor(ring: Keyring, purpose: SecretPurpose): Buffer {
+  const key = ring.keys.get(purpose);
+  if (key === undefined) throw new Error(`no key for ${purpose}`);
+  return key;
+}
+
+function associatedData(place: SealedPlace): Buffer {
+  return Buffer.from(JSON.stringify([place.table, place.column, place.row]));
+}
+
+/** @param masters the current key first, then those it replaced: they still open what they sealed. */
+export function createSecrets(masters: readonly Uint8Array[]): Secrets {
+  const rings = masters.map(createKeyring);
+  const current = rings[0];
+  if (current === undefined) throw new Error('at least one secret key is needed');
+  return {
+    mac: (purpose, message) => createHmac('sha256', keyFor(current, purpose)).update(message).digest(),
+    derive: (purpose) => keyFor(current, purpose),
+    seal(plain, place) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', keyFor(current, 'encryption'), nonce);
+      cipher.setAAD(associatedData(place));
+      const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+      return `${current.id}.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`;
+    },
+    open(sealed, place) {
+      const dot = sealed.indexOf('.');
+      const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
+      if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
+      const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url');
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));
+      decipher.setAAD(associatedData(place));
+      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
+    },
+  };
+}
+
+export function sha256(message: string | Uint8Array): Buffer {
+  return createHash('sha256').update(message).digest();
+}
+
+/** Compares in a time that does not depend on where the two differ. */
+export function equalSecrets(left: Uint8Array, right: Uint8Array): boolean {
+  return left.length === right.length && timingSafeEqual(left, right);
+}

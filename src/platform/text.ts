@@ -1,0 +1,37 @@
+/** The one normalisation of every string that comes in (completions 1.4). */
+export function normaliseText(text: string): string {
+  return text.trim().normalize('NFC');
+}
+
+/** Length as people count it: Unicode code points. */
+export function codePointLength(text: string): number {
+  let length = 0;
+  for (const _ of text) length += 1;
+  return length;
+}
+
+// Line breaks and tabs belong in descriptions; a name that holds one could forge a line in a mail or a report.
+const CONTROL = /\p{Cc}/u;
+const CONTROL_BUT_LINE_BREAKS = /[^\P{Cc}\n\r\t]/u;
+const BIDI_OVERRIDE = /[\u202A-\u202E\u2066-\u2069]/u;
+const VISIBLE = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+
+/** What is wrong with a name or title, or undefined when nothing is. */
+export function nameFault(text: string): string | undefined {
+  if (CONTROL.test(text)) return 'must not hold control characters';
+  if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
+  if (!VISIBLE.test(text)) return 'must hold at least one visible character';
+  return undefined;
+}
+
+/** What is wrong with a longer text, which may have line breaks, or undefined when nothing is. */
+export function paragraphFault(text: string): string | undefined {
+  if (CONTROL_BUT_LINE_BREAKS.test(text)) return 'must not hold control characters';
+  if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
+  return undefined;
+}
+
+/** A `LIKE` pattern that finds the text anywhere, its own wildcards taken literally. */
+export function containsPattern(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+}
