@@ -1,0 +1,111 @@
+import { index, integer, jsonb, pgTable, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { timeMs } from '#src/database/columns.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+import type { CandidateSource, CandidateStatus, QuadraticTopUp, ReferendumRole, ReferendumRules, TieBreak, VotingMethod } from './types.ts';
+
+export const positions = pgTable(
+  'positions',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    /** Stands for the position in stored ballots. */
+    number: smallint().notNull(),
+    title: text().notNull(),
+    description: text(),
+    votingMethod: text('voting_method').$type<VotingMethod>().notNull(),
+    groupId: text('group_id'),
+    sortOrder: integer('sort_order').notNull(),
+    seats: smallint().notNull(),
+    minSelections: integer('min_selections').notNull(),
+    /** Null where the bound follows the number of candidates. */
+    maxSelections: integer('max_selections'),
+    scoreMin: integer('score_min'),
+    scoreMax: integer('score_max'),
+    cumulativePointBudget: integer('cumulative_point_budget'),
+    quadraticBaseCreditBudget: integer('quadratic_base_credit_budget'),
+    quadraticTopUp: jsonb('quadratic_top_up').$type<QuadraticTopUp>(),
+    tieBreak: text('tie_break').$type<TieBreak>().notNull(),
+    rules: jsonb().$type<ReferendumRules>(),
+    /** Set when its deletion is queued: it is gone for every reader at once. */
+    deletedAt: timeMs('deleted_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('positions_number').on(table.votingEventId, table.number),
+  ],
+);
+
+export const candidates = pgTable(
+  'candidates',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    /** Stands for the candidate in stored ballots. */
+    number: smallint().notNull(),
+    name: text().notNull(),
+    description: text(),
+    email: text(),
+    positionIds: text('position_ids').array().notNull(),
+    groupId: text('group_id'),
+    referendumRole: text('referendum_role').$type<ReferendumRole>(),
+    avatarUrl: text('avatar_url'),
+    status: text().$type<CandidateStatus>().notNull(),
+    source: text().$type<CandidateSource>().notNull(),
+    sortOrder: integer('sort_order').notNull(),
+    /** The payment that registered it: one payment registers one candidate. */
+    paymentAttemptId: text('payment_attempt_id'),
+    deletedAt: timeMs('deleted_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('candidates_number').on(table.votingEventId, table.number),
+    uniqueIndex('candidates_payment').on(table.paymentAttemptId),
+  ],
+);
+
+export const groups = pgTable(
+  'groups',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    name: text().notNull(),
+    /** Null once its deletion is queued, so that the name is free again. */
+    nameKey: text('name_key'),
+    description: text(),
+    deletedAt: timeMs('deleted_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('groups_name').on(table.votingEventId, table.nameKey),
+  ],
+);
+
+export const sponsors = pgTable(
+  'sponsors',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    name: text().notNull(),
+    logoUrl: text('logo_url'),
+    websiteUrl: text('website_url'),
+    tier: text(),
+    sortOrder: integer('sort_order').notNull(),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.id] }), index('sponsors_order').on(table.votingEventId, table.sortOrder)],
+);

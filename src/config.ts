@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
+
+/** Everything that can be set from outside, read once at the start and checked (completions 9.4). */
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  readonly baseUrl: string;
+  /** Undefined in embedded mode: the database then lives in `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
+  readonly secretKeys: readonly Buffer[];
+  readonly logSigningKey: Buffer | undefined;
+  readonly companyName: string;
+  readonly websiteUrl: string;
+  readonly apiDocUrl: string;
+  readonly statusPageUrl: string;
+  readonly smtpUrl: string | undefined;
+  readonly mailFrom: string;
+  readonly webConcurrency: number;
+  readonly worker: boolean;
+  readonly logLevel: string;
+  readonly emailDomainCheck: boolean;
+  readonly plansFile: string | undefined;
+  readonly trustProxy: number;
+  readonly webhookAllowPrivate: boolean;
+  readonly metricsPort: number | undefined;
+  readonly providerAApiUrl: string | undefined;
+  readonly providerBApiUrl: string | undefined;
+  readonly production: boolean;
+}
+
+export class ConfigError extends Error {}
+
+const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
+const port = z.string().regex(/^\d{1,5}$/, 'must be a port number').transform(Number).pipe(z.int().max(65_535));
+const count = (max: number) => z.string().regex(/^\d{1,4}$/, 'must be a whole number').transform(Number).pipe(z.int().max(max));
+const webUrl = z
+  .string()
+  .refine((value) => URL.canParse(value) && /^https?:\/\//.test(value), 'must be an address such as https://vote.example.org')
+  .transform((value) => value.replace(/\/+$/, ''));
+const key32 = (name: string) =>
+  z
+    .string()
+    .transform((value) => Buffer.from(value, 'base64'))
+    .refine((bytes) => bytes.length === SECRET_KEY_BYTES, `must be ${name} in base64 (make one: openssl rand -base64 32)`);
+
+const environmentSchema = z.object({
+  PORT: port.default(3000),
+  HOST: z.string().min(1).optional(),
+  BASE_URL: webUrl.optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database')
+    .optional(),
+  DATA_DIR: z.string().min(1).optional(),
+  SECRET_KEY: z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.array(key32('32 bytes')).min(1))
+    .optional(),
+  LOG_SIGNING_KEY: key32('an Ed25519 seed of 32 bytes').optional(),
+  COMPANY_NAME: z.string().min(1).default('Voting Service'),
+  WEBSITE_URL: webUrl.optional(),
+  API_DOC_URL: webUrl.optional(),
+  STATUS_PAGE_URL: webUrl.optional(),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
+    .optional(),
+  MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
+  WEB_CONCURRENCY: count(64).pipe(z.int().min(1)).default(1),
+  WORKER: onOff.default(true),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  EMAIL_DOMAIN_CHECK: onOff.optional(),
+  PLANS_FILE: z.string().min(1).optional(),
+  TRUST_PROXY: count(16).default(0),
+  WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
+  METRICS_PORT: port.optional(),
+  PROVIDER_A_API_URL: webUrl.optional(),
+  PROVIDER_B_API_URL: webUrl.optional(),
+  NODE_ENV: z.string().optional(),
+});
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The checkout's own folder: `.data` is found from wherever the service is started. */
+const PROJECT_ROOT = path.resolve(import.meta.dirname, '..');
+
+function withoutEmpty(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+/**
+ * Reads the settings from the environment.
+ * @throws ConfigError with one line that names the bad setting; values are never repeated, they may be secrets.
+ */
+export function readConfig(environment: Environment = process.env): Config {
+  const parsed = environmentSchema.safeParse(withoutEmpty(environment));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is wrong'}`);
+  }
+  const settings = parsed.data;
+  const embedded = settings.DATABASE_URL === undefined;
+  if (!embedded && settings.SECRET_KEY === undefined) {
+    throw new ConfigError('SECRET_KEY must be set when DATABASE_URL is set (make one: openssl rand -base64 32)');
+  }
+  const baseUrl = settings.BASE_URL ?? `http://localhost:${settings.PORT}`;
+  return {
+    port: settings.PORT,
+    host: settings.HOST ?? (embedded ? '127.0.0.1' : '0.0.0.0'),
+    baseUrl,
+    databaseUrl: settings.DATABASE_URL,
+    dataDir: path.resolve(settings.DATA_DIR?.replace(/^~(?=\/)/, homedir()) ?? path.join(PROJECT_ROOT, '.data')),
+    secretKeys: settings.SECRET_KEY ?? [],
+    logSigningKey: settings.LOG_SIGNING_KEY,
+    companyName: settings.COMPANY_NAME,
+    websiteUrl: settings.WEBSITE_URL ?? baseUrl,
+    apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,
+    statusPageUrl: settings.STATUS_PAGE_URL ?? `${baseUrl}/health`,
+    smtpUrl: settings.SMTP_URL,
+    mailFrom: settings.MAIL_FROM,
+    webConcurrency: settings.WEB_CONCURRENCY,
+    worker: settings.WORKER,
+    logLevel: settings.LOG_LEVEL,
+    // The demo's addresses end in .example, which has no mail server anywhere.
+    emailDomainCheck: settings.EMAIL_DOMAIN_CHECK ?? !embedded,
+    plansFile: settings.PLANS_FILE === undefined ? undefined : path.resolve(settings.PLANS_FILE),
+    trustProxy: settings.TRUST_PROXY,
+    webhookAllowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
+    metricsPort: settings.METRICS_PORT,
+    providerAApiUrl: settings.PROVIDER_A_API_URL,
+    providerBApiUrl: settings.PROVIDER_B_API_URL,
+    production: settings.NODE_ENV === 'production',
+  };
+}
+
+/** The version that `/health` and the API document name. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'package.json'), 'utf8'));
+  return z.object({ version: z.string() }).parse(manifest).version;
+}

@@ -1,0 +1,95 @@
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+import type { Log } from '#src/platform/log.ts';
+import { summariseFault } from '#src/platform/log.ts';
+
+/** Runs statements outside of a transaction. */
+export type Database = NodePgDatabase & { $client: pg.Pool };
+/** Runs statements inside of a transaction. */
+export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
+/** Either: what a repository's function takes as its first parameter when both make sense. */
+export type Executor = Database | Transaction;
+
+export interface ConnectOptions {
+  readonly url: string;
+  readonly log: Log;
+  readonly maxConnections: number;
+}
+
+/** Time limits: the inner ones are shorter than the outer ones, so that the database gives up before the caller does. */
+export const CONNECT_TIMEOUT_MS = 1_000;
+export const QUERY_TIMEOUT_MS = 4_000;
+export const STATEMENT_TIMEOUT_MS = 3_000;
+export const LOCK_TIMEOUT_MS = 2_000;
+export const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
+
+// int8 comes back as text by default. Ours are milliseconds, millionths and counts: bigint where they may pass 2^53,
+// which the tables' own columns say; everything selected raw stays text and is converted where it is read.
+
+/** Opens a pool. Every client has an error listener: a connection that dies idle must not take the process along. */
+export function connectDatabase(options: ConnectOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxConnections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    application_name: 'voting-service',
+  });
+  pool.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'));
+  pool.on('connect', (client) => {
+    client.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'a database connection was lost'));
+  });
+  return drizzle(pool);
+}
+
+const RETRIES = 3;
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+
+/** The SQLSTATE of a fault, wherever in its causes it stands. */
+export function databaseErrorCode(fault: unknown): string | undefined {
+  for (let error: unknown = fault; error instanceof Error; error = error.cause) {
+    const code: unknown = Reflect.get(error, 'code');
+    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
+  }
+  return undefined;
+}
+
+/** The name of the constraint that a fault names, for telling which of several uniqueness rules was broken. */
+export function violatedConstraint(fault: unknown): string | undefined {
+  for (let error: unknown = fault; error instanceof Error; error = error.cause) {
+    const constraint: unknown = Reflect.get(error, 'constraint');
+    if (typeof constraint === 'string') return constraint;
+  }
+  return undefined;
+}
+
+/** One transaction, READ COMMITTED; serialisation failures and deadlocks are tried again, up to 3 times, with jitter. */
+export async function inTransaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await db.transaction(work);
+    } catch (fault) {
+      const code = databaseErrorCode(fault);
+      if (attempt >= RETRIES || (code !== SERIALIZATION_FAILURE && code !== DEADLOCK)) throw fault;
+      await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 25 * 2 ** attempt));
+    }
+  }
+}
+
+/**
+ * A hot statement: named, so that it is parsed and planned once for each connection.
+ * Rows come back as the driver gives them; the repository that calls this turns them into its types.
+ */
+export async function runNamed<Row extends pg.QueryResultRow>(
+  pool: pg.Pool | pg.PoolClient,
+  name: string,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  const result = await pool.query<Row>({ name, text, values });
+  return result.rows;
+}

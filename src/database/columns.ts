@@ -1,0 +1,14 @@
+import { sql } from 'drizzle-orm';
+import { bigint, customType } from 'drizzle-orm/pg-core';
+
+/** Unix milliseconds, as the API gives them. */
+export const timeMs = (name: string) => bigint(name, { mode: 'number' });
+
+/** Millionths of a weight. */
+export const micro = (name: string) => bigint(name, { mode: 'bigint' });
+
+export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
+
+/** The database's own clock in Unix milliseconds: it decides windows and expiry. */
+export const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+export const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';

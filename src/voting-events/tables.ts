@@ -1,0 +1,60 @@
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { accounts } from '#src/accounts/tables.ts';
+import { timeMs } from '#src/database/columns.ts';
+import type { Price } from './types.ts';
+
+export const votingEvents = pgTable(
+  'voting_events',
+  {
+    id: text().primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id),
+    code: text().notNull(),
+    /** The code in lower case: codes compare case-insensitively. */
+    codeKey: text('code_key').notNull(),
+    title: text().notNull(),
+    description: text(),
+    type: text().$type<'election' | 'poll'>().notNull(),
+    startsAt: timeMs('starts_at'),
+    endsAt: timeMs('ends_at'),
+    /** When it opened: by the organizer's word, or by the clock at `startsAt` once ready. */
+    openedAt: timeMs('opened_at'),
+    /** When the organizer closed it. The clock closes at `endsAt` without a mark here. */
+    closedAt: timeMs('closed_at'),
+    /** At least one position, and a candidate in each: without it the clock does not open the event. */
+    ready: boolean().notNull().default(false),
+    timeZone: text('time_zone').notNull(),
+    requireVoterId: boolean('require_voter_id').notNull(),
+    voterSelfRegistration: boolean('voter_self_registration').notNull(),
+    voterApproval: text('voter_approval').$type<'automatic' | 'manual'>().notNull(),
+    saveVoterInfo: boolean('save_voter_info').notNull(),
+    candidateSelfRegistration: boolean('candidate_self_registration').notNull(),
+    candidateOrder: text('candidate_order').$type<'fixed' | 'shuffled'>().notNull(),
+    ballotOpening: text('ballot_opening').$type<'none' | 'observer' | 'public'>().notNull(),
+    ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
+    resultsVisibility: text('results_visibility').$type<'hidden' | 'live' | 'published'>().notNull(),
+    resultsPublishedAt: timeMs('results_published_at'),
+    payToVote: jsonb('pay_to_vote').$type<Price>(),
+    payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
+    repeatVotes: boolean('repeat_votes').notNull(),
+    paymentBusinessId: text('payment_business_id'),
+    /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
+    tieSeed: text('tie_seed').notNull(),
+    /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
+    paperVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
+    /** Plan limit of voters, one conditional update. */
+    voterCount: integer('voter_count').notNull().default(0),
+    /** Last small number given to a position or candidate; numbers are never used again. */
+    lastPositionNumber: integer('last_position_number').notNull().default(0),
+    lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    uniqueIndex('voting_events_code').on(table.codeKey),
+    index('voting_events_account').on(table.accountId, table.id),
+    index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
+  ],
+);

@@ -1,0 +1,44 @@
+/** An amount in the currency's smallest unit. */
+export interface Price {
+  readonly amountMinor: number;
+  readonly currency: string;
+}
+
+export type EventType = 'election' | 'poll';
+export type EventStatus = 'draft' | 'scheduled' | 'open' | 'closed';
+export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
+export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
+
+/** What is stored of a voting event, with names as the API has them; `status` and other derived facts are functions of it. */
+export interface VotingEvent {
+  readonly id: string;
+  readonly accountId: string;
+  readonly code: string;
+  readonly title: string;
+  readonly description: string | null;
+  readonly type: EventType;
+  readonly startsAt: number | null;
+  readonly endsAt: number | null;
+  readonly openedAt: number | null;
+  readonly closedAt: number | null;
+  readonly ready: boolean;
+  readonly timeZone: string;
+  readonly requireVoterId: boolean;
+  readonly voterSelfRegistration: boolean;
+  readonly voterApproval: 'automatic' | 'manual';
+  readonly saveVoterInfo: boolean;
+  readonly candidateSelfRegistration: boolean;
+  readonly candidateOrder: 'fixed' | 'shuffled';
+  readonly ballotOpening: 'none' | 'observer' | 'public';
+  readonly ballotReceipt: 'inclusion' | 'full';
+  readonly resultsVisibility: 'hidden' | 'live' | 'published';
+  readonly resultsPublishedAt: number | null;
+  readonly payToVote: Price | null;
+  readonly payToRegisterCandidate: Price | null;
+  readonly repeatVotes: boolean;
+  readonly paymentBusinessId: string | null;
+  readonly tieSeed: string;
+  readonly paperVersion: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
