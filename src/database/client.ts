@@ -2,6 +2,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
 /** Runs statements outside of a transaction. */
 export type Database = NodePgDatabase & { $client: pg.Pool };
@@ -16,13 +17,6 @@ export interface ConnectOptions {
   readonly maxConnections: number;
 }
 
-/** Time limits: the inner ones are shorter than the outer ones, so that the database gives up before the caller does. */
-export const CONNECT_TIMEOUT_MS = 1_000;
-export const QUERY_TIMEOUT_MS = 4_000;
-export const STATEMENT_TIMEOUT_MS = 3_000;
-export const LOCK_TIMEOUT_MS = 2_000;
-export const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
-
 // int8 comes back as text by default. Ours are milliseconds, millionths and counts: bigint where they may pass 2^53,
 // which the tables' own columns say; everything selected raw stays text and is converted where it is read.
 
@@ -31,11 +25,11 @@ export function connectDatabase(options: ConnectOptions): Database {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxConnections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    connectionTimeoutMillis: TIME_LIMITS.databaseConnectMs,
+    query_timeout: TIME_LIMITS.databaseQueryMs,
+    statement_timeout: TIME_LIMITS.databaseStatementMs,
+    lock_timeout: TIME_LIMITS.databaseLockMs,
+    idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
   });
   pool.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'));

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Scope } from '#src/http/caller.ts';
+import { sha256 } from '#src/platform/secrets.ts';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_CHARACTERS = 32;
+const CHECKSUM_CHARACTERS = 6;
+const SHAPE = new RegExp(`^v[svo]k_[0-9A-Za-z]{${RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}$`);
+
+/** Uniform characters: bytes that would favour some are thrown away. */
+function randomBase62(characters: number): string {
+  let text = '';
+  while (text.length < characters) {
+    for (const byte of randomBytes(characters)) {
+      if (byte < 248 && text.length < characters) text += BASE62.charAt(byte % 62);
+    }
+  }
+  return text;
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let index = 0; index < CHECKSUM_CHARACTERS; index += 1) {
+    digits = BASE62.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+function prefixFor(scopes: readonly Scope[]): string {
+  if (scopes.includes('vote')) return 'vvk_';
+  return scopes.includes('observe') ? 'vok_' : 'vsk_';
+}
+
+/** A new key: prefix by scope, 190 random bits, and a checksum that secret scanners and we can verify. */
+export function generateApiKey(scopes: readonly Scope[]): string {
+  const body = prefixFor(scopes) + randomBase62(RANDOM_CHARACTERS);
+  return body + checksum(body);
+}
+
+/** Whether a text is a key at all: shape first, so that nothing unbounded is ever hashed, then the checksum. */
+export function isWellFormedApiKey(text: string): boolean {
+  if (text.length !== 4 + RANDOM_CHARACTERS + CHECKSUM_CHARACTERS || !SHAPE.test(text)) return false;
+  return checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS);
+}
+
+/** SHA-256: a slow hash buys nothing against 190 random bits. */
+export function hashApiKey(key: string): Buffer {
+  return sha256(key);
+}
+
+/** What may be shown of a key. */
+export function hintOf(key: string): string {
+  return `${key.slice(0, 4)}…${key.slice(-4)}`;
+}

@@ -1,0 +1,57 @@
+import type { Executor } from '#src/database/client.ts';
+import type { Scope } from '#src/http/caller.ts';
+import { type Clock, DAY_MS } from '#src/platform/clock.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import { generateApiKey, hashApiKey, hintOf } from './api-key.ts';
+import { findAccount, insertApiKey } from './repository.ts';
+
+export interface NewApiKey {
+  readonly accountId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly votingEventId: string | null;
+  readonly expiresInDays: number | null;
+}
+
+export interface CreatedApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Shown once: only its hash is kept. */
+  readonly key: string;
+}
+
+/** `write` implies `read`; `vote` and `observe` stand alone, so that a leaked voting key opens nothing else. */
+export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
+  const wanted = new Set(scopes);
+  if (wanted.size === 0) throw invalidField('scopes', 'must name at least one scope');
+  if (wanted.size > 1 && (wanted.has('vote') || wanted.has('observe'))) {
+    throw invalidField('scopes', 'vote and observe stand alone: make a key of their own for them');
+  }
+  return wanted.has('write') ? ['read', 'write'] : [...wanted];
+}
+
+/** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that do not go together */
+export async function createApiKey(executor: Executor, deps: { readonly ids: Ids; readonly clock: Clock }, input: NewApiKey): Promise<CreatedApiKey> {
+  const scopes = checkScopes(input.scopes);
+  if (scopes.includes('observe') !== (input.votingEventId !== null)) {
+    throw invalidField('event', 'belongs to a key with the scope observe, and only there');
+  }
+  if ((await findAccount(executor, input.accountId)) === undefined) throw notFound();
+  const key = generateApiKey(scopes);
+  const nowMs = deps.clock.now();
+  const id = deps.ids.sortable('key');
+  await insertApiKey(executor, {
+    id,
+    accountId: input.accountId,
+    name: input.name,
+    hash: hashApiKey(key),
+    hint: hintOf(key),
+    scopes: [...scopes],
+    votingEventId: input.votingEventId,
+    expiresAt: input.expiresInDays === null ? null : nowMs + input.expiresInDays * DAY_MS,
+    createdAt: nowMs,
+  });
+  return { id, name: input.name, scopes, key };
+}

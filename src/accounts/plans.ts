@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { ApiError, forbidden } from '#src/platform/errors.ts';
+
+export type PlanName = 'free' | 'pro' | 'enterprise';
+export const PLAN_NAMES: readonly PlanName[] = ['free', 'pro', 'enterprise'];
+
+export type PlanFeature = 'paid_features' | 'data_export';
+
+export interface Plan {
+  readonly votingEvents: number;
+  readonly votersPerEvent: number;
+  readonly webhookEndpoints: number;
+  readonly paidFeatures: boolean;
+  readonly dataExport: boolean;
+  readonly organizerRequestsPerMinute: number;
+  readonly voteRequestsPerMinute: number;
+}
+
+export type Plans = Readonly<Record<PlanName, Plan>>;
+
+const BUILT_IN: Plans = {
+  free: {
+    votingEvents: 3,
+    votersPerEvent: 100,
+    webhookEndpoints: 2,
+    paidFeatures: false,
+    dataExport: false,
+    organizerRequestsPerMinute: 120,
+    voteRequestsPerMinute: 600,
+  },
+  pro: {
+    votingEvents: 100,
+    votersPerEvent: 50_000,
+    webhookEndpoints: 20,
+    paidFeatures: true,
+    dataExport: true,
+    organizerRequestsPerMinute: 1_200,
+    voteRequestsPerMinute: 12_000,
+  },
+  enterprise: {
+    votingEvents: 10_000,
+    votersPerEvent: 10_000_000,
+    webhookEndpoints: 200,
+    paidFeatures: true,
+    dataExport: true,
+    organizerRequestsPerMinute: 12_000,
+    voteRequestsPerMinute: 240_000,
+  },
+};
+
+const planSchema = z
+  .strictObject({
+    votingEvents: z.int().min(0),
+    votersPerEvent: z.int().min(0),
+    webhookEndpoints: z.int().min(0),
+    paidFeatures: z.boolean(),
+    dataExport: z.boolean(),
+    organizerRequestsPerMinute: z.int().min(1),
+    voteRequestsPerMinute: z.int().min(1),
+  })
+  .partial();
+const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterprise: planSchema }).partial();
+
+/** The built-in table, with what the operator's JSON file sets otherwise. @throws Error that names the file and what is wrong in it */
+export function readPlans(file: string | undefined): Plans {
+  if (file === undefined) return BUILT_IN;
+  const parsed = plansSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
+  if (!parsed.success) throw new Error(`PLANS_FILE ${file}: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);
+  const merge = (name: PlanName): Plan => ({ ...BUILT_IN[name], ...withoutUndefined(parsed.data[name] ?? {}) });
+  return { free: merge('free'), pro: merge('pro'), enterprise: merge('enterprise') };
+}
+
+function withoutUndefined(values: z.output<typeof planSchema>): Partial<Plan> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** @throws ApiError 403 `forbidden`, reason `plan_feature`, when the plan lacks a feature (completions 1.6). */
+export function requireFeature(plan: Plan, feature: PlanFeature): void {
+  const granted = feature === 'paid_features' ? plan.paidFeatures : plan.dataExport;
+  if (!granted) throw forbidden('plan_feature', 'The plan of this account does not include this feature.', { feature });
+}
+
+/** A 422 `plan_limit` that says which limit and how much it allows. */
+export function planLimit(limit: string, max: number): ApiError {
+  return new ApiError('plan_limit', `At most ${max} ${limit.replaceAll('_', ' ')} are possible here.`, { limit, max });
+}

@@ -1,0 +1,85 @@
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { PlanName } from './plans.ts';
+import { accounts, apiKeys } from './tables.ts';
+
+export type AccountRow = typeof accounts.$inferSelect;
+export type ApiKeyRow = typeof apiKeys.$inferSelect;
+
+export interface KeyWithAccount {
+  readonly key: ApiKeyRow;
+  readonly account: AccountRow;
+}
+
+export async function insertAccount(executor: Executor, account: { id: string; name: string; plan: PlanName; createdAt: number }): Promise<void> {
+  await executor.insert(accounts).values(account);
+}
+
+export async function findAccount(executor: Executor, id: string): Promise<AccountRow | undefined> {
+  const [row] = await executor.select().from(accounts).where(eq(accounts.id, id));
+  return row;
+}
+
+export async function listAccounts(executor: Executor): Promise<AccountRow[]> {
+  return executor.select().from(accounts).orderBy(asc(accounts.id));
+}
+
+export async function updatePlan(executor: Executor, id: string, plan: PlanName): Promise<AccountRow | undefined> {
+  const [row] = await executor.update(accounts).set({ plan }).where(eq(accounts.id, id)).returning();
+  return row;
+}
+
+export async function insertApiKey(executor: Executor, key: typeof apiKeys.$inferInsert): Promise<void> {
+  await executor.insert(apiKeys).values(key);
+}
+
+export async function listApiKeys(executor: Executor, accountId: string | undefined): Promise<ApiKeyRow[]> {
+  return executor
+    .select()
+    .from(apiKeys)
+    .where(accountId === undefined ? undefined : eq(apiKeys.accountId, accountId))
+    .orderBy(asc(apiKeys.id));
+}
+
+/** Marks a key revoked and tells every process at once. Revoking again changes nothing. */
+export async function revokeApiKey(tx: Transaction, id: string, nowMs: number): Promise<ApiKeyRow | undefined> {
+  await tx.update(apiKeys).set({ revokedAt: nowMs }).where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)));
+  const [row] = await tx.select().from(apiKeys).where(eq(apiKeys.id, id));
+  if (row !== undefined) await tx.execute(sql`SELECT pg_notify('api_key_changed', ${row.hash.toString('hex')})`);
+  return row;
+}
+
+export async function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWithAccount | undefined> {
+  const [row] = await db
+    .select({ key: apiKeys, account: accounts })
+    .from(apiKeys)
+    .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
+    .where(eq(apiKeys.hash, hash));
+  return row;
+}
+
+/** One statement for all keys used within the last minute. */
+export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
+  await db.execute(sql`
+    UPDATE api_keys SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
+    FROM unnest(${sql.param([...used.keys()])}::text[], ${sql.param([...used.values()])}::bigint[]) AS used (id, at)
+    WHERE api_keys.id = used.id`);
+}
+
+/** Takes one event from the account's plan, or says that the limit is reached: one conditional update, whatever races. */
+export async function takeEventFromPlan(tx: Transaction, accountId: string, max: number): Promise<boolean> {
+  const rows = await tx
+    .update(accounts)
+    .set({ eventCount: sql`${accounts.eventCount} + 1` })
+    .where(and(eq(accounts.id, accountId), sql`${accounts.eventCount} < ${max}`))
+    .returning({ id: accounts.id });
+  return rows.length === 1;
+}
+
+export async function giveEventBack(tx: Transaction, accountId: string): Promise<void> {
+  await tx
+    .update(accounts)
+    .set({ eventCount: sql`greatest(${accounts.eventCount} - 1, 0)` })
+    .where(eq(accounts.id, accountId));
+}
+

@@ -1,0 +1,28 @@
+import { ok } from '#src/http/answer.ts';
+import { readRoute, type Route } from '#src/http/route.ts';
+
+/** Who am I: for connection tests, with any key. */
+export function accountRoutes(): Route[] {
+  return [
+    readRoute({
+      operationId: 'getMe',
+      summary: 'The account and the key that a request is made with',
+      method: 'GET',
+      path: '/me',
+      scope: 'any',
+      find: async ({ caller }) => caller,
+      read: async ({ target: caller }) =>
+        ok({
+          account: { id: caller.accountId, name: caller.accountName, plan: caller.plan },
+          key: {
+            id: caller.keyId,
+            name: caller.keyName,
+            hint: caller.keyHint,
+            scopes: caller.scopes,
+            expiresAt: caller.keyExpiresAt,
+            createdAt: caller.keyCreatedAt,
+          },
+        }),
+    }),
+  ];
+}

@@ -1,0 +1,69 @@
+import { index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bytes, micro, timeMs } from '#src/database/columns.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+
+/**
+ * A ballot that was cast and not confirmed: the only place where voter and ballot stand together.
+ * One for each participant; casting again replaces it.
+ */
+export const pendingBallots = pgTable(
+  'pending_ballots',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    /** The voter's ID, or `v:` and the visitor ID; a paid ballot adds its attempt, so that repeat votes stand side by side. */
+    participant: text().notNull(),
+    /** SHA-256 of "code" and the confirmation code. */
+    codeTag: bytes('code_tag').notNull(),
+    /** The packed entries; `ballot-encoding.ts` reads and writes them. */
+    entries: bytes('entries').notNull(),
+    weightMicro: micro('weight_micro').notNull(),
+    /** Polls: what becomes visible once confirmed. */
+    visitorId: text('visitor_id'),
+    voterId: text('voter_id'),
+    email: text(),
+    name: text(),
+    countryCode: text('country_code'),
+    castAt: timeMs('cast_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.participant] }),
+    uniqueIndex('pending_ballots_code').on(table.votingEventId, table.codeTag),
+  ],
+);
+
+const boxColumns = () => ({
+  votingEventId: text('voting_event_id')
+    .notNull()
+    .references(() => votingEvents.id, { onDelete: 'cascade' }),
+  /** Random: it says nothing of when the ballot came. */
+  id: text().notNull(),
+  codeTag: bytes('code_tag').notNull(),
+  entries: bytes('entries').notNull(),
+  weightMicro: micro('weight_micro').notNull(),
+  salt: bytes('salt').notNull(),
+  /** When it was confirmed, readable only with the confirmation code: no time can be joined with a voter. */
+  sealedTime: bytes('sealed_time').notNull(),
+  /** Polls only: pseudonymous ballots carry the visible voter ID, the country and the time. */
+  voterId: text('voter_id'),
+  countryCode: text('country_code'),
+  submittedAt: timeMs('submitted_at'),
+});
+
+/** Confirmed ballots on their way into the log: no voter, taken out in shuffled batches. */
+export const ballotQueue = pgTable('ballot_queue', boxColumns(), (table) => [
+  primaryKey({ columns: [table.votingEventId, table.id] }),
+  uniqueIndex('ballot_queue_code').on(table.votingEventId, table.codeTag),
+]);
+
+/** The box: confirmed ballots in the order of the log. */
+export const ballots = pgTable(
+  'ballots',
+  { ...boxColumns(), leafIndex: micro('leaf_index').notNull() },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.leafIndex] }),
+    uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
+    index('ballots_id').on(table.votingEventId, table.id),
+  ],
+);

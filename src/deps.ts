@@ -1,0 +1,22 @@
+import type { Authenticator } from '#src/accounts/authenticate.ts';
+import type { Plans } from '#src/accounts/plans.ts';
+import type { Config } from '#src/config.ts';
+import type { Database } from '#src/database/client.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import type { Log } from '#src/platform/log.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+
+/** Everything that a request or job may use of the outside world. */
+export interface Deps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly mailer: Mailer;
+  readonly secrets: Secrets;
+  readonly plans: Plans;
+  readonly authenticator: Authenticator;
+}

@@ -1,0 +1,20 @@
+/** What a handler answers: a status, the value of the body, and headers of its own. */
+export interface Answer {
+  readonly status: 200 | 201 | 202 | 204 | 302 | 402 | 503;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text instead of JSON. */
+  readonly text?: { readonly content: string; readonly type: string };
+}
+
+export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
+export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
+export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
+export const gone: Answer = { status: 204 };
+export const redirect = (location: string): Answer => ({ status: 302, headers: { Location: location } });
+
+/** A page of a list; lists that are not paginated leave the cursor out. */
+export const list = (data: readonly unknown[], nextCursor: string | null = null): Answer => ({
+  status: 200,
+  body: { data, nextCursor },
+});

@@ -1,0 +1,18 @@
+export type Scope = 'read' | 'write' | 'vote' | 'observe';
+
+/** Who sent a request, as authentication found it. Only authentication makes one. */
+export interface Caller {
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly plan: string;
+  readonly scopes: readonly Scope[];
+  /** Set for an observer's key: the one event that it may read. */
+  readonly votingEventId: string | null;
+  readonly keyName: string;
+  readonly keyHint: string;
+  readonly keyExpiresAt: number | null;
+  readonly keyCreatedAt: number;
+  /** Sustained requests a minute that the plan grants this key. */
+  readonly requestsPerMinute: number;
+}

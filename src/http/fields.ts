@@ -1,0 +1,86 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { emailFault } from '#src/platform/email-address.ts';
+import { isRefusedAddress } from '#src/platform/network-address.ts';
+import { codePointLength, nameFault, normaliseText, paragraphFault } from '#src/platform/text.ts';
+
+/** Adds the issue that `fault` names, or none. */
+function faultless(fault: (text: string) => string | undefined) {
+  return (context: z.core.ParsePayload<string>): void => {
+    const message = fault(context.value);
+    if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value, path: [] });
+  };
+}
+
+const lengthFault = (min: number, max: number) => (text: string) => {
+  const length = codePointLength(text);
+  if (length < min) return min === 1 ? 'must not be empty' : `must have at least ${min} characters`;
+  return length > max ? `must have at most ${max} characters` : undefined;
+};
+
+/** A name or title: 1 to `max` code points after trimming, something visible in it. */
+export const nameField = (max = 200) =>
+  z.string().overwrite(normaliseText).check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)));
+
+/** A longer text; empty means null. */
+export const descriptionField = (max = 5_000) =>
+  z
+    .string()
+    .overwrite(normaliseText)
+    .check(faultless((text) => lengthFault(0, max)(text) ?? paragraphFault(text)))
+    .transform((text) => (text === '' ? null : text))
+    .nullable();
+
+export const emailField = () => z.string().overwrite(normaliseText).check(faultless(emailFault));
+
+/** An identifier that people chose: a voter ID, a tier. Trimmed, NFC, case kept. */
+export const voterIdField = () => nameField(200);
+
+/** A reference to a row. Whether it names one is the rule's question, not the shape's. */
+export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is not an ID');
+
+const MAX_URL_LENGTH = 2_048;
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** What is wrong with an absolute web address that people are sent to or shown (completions 1.4), or undefined. */
+export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
+  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text)) return 'must not hold credentials';
+  if (url.protocol === 'http:') {
+    return allowLoopbackHttp && LOOPBACK.has(url.hostname) ? undefined : 'must begin with https://';
+  }
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0 && isRefusedAddress(host)) return 'must not point into a private network';
+  return undefined;
+}
+
+export const httpsUrlField = () => z.string().check(faultless((text) => webUrlFault(text.trim(), false))).overwrite((text) => text.trim());
+
+const COUNTRY_CODES = new Set(
+  'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'.split(
+    ' ',
+  ),
+);
+
+/** ISO 3166-1 alpha-2 in any case. Matched as ASCII before folding, so that a dotless ı is not an I. */
+export const countryCodeField = () =>
+  z
+    .string()
+    .overwrite((text) => text.trim())
+    .check(
+      faultless((text) =>
+        /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase()) ? undefined : 'must be a two-letter country code (ISO 3166-1)',
+      ),
+    )
+    .overwrite((text) => text.toUpperCase());
+
+/** An instant in Unix milliseconds, from 1970 to the year 9999. */
+export const timeField = () => z.int().min(0).max(253_402_300_799_999);
+
+/** A text to look for in a list. */
+export const searchField = () => z.string().overwrite(normaliseText).check(faultless(lengthFault(0, 200)));
+
+export const sortOrderField = () => z.int().min(0).max(1_000_000);

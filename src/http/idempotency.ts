@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { and, eq, sql } from 'drizzle-orm';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { nowMs, NOW_MS } from '#src/database/columns.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { Answer } from './answer.ts';
+import type { Claim } from './route.ts';
+import type { JsonObject } from './strict-json.ts';
+import { idempotencyKeys } from './tables.ts';
+
+const KEPT_MS = 24 * HOUR_MS;
+/** A crash leaves a claim behind; after this time the next request with the same key takes it over. */
+const ABANDONED_MS = MINUTE_MS;
+const STORED_ERRORS = new Set([403, 404, 409, 422]);
+
+export interface StoredAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface IdempotentRequest {
+  readonly apiKeyId: string;
+  readonly key: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: unknown;
+  readonly body: JsonObject | undefined;
+}
+
+interface ClaimRow extends Record<string, unknown> {
+  readonly fingerprint: Buffer;
+  readonly status: number | null;
+  readonly body: string | null;
+}
+
+export type ClaimOutcome =
+  | { readonly kind: 'claimed'; readonly claim: Claim & HeldClaim }
+  | { readonly kind: 'replay'; readonly answer: StoredAnswer };
+
+interface HeldClaim {
+  /** Stores an error that the handler decided, or frees the key for every other failure. */
+  settleError(error: ApiError, body: string): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Idempotency-Key: one claim, one effect, one answer (the API reference, "Idempotency"). */
+export class IdempotencyStore {
+  readonly #db: Database;
+  readonly #secrets: Secrets;
+
+  constructor(db: Database, secrets: Secrets) {
+    this.#db = db;
+    this.#secrets = secrets;
+  }
+
+  /** Looks a key up without claiming it: a request whose body will be refused must not use the key up. */
+  async check(request: IdempotentRequest): Promise<void> {
+    const row = await this.#find(request);
+    if (row !== undefined && !row.fingerprint.equals(this.#fingerprint(request))) throw mismatch();
+  }
+
+  /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
+  async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
+    const fingerprint = this.#fingerprint(request);
+    const token = randomBytes(16);
+    const { rowCount } = await this.#db.$client.query(
+      `INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
+       VALUES ($1, $2, $3, $4, ${NOW_MS}, ${NOW_MS} + ${KEPT_MS})
+       ON CONFLICT (api_key_id, key) DO UPDATE
+         SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
+             expires_at = excluded.expires_at, status = NULL, body = NULL
+         WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND k.claimed_at <= ${NOW_MS} - ${ABANDONED_MS})`,
+      [request.apiKeyId, request.key, fingerprint, token],
+    );
+    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
+    const row = await this.#find(request);
+    // Released between the two statements: whoever asks again may claim it.
+    if (row === undefined) throw inProgress();
+    if (!row.fingerprint.equals(fingerprint)) throw mismatch();
+    if (row.status === null || row.body === null) throw inProgress();
+    return { kind: 'replay', answer: { status: row.status, body: this.#open(request, row.body) } };
+  }
+
+  async #find(request: IdempotentRequest): Promise<ClaimRow | undefined> {
+    const { rows } = await this.#db.$client.query<ClaimRow>(
+      `SELECT fingerprint, status, body FROM idempotency_keys WHERE api_key_id = $1 AND key = $2 AND expires_at > ${NOW_MS}`,
+      [request.apiKeyId, request.key],
+    );
+    return rows[0];
+  }
+
+  #heldClaim(request: IdempotentRequest, token: Buffer): Claim & HeldClaim {
+    const held = and(
+      eq(idempotencyKeys.apiKeyId, request.apiKeyId),
+      eq(idempotencyKeys.key, request.key),
+      eq(idempotencyKeys.claim, token),
+    );
+    const save = async (executor: Database | Transaction, status: number, body: string, keepMs = KEPT_MS): Promise<boolean> => {
+      const { rowCount } = await executor
+        .update(idempotencyKeys)
+        .set({ status, body: this.#seal(request, body), expiresAt: sql`${nowMs} + ${keepMs}::bigint` })
+        .where(held);
+      return rowCount === 1;
+    };
+    const release = async (): Promise<void> => {
+      await this.#db.delete(idempotencyKeys).where(held);
+    };
+    return {
+      async store(tx, answer: Answer, keepMs) {
+        // A run that lost its claim must undo its effect: the one that took over makes it again.
+        if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
+      },
+      release,
+      settleError: async (error, body) => {
+        if (STORED_ERRORS.has(STATUS_BY_CODE[error.code])) await save(this.#db, error.status, body);
+        else await release();
+      },
+    };
+  }
+
+  #fingerprint(request: IdempotentRequest): Buffer {
+    const { method, path, query, body } = request;
+    return this.#secrets.mac('fingerprint', canonicalJson([method, path, query ?? null, body ?? null]));
+  }
+
+  #place(request: IdempotentRequest) {
+    return { table: 'idempotency_keys', column: 'body', row: `${request.apiKeyId}/${request.key}` };
+  }
+
+  #seal(request: IdempotentRequest, body: string): string {
+    return this.#secrets.seal(body, this.#place(request));
+  }
+
+  #open(request: IdempotentRequest, sealed: string): string {
+    return this.#secrets.open(sealed, this.#place(request)).toString('utf8');
+  }
+}
+
+/** The text of an answer's body, as it is sent and as it is stored. */
+export function bodyText(answer: Answer): string {
+  return answer.text?.content ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
+}
+
+function mismatch(): ApiError {
+  return new ApiError('idempotency_mismatch', 'This Idempotency-Key was used with another request. Use a new key for a new request.');
+}
+
+function inProgress(): ApiError {
+  const error = conflict('idempotency_in_progress', 'A request with this Idempotency-Key is still running.');
+  return new ApiError(error.code, error.message, error.details, 1);
+}

@@ -1,0 +1,310 @@
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import type { ContentfulStatusCode, StatusCode } from 'hono/utils/http-status';
+import type { Database } from '#src/database/client.ts';
+import { databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import type { Answer } from './answer.ts';
+import type { Caller, Scope } from './caller.ts';
+import { type IdempotencyStore, type IdempotentRequest } from './idempotency.ts';
+import { tooManyRequests, type RateLimiter } from './rate-limit.ts';
+import { readRequestBody } from './read-body.ts';
+import { announcesBody, checkContentType, checkRequestSyntax, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
+import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import type { Method, RequestContext, Route, UntypedCall } from './route.ts';
+import { type JsonObject, parseJsonBody } from './strict-json.ts';
+import { parseBody, parseQuery } from './validation.ts';
+
+export interface PipelineOptions {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newRequestId: () => string;
+  /** The caller of a key. @throws ApiError `unauthorized` */
+  readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
+  readonly rateLimiter: RateLimiter;
+  readonly idempotency: IdempotencyStore;
+  /** How many hops of `X-Forwarded-For` to believe. */
+  readonly trustProxy: number;
+  /** Served over https: browsers are told to stay there. */
+  readonly secure: boolean;
+}
+
+type Env = { Bindings: HttpBindings; Variables: { requestId: string; target: RequestTarget; startedAt: number } };
+
+const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
+const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
+/** A key that no route asks for: the caller of a route with scope `none`. */
+const NOBODY: Caller = {
+  keyId: '',
+  accountId: '',
+  accountName: '',
+  plan: '',
+  scopes: [],
+  votingEventId: null,
+  keyName: '',
+  keyHint: '',
+  keyExpiresAt: null,
+  keyCreatedAt: 0,
+  requestsPerMinute: OPEN_REQUESTS_PER_MINUTE,
+};
+
+function envelope(error: ApiError, requestId: string): string {
+  const details = error.details === undefined ? {} : { details: error.details };
+  return JSON.stringify({ error: { code: error.code, message: error.message, ...details, requestId } });
+}
+
+function isAway(fault: unknown): boolean {
+  const code = databaseErrorCode(fault);
+  if (code !== undefined) return /^(08|53|57|58|25P03|55P03)/.test(code) || code === '57014';
+  for (let error = fault; error instanceof Error; error = error.cause) {
+    if (/^(ECONN|ETIMEDOUT|EPIPE|ENOENT)/.test(String(Reflect.get(error, 'code')))) return true;
+    if (/timeout exceeded when trying to connect|Query read timeout|Connection terminated/.test(error.message)) return true;
+  }
+  return false;
+}
+
+/** Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. */
+export function toApiError(fault: unknown): ApiError {
+  if (fault instanceof ApiError) return fault;
+  const retryAfterSeconds = isAway(fault) ? 1 : undefined;
+  return new ApiError('internal', 'The request could not be completed. Retry with backoff.', undefined, retryAfterSeconds);
+}
+
+function allowsScope(route: Route, caller: Caller): boolean {
+  if (route.scope === 'any') return true;
+  const needed: readonly Scope[] = typeof route.scope === 'string' ? [route.scope as Scope] : route.scope;
+  return needed.some((scope) => caller.scopes.includes(scope));
+}
+
+/** Puts the guard in front of a table of routes. The order of answers is that of completions 1.6. */
+export function createPipeline(routes: readonly Route[], options: PipelineOptions): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use('*', (c, next) => frame(c, next, options));
+  for (const [path, byMethod] of groupByPath(routes)) {
+    app.all(path, (c) => dispatch(c, byMethod, options));
+  }
+  app.notFound((c) => answerError(c, notFound(), options));
+  app.onError((fault, c) => answerError(c, fault, options));
+  return app;
+}
+
+function groupByPath(routes: readonly Route[]): Map<string, Map<Method, Route>> {
+  const paths = new Map<string, Map<Method, Route>>();
+  for (const route of routes) {
+    const byMethod = paths.get(route.path) ?? new Map<Method, Route>();
+    if (byMethod.has(route.method)) throw new Error(`two routes for ${route.method} ${route.path}`);
+    byMethod.set(route.method, route);
+    paths.set(route.path, byMethod);
+  }
+  return paths;
+}
+
+/** What every request gets, whoever answers it: an ID, safe headers, one line in the log. */
+async function frame(c: Context<Env>, next: () => Promise<void>, options: PipelineOptions): Promise<Response | undefined> {
+  const startedAt = performance.now();
+  const { rawHeaders, url } = c.env.incoming;
+  const requestId = ownRequestId(rawHeaders) ?? options.newRequestId();
+  c.set('requestId', requestId);
+  c.set('startedAt', startedAt);
+  const { outgoing } = c.env;
+  outgoing.setHeader('X-Request-Id', requestId);
+  outgoing.setHeader('X-Content-Type-Options', 'nosniff');
+  outgoing.setHeader('Cache-Control', 'no-store');
+  outgoing.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
+  if (options.secure) outgoing.setHeader('Strict-Transport-Security', 'max-age=31536000');
+  try {
+    checkRequestSyntax(rawHeaders);
+    c.set('target', parseRequestTarget(url ?? ''));
+  } catch (fault) {
+    return answerError(c, fault, options);
+  }
+  await next();
+  return undefined;
+}
+
+function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions): Response {
+  const error = toApiError(fault);
+  const { requestId, startedAt } = c.var;
+  if (error.status === 500) {
+    options.log.error({ requestId, reason: error.details?.['reason'], fault: summariseFault(fault) }, 'a request failed');
+  }
+  logLine(c, error.status, startedAt, options);
+  if (error.retryAfterSeconds !== undefined) c.env.outgoing.setHeader('Retry-After', String(error.retryAfterSeconds));
+  return c.body(envelope(error, requestId), error.status, { 'Content-Type': 'application/json' });
+}
+
+function logLine(c: Context<Env>, status: number, startedAt: number, options: PipelineOptions, route?: Route, caller?: Caller): void {
+  options.log.info(
+    {
+      requestId: c.var.requestId,
+      method: c.req.method,
+      route: route?.path,
+      status,
+      ms: Math.round((performance.now() - startedAt) * 10) / 10,
+      account: caller?.accountId,
+      key: caller?.keyHint,
+    },
+    'request',
+  );
+}
+
+function answer(c: Context<Env>, result: Answer): Response {
+  const status = result.status as ContentfulStatusCode;
+  for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
+  if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
+  if (result.body === undefined) return c.body(null, result.status as StatusCode);
+  return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
+}
+
+async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: PipelineOptions): Promise<Response> {
+  const method = c.req.method === 'HEAD' ? 'GET' : c.req.method;
+  const route = byMethod.get(method as Method);
+  if (route === undefined) {
+    const allowed = [...byMethod.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
+    c.env.outgoing.setHeader('Allow', allowed);
+    return answerError(c, badRequest(`This address takes ${allowed}, not ${c.req.method}.`, { allow: allowed }), options);
+  }
+  let caller: Caller | undefined;
+  try {
+    caller = await admit(c, route, options);
+    const result = await respond(c, route, caller, options);
+    logLine(c, result.status, c.var.startedAt, options, route, caller);
+    return result;
+  } catch (fault) {
+    return answerError(c, fault, options);
+  }
+}
+
+/** The address that a request came from, as far as the configured proxies can be believed. */
+function addressOf(c: Context<Env>, trustProxy: number): string {
+  const direct = c.env.incoming.socket.remoteAddress ?? '';
+  if (trustProxy === 0) return direct;
+  const hops = (c.req.header('x-forwarded-for') ?? '').split(',').map((hop) => hop.trim());
+  return hops.at(-trustProxy) ?? direct;
+}
+
+/** Key, scope, rate: the answers 401, 403 and 429. */
+async function admit(c: Context<Env>, route: Route, options: PipelineOptions): Promise<Caller> {
+  const nowMs = options.clock.now();
+  const address = addressOf(c, options.trustProxy);
+  if (route.scope === 'none') {
+    const state = options.rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, nowMs, 20);
+    if (state.retryAfterSeconds !== undefined) throw tooManyRequests(state.retryAfterSeconds, 'Too many requests from this address.');
+    return NOBODY;
+  }
+  let caller: Caller;
+  try {
+    caller = await options.authenticate(c.req.header('authorization'));
+  } catch (fault) {
+    if (fault instanceof ApiError && fault.code === 'unauthorized') {
+      const failures = options.rateLimiter.take(`failed:${address}`, FAILED_AUTHENTICATIONS_PER_MINUTE, nowMs, FAILED_AUTHENTICATIONS_PER_MINUTE);
+      if (failures.retryAfterSeconds !== undefined) {
+        throw tooManyRequests(failures.retryAfterSeconds, 'Too many requests with a wrong key from this address.');
+      }
+    }
+    throw fault;
+  }
+  if (!allowsScope(route, caller)) {
+    const needed = typeof route.scope === 'string' ? route.scope : route.scope.join(' or ');
+    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, { required: route.scope, granted: caller.scopes });
+  }
+  const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
+  c.env.outgoing.setHeader('X-RateLimit-Limit', String(state.limit));
+  c.env.outgoing.setHeader('X-RateLimit-Remaining', String(state.remaining));
+  c.env.outgoing.setHeader('X-RateLimit-Reset', String(state.resetSeconds));
+  if (state.retryAfterSeconds !== undefined) throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
+  return caller;
+}
+
+/** The values of the path's parameters, from the segments as they were decoded once. */
+function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
+  const params: Record<string, string> = {};
+  route.path
+    .slice(1)
+    .split('/')
+    .forEach((part, index) => {
+      if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
+    });
+  return params;
+}
+
+async function respond(c: Context<Env>, route: Route, caller: Caller, options: PipelineOptions): Promise<Response> {
+  const { rawHeaders } = c.env.incoming;
+  const hasBody = announcesBody(rawHeaders);
+  const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
+  const idempotencyKey = route.method === 'POST' ? parseIdempotencyKey(rawHeaders) : undefined;
+  if (hasBody && !takesBody) throw badRequest(`A ${route.method} request takes no body.`);
+  const bytes = hasBody ? await readRequestBody(c.env.incoming) : undefined;
+  const sent = bytes !== undefined && bytes.length > 0;
+  if (sent || (route.bodyFor !== undefined && hasBody)) checkContentType(rawHeaders);
+  const query = parseQuery(route.query, c.var.target.query);
+
+  const context: RequestContext = { caller, params: paramsOf(route, c.var.target), requestId: c.var.requestId };
+  const target = await route.find(context);
+  if (route.run.kind === 'read') {
+    return answer(c, await route.run.handle({ ...context, query, body: undefined, target }));
+  }
+  const raw = sent || route.bodyFor !== undefined ? parseJsonBody(bytes ?? new Uint8Array()) : undefined;
+  const request: IdempotentRequest | undefined =
+    idempotencyKey === undefined
+      ? undefined
+      : { apiKeyId: caller.keyId, key: idempotencyKey, method: route.method, path: c.var.target.path, query, body: raw };
+  let body: unknown;
+  try {
+    body = readBody(route, raw);
+  } catch (fault) {
+    // A body that is refused never uses a key up; a key that was used with another request is told first.
+    if (request !== undefined) await options.idempotency.check(request);
+    throw fault;
+  }
+  return run(c, route, { ...context, query, body, target }, request, options);
+}
+
+function readBody(route: Route, raw: JsonObject | undefined): unknown {
+  if (route.bodyFor !== undefined) return parseBody(route.bodyFor(raw ?? {}), raw ?? {});
+  const extra = Object.keys(raw ?? {})[0];
+  if (extra !== undefined) throw new ApiError('validation_error', 'This request takes no body.', { field: extra, issues: [{ field: extra, message: 'is not a known field' }] });
+  return undefined;
+}
+
+async function run(
+  c: Context<Env>,
+  route: Route,
+  call: UntypedCall,
+  request: IdempotentRequest | undefined,
+  options: PipelineOptions,
+): Promise<Response> {
+  const outcome = request === undefined ? undefined : await options.idempotency.claim(request);
+  if (outcome?.kind === 'replay') {
+    c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
+    const { status, body } = outcome.answer;
+    return body === '' ? c.body(null, status as StatusCode) : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
+  }
+  const claim = outcome?.claim;
+  try {
+    return answer(c, await perform(route, call, claim, options));
+  } catch (fault) {
+    await claim?.settleError(toApiError(fault), envelope(toApiError(fault), c.var.requestId));
+    throw fault;
+  }
+}
+
+async function perform(
+  route: Route,
+  call: UntypedCall,
+  claim: Parameters<Extract<Route['run'], { kind: 'work' }>['handle']>[1],
+  options: PipelineOptions,
+): Promise<Answer> {
+  const { run: step } = route;
+  if (step.kind === 'read') return step.handle(call);
+  if (step.kind === 'work') return step.handle(call, claim);
+  return inTransaction(options.db, async (tx) => {
+    const result = await step.handle(call, tx);
+    if (claim !== undefined && result.status !== 503) await claim.store(tx, result);
+    return result;
+  });
+}
+

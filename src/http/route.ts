@@ -1,0 +1,117 @@
+import type { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import type { Answer } from './answer.ts';
+import type { Caller, Scope } from './caller.ts';
+import type { JsonObject } from './strict-json.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The part of a request that is known before anything is looked up. */
+export interface RequestContext {
+  readonly caller: Caller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly requestId: string;
+}
+
+/** A request that has passed every check before its handler. */
+export interface Call<Query, Body, Target> extends RequestContext {
+  readonly query: Query;
+  readonly body: Body;
+  /** What `find` found: the event, the row that the path names. */
+  readonly target: Target;
+}
+
+/** The claim of an idempotent request, for routes that store their answer within their own statement or transaction. */
+export interface Claim {
+  /** Stores the answer in the transaction of the effect; throws when the claim was lost meanwhile, which undoes the effect. */
+  store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
+}
+
+interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> {
+  /** Unique name of the operation, in camel case. */
+  readonly operationId: string;
+  readonly summary: string;
+  /** The parts of the path that begin with a colon are its parameters. */
+  readonly path: string;
+  /** The scope that a key needs; `any` takes every valid key, `none` takes no key. An array: one of them is enough. */
+  readonly scope: Scope | readonly Scope[] | 'any' | 'none';
+  /** The only query parameters it takes. None when left out. */
+  readonly query?: Query;
+  /** The body it takes, or the choice of one by what was sent. None when left out. */
+  readonly body?: Body | ((raw: JsonObject) => Body);
+  /**
+   * Finds what the path names and checks who may see it (404), then role and plan (403): all that is answered before the
+   * body is looked at (completions 1.6).
+   */
+  readonly find: (context: RequestContext) => Promise<Target>;
+}
+
+/** Reads; never changes anything that a caller could see. */
+export interface ReadRoute<Query extends z.ZodType, Target> extends RouteBase<Query, z.ZodType, Target> {
+  readonly method: 'GET';
+  readonly read: (call: Call<z.output<Query>, undefined, Target>) => Promise<Answer>;
+}
+
+/** Changes in one transaction, which also stores the answer of an idempotent request. */
+export interface ChangeRoute<Query extends z.ZodType, Body extends z.ZodType, Target> extends RouteBase<Query, Body, Target> {
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly change: (call: Call<z.output<Query>, z.output<Body>, Target>, tx: Transaction) => Promise<Answer>;
+}
+
+/** Works without one surrounding transaction: hot statements, calls to payment providers. */
+export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Target> extends RouteBase<Query, Body, Target> {
+  readonly method: 'POST';
+  readonly work: (call: Call<z.output<Query>, z.output<Body>, Target>, claim: Claim | undefined) => Promise<Answer>;
+}
+
+/** A route as the pipeline runs it; `define…` check the types of each one where it is written. */
+export interface Route {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly method: Method;
+  readonly path: string;
+  readonly scope: Scope | readonly Scope[] | 'any' | 'none';
+  readonly query: z.ZodType | undefined;
+  readonly bodyFor: ((raw: JsonObject) => z.ZodType) | undefined;
+  readonly find: (context: RequestContext) => Promise<unknown>;
+  readonly run: RouteRun;
+}
+
+export type RouteRun =
+  | { readonly kind: 'read'; readonly handle: (call: UntypedCall) => Promise<Answer> }
+  | { readonly kind: 'change'; readonly handle: (call: UntypedCall, tx: Transaction) => Promise<Answer> }
+  | { readonly kind: 'work'; readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer> };
+
+// The pipeline hands a handler exactly what the route's own schemas and `find` gave, so the types match by construction.
+// biome-ignore lint/suspicious/noExplicitAny: the one place where a route's types are forgotten
+export type UntypedCall = Call<any, any, any>;
+
+function common(spec: RouteBase<z.ZodType, z.ZodType, unknown> & { method: Method }): Omit<Route, 'run'> {
+  const { body } = spec;
+  return {
+    operationId: spec.operationId,
+    summary: spec.summary,
+    method: spec.method,
+    path: spec.path,
+    scope: spec.scope,
+    query: spec.query,
+    bodyFor: body === undefined ? undefined : typeof body === 'function' ? body : () => body,
+    find: spec.find,
+  };
+}
+
+export function readRoute<Query extends z.ZodType, Target>(spec: ReadRoute<Query, Target>): Route {
+  return { ...common(spec), run: { kind: 'read', handle: spec.read } };
+}
+
+export function changeRoute<Query extends z.ZodType, Body extends z.ZodType, Target>(
+  spec: ChangeRoute<Query, Body, Target>,
+): Route {
+  return { ...common(spec), run: { kind: 'change', handle: spec.change } };
+}
+
+export function workRoute<Query extends z.ZodType, Body extends z.ZodType, Target>(
+  spec: WorkRoute<Query, Body, Target>,
+): Route {
+  return { ...common(spec), run: { kind: 'work', handle: spec.work } };
+}

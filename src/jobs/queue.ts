@@ -1,0 +1,97 @@
+import { sql } from 'drizzle-orm';
+import { Logger, run, type Runner, type TaskList } from 'graphile-worker';
+import { z } from 'zod';
+import type { Database, Executor } from '#src/database/client.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+
+/** A kind of job. Payloads hold IDs only: a secret in a payload would stand in the database in clear. */
+export interface Job<Payload> {
+  readonly name: string;
+  readonly payload: z.ZodType<Payload>;
+  readonly maxAttempts: number;
+  readonly work: (payload: Payload) => Promise<void>;
+}
+
+/** What runs again and again without being asked: a crontab line and the work. */
+export interface RecurringJob {
+  readonly name: string;
+  /** Five crontab fields. */
+  readonly schedule: string;
+  readonly work: () => Promise<void>;
+}
+
+export function defineJob<Payload>(job: Job<Payload>): Job<Payload> {
+  return job;
+}
+
+export interface EnqueueOptions {
+  /** Another job with the same key that has not run yet is replaced. */
+  readonly key?: string;
+  readonly runAtMs?: number;
+  readonly maxAttempts?: number;
+}
+
+/** Enqueues in the caller's transaction: the job exists if and only if the fact does. */
+export async function enqueue<Payload>(
+  executor: Executor,
+  job: { readonly name: string; readonly maxAttempts?: number; readonly payload?: z.ZodType<Payload> },
+  payload: Payload,
+  options: EnqueueOptions = {},
+): Promise<void> {
+  const runAt = options.runAtMs === undefined ? sql`NULL` : sql`to_timestamp(${options.runAtMs}::double precision / 1000)`;
+  await executor.execute(sql`
+    SELECT graphile_worker.add_job(
+      identifier => ${job.name}, payload => ${JSON.stringify(payload)}::json, run_at => ${runAt},
+      max_attempts => ${options.maxAttempts ?? job.maxAttempts ?? 10}, job_key => ${options.key ?? null})`);
+}
+
+export interface JobRunner {
+  stop(): Promise<void>;
+}
+
+const CONCURRENCY = 4;
+const POLL_INTERVAL_MS = 500;
+
+// biome-ignore lint/suspicious/noExplicitAny: jobs of different payloads stand in one list; each checks its own
+export type AnyJob = Job<any>;
+
+/** Runs jobs until stopped; a failing job is tried again with growing pauses. */
+export async function runJobs(
+  db: Database,
+  log: Log,
+  jobs: readonly AnyJob[],
+  recurring: readonly RecurringJob[],
+): Promise<JobRunner> {
+  const taskList: TaskList = {};
+  for (const job of jobs) {
+    taskList[job.name] = async (payload) => {
+      try {
+        await job.work(job.payload.parse(payload));
+      } catch (fault) {
+        log.error({ job: job.name, fault: summariseFault(fault) }, 'a job failed and will be tried again');
+        // The queue stores the message of what is thrown: one that says nothing of the payload.
+        throw new Error(`${job.name} failed: ${summariseFault(fault).name}`);
+      }
+    };
+  }
+  for (const job of recurring) {
+    taskList[job.name] = async () => {
+      try {
+        await job.work();
+      } catch (fault) {
+        log.error({ job: job.name, fault: summariseFault(fault) }, 'a recurring job failed');
+        throw new Error(`${job.name} failed: ${summariseFault(fault).name}`);
+      }
+    };
+  }
+  const runner: Runner = await run({
+    pgPool: db.$client,
+    taskList,
+    crontab: recurring.map((job) => `${job.schedule} ${job.name} ?fill=0&max=1`).join('\n'),
+    concurrency: CONCURRENCY,
+    pollInterval: POLL_INTERVAL_MS,
+    noHandleSignals: true,
+    logger: new Logger(() => () => undefined),
+  });
+  return { stop: () => runner.stop() };
+}

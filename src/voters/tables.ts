@@ -1,0 +1,88 @@
+import { sql } from 'drizzle-orm';
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bytes, micro, timeMs } from '#src/database/columns.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+import type { KeyStatus, VoterSource, VoterStatus } from './types.ts';
+
+export const voters = pgTable(
+  'voters',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    name: text().notNull(),
+    email: text(),
+    /** The form by which addresses are the same; null once the deletion is queued, so that the address is free again. */
+    emailKey: text('email_key'),
+    voterId: text('voter_id'),
+    voterIdKey: text('voter_id_key'),
+    groupId: text('group_id'),
+    weightMicro: micro('weight_micro').notNull(),
+    status: text().$type<VoterStatus>().notNull(),
+    source: text().$type<VoterSource>().notNull(),
+    keyStatus: text('key_status').$type<KeyStatus>().notNull(),
+    deletedAt: timeMs('deleted_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('voters_email').on(table.votingEventId, table.emailKey),
+    uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey),
+    index('voters_fractional_weight').on(table.votingEventId).where(sql`weight_micro % 1000000 <> 0`),
+  ],
+);
+
+/** Hashes of the keys e-mailed to a voter; the latest three are valid. */
+export const voterKeys = pgTable(
+  'voter_keys',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    voterId: text('voter_id').notNull(),
+    keyHash: bytes('key_hash').notNull(),
+    createdAt: timeMs('created_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
+);
+
+/** Mails asked for by one identity (known or not), for the hourly limit. */
+export const voterKeyRequests = pgTable(
+  'voter_key_requests',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    identity: bytes('identity').notNull(),
+    windowStartedAt: timeMs('window_started_at').notNull(),
+    requests: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.identity] })],
+);
+
+/** Wrong keys given for one identity (known or not), for the brute-force limit. */
+export const voterKeyFailures = pgTable(
+  'voter_key_failures',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    identity: bytes('identity').notNull(),
+    windowStartedAt: timeMs('window_started_at').notNull(),
+    failures: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.identity] })],
+);
+
+/**
+ * Who has confirmed a ballot. One row for each thing that may vote once: a voter of an election, a poll's visitor ID,
+ * e-mail or voter ID. No code, no ballot, no time: nothing here can be joined with the box.
+ */
+export const participation = pgTable(
+  'participation',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    participant: text().notNull(),
+    /** False where repeat votes are allowed: the row then only says that somebody took part. */
+    exclusive: boolean().notNull().default(true),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
+);
