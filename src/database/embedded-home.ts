@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { access, chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './embedded-user.ts';
+
+/** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
+const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];
+
+export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
+  return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
+}
+
+export async function exists(file: string): Promise<boolean> {
+  try {
+    await access(file);
+    return true;
+  } catch (fault) {
+    if (hasCode(fault, 'ENOENT', 'ENOTDIR')) return false;
+    throw fault;
+  }
+}
+
+export function clusterFolder(home: string): string {
+  return path.join(home, 'cluster');
+}
+
+function linkToHome(dataDir: string): string {
+  return path.join(dataDir, 'postgres', 'home');
+}
+
+async function linkedHome(dataDir: string): Promise<string | undefined> {
+  const link = linkToHome(dataDir);
+  let target: string;
+  try {
+    target = await readlink(link);
+  } catch (fault) {
+    if (hasCode(fault, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw fault;
+  }
+  if (await exists(link)) return await realpath(link);
+  throw new Error(
+    `the database of ${dataDir} was kept in ${target}, which is gone: bring it back, or delete ${link} to begin with an empty one`,
+  );
+}
+
+/** The folder that holds the database of `dataDir`: `<dataDir>/postgres`, or the place its link names. Undefined when there is none yet. */
+export async function findHome(dataDir: string): Promise<string | undefined> {
+  const linked = await linkedHome(dataDir);
+  if (linked !== undefined) return linked;
+  const beside = path.join(dataDir, 'postgres');
+  return (await exists(beside)) ? await realpath(beside) : undefined;
+}
+
+// Others may pass through a home of root's, because PostgreSQL's user has to; the folders and files in it keep them out.
+async function makeHomeBeside(dataDir: string): Promise<string> {
+  await mkdir(dataDir, { recursive: true });
+  const beside = path.join(dataDir, 'postgres');
+  try {
+    await mkdir(beside, { mode: 0o700 });
+    if (runsAsRoot()) await chmod(beside, 0o711);
+  } catch (fault) {
+    if (!hasCode(fault, 'EEXIST')) throw fault;
+  }
+  return await realpath(beside);
+}
+
+function namePrefix(beside: string): string {
+  return `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
+}
+
+// The name ends in chance: whoever deletes `.data` begins anew, and does not meet data sealed under a key that is gone.
+async function makePlace(beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
+  for (const base of PLACES_ELSEWHERE) {
+    try {
+      const earlier = (await readdir(base)).filter((name) => name.startsWith(namePrefix(beside)));
+      const place = await mkdtemp(path.join(base, namePrefix(beside)));
+      await chmod(place, 0o711);
+      if (canEnter(place, user)) {
+        for (const name of earlier) log(`${path.join(base, name)} holds an earlier database of ${beside}; delete it when it is not needed`);
+        return place;
+      }
+      await rm(place, { recursive: true });
+    } catch (fault) {
+      if (!hasCode(fault, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC')) throw fault;
+    }
+  }
+  throw new Error(`PostgreSQL's user can enter neither ${beside} nor any of ${PLACES_ELSEWHERE.join(', ')}: set DATA_DIR to a folder it can enter`);
+}
+
+async function makeHomeElsewhere(dataDir: string, beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
+  const place = await makePlace(beside, user, log);
+  await writeFile(
+    path.join(place, 'README.txt'),
+    `The database of ${beside}.\nPostgreSQL does not run as root, and user ${user.uid}, as whom it runs, cannot enter that folder.\n`,
+  );
+  try {
+    await symlink(place, linkToHome(dataDir));
+  } catch (fault) {
+    await rm(place, { recursive: true });
+    if (!hasCode(fault, 'EEXIST')) throw fault;
+    return await realpath(linkToHome(dataDir));
+  }
+  log(`user ${user.uid}, as whom PostgreSQL runs, cannot enter ${beside}: its database is kept in ${place}`);
+  return place;
+}
+
+/** Finds or makes the folder for the database of `dataDir` (an absolute path); the same one at every start. Returns its real path. */
+export async function openHome(dataDir: string, log: (message: string) => void): Promise<string> {
+  const linked = await linkedHome(dataDir);
+  if (linked !== undefined) return linked;
+  const beside = await makeHomeBeside(dataDir);
+  if (await exists(clusterFolder(beside))) return beside;
+  const user = chooseServerUser();
+  if (user === undefined || canEnter(beside, user)) return beside;
+  return await makeHomeElsewhere(dataDir, beside, user, log);
+}
+
+/**
+ * The account for the database of a home: whoever its data belongs to, or a fitting one when there is none yet.
+ * @throws when this process cannot act as that account, with what to do about it.
+ */
+export async function serverUserOf(home: string): Promise<ServerUser | undefined> {
+  const cluster = clusterFolder(home);
+  if (!(await exists(cluster))) return chooseServerUser();
+  const { uid, gid } = await stat(cluster);
+  if (!runsAsRoot()) {
+    if (uid === process.getuid?.()) return undefined;
+    throw new Error(`the database in ${cluster} belongs to user ${uid}: start the service as that user or as root`);
+  }
+  if (uid === 0) {
+    throw new Error(`the database in ${cluster} belongs to root, as whom PostgreSQL does not run: give it to another account with chown -R`);
+  }
+  const user = { uid, gid };
+  if (canEnter(cluster, user)) return user;
+  throw new Error(`the database in ${cluster} belongs to user ${uid}, who cannot enter that folder: let others pass (chmod o+x) the folders above it`);
+}

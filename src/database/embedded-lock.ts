@@ -1,0 +1,127 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { z } from 'zod';
+import { hasCode } from './embedded-home.ts';
+
+/** Who holds a home, as it says of itself; `port` once its server takes connections. */
+const ownerSchema = z.object({
+  pid: z.int().positive(),
+  purpose: z.enum(['service', 'command']),
+  port: z.int().positive().optional(),
+});
+
+export type Owner = z.infer<typeof ownerSchema>;
+
+export interface HomeLock {
+  /** Tells others on which port the server takes connections. */
+  publish(port: number): Promise<void>;
+  release(): Promise<void>;
+}
+
+function inUseMessage(dataDir: string, owner: Owner | undefined): string {
+  if (owner?.purpose === 'command') {
+    return `a command (process ${owner.pid}) is using the database of ${dataDir}: start again when it has ended`;
+  }
+  const port = owner?.port === undefined ? '' : `, database port ${owner.port}`;
+  const who = owner === undefined ? '' : ` (process ${owner.pid}${port})`;
+  return `the service already runs from ${dataDir}${who}: stop it first, or set DATA_DIR to another folder`;
+}
+
+/** Another process holds the embedded database of this folder. The message is one line and says what to do. */
+export class EmbeddedDatabaseInUse extends Error {
+  readonly pid: number | undefined;
+  readonly port: number | undefined;
+
+  constructor(dataDir: string, owner: Owner | undefined) {
+    super(inUseMessage(dataDir, owner));
+    this.name = 'EmbeddedDatabaseInUse';
+    this.pid = owner?.pid;
+    this.port = owner?.port;
+  }
+}
+
+const SQLITE_BUSY = 5;
+const SQLITE_CANTOPEN = 14;
+
+function sqliteCode(fault: unknown): number | undefined {
+  return fault instanceof Error && 'errcode' in fault && typeof fault.errcode === 'number' ? fault.errcode : undefined;
+}
+
+/** A handle that nothing refers to is closed by the garbage collector, and the lock with it. */
+const heldHandles = new Set<DatabaseSync>();
+
+// SQLite is here for its file lock only: the kernel keeps it, so it ends with its process however that dies, there is
+// no stale lock to judge, and of two that come at once exactly one gets it. The file stays empty. It must never be
+// opened by other means in this process: closing any descriptor of it would drop the lock.
+function lockFile(file: string): DatabaseSync | undefined {
+  let handle: DatabaseSync | undefined;
+  try {
+    handle = new DatabaseSync(file, { timeout: 0 });
+    handle.exec('BEGIN EXCLUSIVE');
+    heldHandles.add(handle);
+    return handle;
+  } catch (fault) {
+    handle?.close();
+    if (sqliteCode(fault) === SQLITE_BUSY) return undefined;
+    if (sqliteCode(fault) !== SQLITE_CANTOPEN) throw fault;
+    throw new Error(`cannot open ${file}: run this as the user that owns it`, { cause: fault });
+  }
+}
+
+async function createLockFile(file: string): Promise<void> {
+  try {
+    await writeFile(file, '', { flag: 'wx', mode: 0o600 });
+  } catch (fault) {
+    if (!hasCode(fault, 'EEXIST')) throw fault;
+  }
+}
+
+function ownerFile(home: string): string {
+  return path.join(home, 'owner.json');
+}
+
+async function writeOwner(home: string, owner: Owner): Promise<void> {
+  const draft = `${ownerFile(home)}.new`;
+  await writeFile(draft, `${JSON.stringify(owner)}\n`);
+  await rename(draft, ownerFile(home));
+}
+
+/** Takes the lock of a home for this process, or returns undefined at once when another has it. */
+export async function tryLock(home: string, purpose: Owner['purpose']): Promise<HomeLock | undefined> {
+  const file = path.join(home, 'lock');
+  await createLockFile(file);
+  const handle = lockFile(file);
+  if (handle === undefined) return undefined;
+  await writeOwner(home, { pid: process.pid, purpose });
+  return {
+    publish: (port) => writeOwner(home, { pid: process.pid, purpose, port }),
+    async release() {
+      await rm(ownerFile(home), { force: true });
+      heldHandles.delete(handle);
+      handle.close();
+    },
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (fault) {
+    return hasCode(fault, 'EPERM');
+  }
+}
+
+/** Who holds a locked home. Undefined while the new holder has not yet written over what a crashed one left. */
+export async function readOwner(home: string): Promise<Owner | undefined> {
+  let text: string;
+  try {
+    text = await readFile(ownerFile(home), 'utf8');
+  } catch (fault) {
+    if (hasCode(fault, 'ENOENT')) return undefined;
+    throw fault;
+  }
+  const owner = ownerSchema.parse(JSON.parse(text));
+  return isAlive(owner.pid) ? owner : undefined;
+}

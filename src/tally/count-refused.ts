@@ -1,0 +1,17 @@
+/**
+ * The count was given what cannot be: a ballot that its method forbids, a void without its ballot. Ballots were checked
+ * when they were cast, so this is a fault of the program; counting on would publish a wrong result.
+ */
+export class CountRefused extends Error {
+  constructor(reason: string) {
+    super(`The count refuses to go on: ${reason}.`);
+    this.name = 'CountRefused';
+  }
+}
+
+/** Throws `CountRefused` unless the condition holds. The reason names the rule, never a ballot's content. */
+export function requireThat(condition: boolean, reason: string): asserts condition {
+  if (!condition) {
+    throw new CountRefused(reason);
+  }
+}

@@ -1,0 +1,48 @@
+import { requireThat } from './count-refused.ts';
+import type { PositionBallot, TallyPosition } from './types.ts';
+
+/** Refuses a ballot whose entries the position does not allow. One for each count: it remembers where a candidate stood last. */
+export class MarkCheck {
+  readonly #candidates: number;
+  readonly #maxEntries: number;
+  readonly #isValue: (value: number) => boolean;
+  /** Number of the checked ballot that named the candidate last; saves clearing a set for every ballot. */
+  readonly #lastNamedBy: Float64Array;
+  #checked = 0;
+
+  constructor(position: TallyPosition, defaultMaxEntries: number, isValue: (value: number) => boolean) {
+    this.#candidates = position.candidates.length;
+    this.#maxEntries = position.maxSelections ?? defaultMaxEntries;
+    this.#isValue = isValue;
+    this.#lastNamedBy = new Float64Array(this.#candidates);
+  }
+
+  require(ballot: PositionBallot, weightMicro: bigint, times: number): void {
+    requireThat(weightMicro > 0n, 'a weight must be above zero');
+    requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');
+    requireThat(ballot.length <= this.#maxEntries, 'a ballot has more entries than its position allows');
+    this.#checked += 1;
+    for (let entry = 0; entry < ballot.length; entry += 1) {
+      const candidate = ballot.candidates[entry] ?? -1;
+      requireThat(
+        Number.isInteger(candidate) && candidate >= 0 && candidate < this.#candidates,
+        'a ballot names a candidate who does not stand in its position',
+      );
+      requireThat(this.#lastNamedBy[candidate] !== this.#checked, 'a ballot names a candidate twice');
+      this.#lastNamedBy[candidate] = this.#checked;
+      requireThat(this.#isValue(ballot.values[entry] ?? Number.NaN), 'a ballot has a value that its method forbids');
+    }
+  }
+}
+
+export function isMark(value: number): boolean {
+  return value === 1;
+}
+
+export function isPositiveWhole(value: number): boolean {
+  return Number.isSafeInteger(value) && value > 0;
+}
+
+export function isWhole(value: number): boolean {
+  return Number.isSafeInteger(value);
+}

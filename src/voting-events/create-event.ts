@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import type { z } from 'zod';
+import { planLimit, type Plans } from '#src/accounts/plans.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import { takeEventFromPlan } from '#src/accounts/repository.ts';
+import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Caller } from '#src/http/caller.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { base32, type Ids } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { checkSettings, columnsOf } from './change-fields.ts';
+import { insertEvent, type NewEventRow } from './repository.ts';
+import type { createEventBody } from './schemas.ts';
+import type { VotingEvent } from './types.ts';
+
+const CODE_CHARACTERS = 8;
+const SEED_BYTES = 32;
+
+export interface EventDeps {
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly plans: Plans;
+}
+
+/** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
+export async function createEvent(
+  tx: Transaction,
+  deps: EventDeps,
+  caller: Caller,
+  body: z.output<typeof createEventBody>,
+): Promise<VotingEvent> {
+  const nowMs = deps.clock.now();
+  const id = deps.ids.sortable('evt');
+  const code = base32(randomBytes(8), CODE_CHARACTERS).toUpperCase();
+  const row: NewEventRow = {
+    id,
+    accountId: caller.accountId,
+    code,
+    codeKey: code.toLowerCase(),
+    title: body.title,
+    type: body.type,
+    timeZone: 'UTC',
+    requireVoterId: false,
+    voterSelfRegistration: false,
+    voterApproval: 'automatic',
+    saveVoterInfo: false,
+    candidateSelfRegistration: false,
+    candidateOrder: 'fixed',
+    ballotOpening: 'observer',
+    ballotReceipt: 'inclusion',
+    resultsVisibility: 'hidden',
+    repeatVotes: false,
+    tieSeed: deps.secrets.seal(randomBytes(SEED_BYTES), { table: 'voting_events', column: 'tie_seed', row: id }),
+    createdAt: nowMs,
+    updatedAt: nowMs,
+    ...columnsOf(body),
+  };
+  const merged = {
+    type: body.type,
+    startsAt: row.startsAt ?? null,
+    endsAt: row.endsAt ?? null,
+    payToVote: row.payToVote ?? null,
+    payToRegisterCandidate: row.payToRegisterCandidate ?? null,
+    repeatVotes: row.repeatVotes,
+    paymentBusinessId: null,
+  };
+  checkSettings(merged, body);
+  const { plan } = caller;
+  const limit = deps.plans[plan as keyof Plans].votingEvents;
+  if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
+  const event = await insertWithFreeCode(tx, row);
+  await recordChange(tx, deps, {
+    accountId: caller.accountId,
+    votingEventId: id,
+    keyId: caller.keyId,
+    action: 'voting_event.created',
+    resource: id,
+    after: { title: event.title, type: event.type, code: event.code },
+  });
+  return event;
+}
+
+/** Uniqueness is the index's word. A drawn code that is taken is as likely as guessing one of 40 bits: the caller retries. */
+export async function insertWithFreeCode(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
+  try {
+    return await insertEvent(tx, row);
+  } catch (fault) {
+    if (violatedConstraint(fault) === 'voting_events_code') throw codeInUse();
+    throw fault;
+  }
+}
+
+export function codeInUse() {
+  return conflict('code_in_use', 'This code is already used by another event.', { field: 'code' });
+}

@@ -1,0 +1,26 @@
+import { recordChange } from '#src/accounts/record-change.ts';
+import { giveEventBack } from '#src/accounts/repository.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { conflict } from '#src/platform/errors.ts';
+import type { Organizer } from './access.ts';
+import type { EventDeps } from './create-event.ts';
+import { lockForChange } from './guard-change.ts';
+import { deleteEvent, hasConfirmedBallots } from './repository.ts';
+
+/** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
+export async function deleteVotingEvent(tx: Transaction, deps: EventDeps, organizer: Organizer, force: boolean): Promise<void> {
+  const event = await lockForChange(tx, organizer.event.id);
+  if (!force && (await hasConfirmedBallots(tx, event.id))) {
+    throw conflict('event_has_ballots', 'Ballots were confirmed in this event. To delete it with them, add ?force=true.');
+  }
+  await deleteEvent(tx, event.id);
+  await giveEventBack(tx, event.accountId);
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voting_event.deleted',
+    resource: event.id,
+    before: { title: event.title, code: event.code },
+  });
+}

@@ -1,0 +1,118 @@
+import { and, asc, eq, gt, ilike, or, type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { containsPattern } from '#src/platform/text.ts';
+import { votingEvents } from './tables.ts';
+import type { EventStatus, EventType, VotingEvent } from './types.ts';
+
+export type EventRow = typeof votingEvents.$inferSelect;
+export type NewEventRow = typeof votingEvents.$inferInsert;
+
+/** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
+const CODE = /^[A-Za-z0-9]{6,12}$/;
+
+function byReference(reference: string): SQL | undefined {
+  return CODE.test(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
+}
+
+/** The event of an account that a path names by ID or code. */
+export async function findEvent(executor: Executor, accountId: string, reference: string): Promise<VotingEvent | undefined> {
+  const [row] = await executor
+    .select()
+    .from(votingEvents)
+    .where(and(byReference(reference), eq(votingEvents.accountId, accountId)));
+  return row;
+}
+
+/** Locks the event for a change of what ballots depend on: casts and confirms wait, and are then judged by what was decided. */
+export async function lockEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
+  const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('update');
+  return row;
+}
+
+/** @throws a unique violation of `voting_events_code` when the code is taken */
+export async function insertEvent(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
+  const [inserted] = await tx.insert(votingEvents).values(row).returning();
+  if (inserted === undefined) throw new Error('an insert returned no row');
+  return inserted;
+}
+
+/** Changes an event and gives its paper a new version, so that no ballot is judged by the old one. */
+export async function updateEvent(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {
+  const [row] = await tx
+    .update(votingEvents)
+    .set({ ...changes, paperVersion: sql`${votingEvents.paperVersion} + 1` })
+    .where(eq(votingEvents.id, id))
+    .returning();
+  if (row === undefined) throw new Error('a locked event is gone');
+  return row;
+}
+
+export async function deleteEvent(tx: Transaction, id: string): Promise<void> {
+  await tx.delete(votingEvents).where(eq(votingEvents.id, id));
+}
+
+/** Whether any ballot was cast: pending, queued or in the box. */
+export async function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Whether any ballot was confirmed. */
+export async function hasConfirmedBallots(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) AS found`);
+  return rows[0]?.found === true;
+}
+
+export interface EventFilter {
+  readonly accountId: string;
+  readonly search: string | undefined;
+  readonly status: EventStatus | undefined;
+  readonly type: EventType | undefined;
+  readonly after: string | undefined;
+  readonly nowMs: number;
+}
+
+/** `statusAt` of lifecycle.ts, said in SQL for the filter. */
+function statusSql(nowMs: number): SQL<EventStatus> {
+  const started = sql`(opened_at IS NOT NULL OR (starts_at <= ${nowMs} AND ready))`;
+  const ended = sql`(ends_at IS NOT NULL AND ends_at <= ${nowMs})`;
+  return sql<EventStatus>`CASE
+    WHEN closed_at IS NOT NULL THEN 'closed'
+    WHEN ${started} THEN CASE WHEN ${ended} THEN 'closed' ELSE 'open' END
+    WHEN starts_at IS NULL THEN 'draft'
+    WHEN ${ended} THEN 'closed' ELSE 'scheduled' END`;
+}
+
+/** Events of an account in the order of their creation, one more than asked for when there are more. */
+export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
+  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
+  return executor
+    .select()
+    .from(votingEvents)
+    .where(
+      and(
+        eq(votingEvents.accountId, filter.accountId),
+        filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
+        filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
+        filter.status === undefined ? undefined : sql`${statusSql(filter.nowMs)} = ${filter.status}`,
+        pattern === undefined ? undefined : or(ilike(votingEvents.title, pattern), ilike(votingEvents.code, pattern)),
+      ),
+    )
+    .orderBy(asc(votingEvents.id))
+    .limit(limit + 1);
+}
+
+/** What still stands in the way of opening: no position, or positions without a candidate (their titles). */
+export async function missingForOpening(executor: Executor, eventId: string): Promise<{ position: boolean; candidatesFor: string[] }> {
+  const { rows } = await executor.execute<{ id: string; filled: boolean }>(sql`
+    SELECT p.id, EXISTS (
+      SELECT 1 FROM candidates c WHERE c.voting_event_id = p.voting_event_id AND c.deleted_at IS NULL
+        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) AS filled
+    FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL ORDER BY p.sort_order, p.id`);
+  return { position: rows.length === 0, candidatesFor: rows.filter((row) => !row.filled).map((row) => row.id) };
+}

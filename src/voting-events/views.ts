@@ -1,0 +1,79 @@
+import { pollIdentityOf, publishedTime, secrecyOf, statusAt } from './lifecycle.ts';
+import type { VotingEvent } from './types.ts';
+
+/** The organizer's shape of a voting event (completions 3). */
+export function viewEvent(event: VotingEvent, nowMs: number) {
+  return {
+    id: event.id,
+    code: event.code,
+    title: event.title,
+    description: event.description,
+    type: event.type,
+    status: statusAt(event, nowMs),
+    startsAt: event.startsAt,
+    endsAt: event.endsAt,
+    timeZone: event.timeZone,
+    voter: {
+      requireVoterId: event.requireVoterId,
+      selfRegistration: event.voterSelfRegistration,
+      approval: event.voterApproval,
+      saveVoterInfo: event.saveVoterInfo,
+      pollIdentity: pollIdentityOf(event),
+    },
+    candidate: { selfRegistration: event.candidateSelfRegistration },
+    ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
+    results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
+    payments: {
+      payToVote: event.payToVote,
+      payToRegisterCandidate: event.payToRegisterCandidate,
+      repeatVotes: event.repeatVotes,
+    },
+    paymentBusinessId: event.paymentBusinessId,
+    secrecy: secrecyOf(event),
+    createdAt: event.createdAt,
+    updatedAt: event.updatedAt,
+  };
+}
+
+/** Whether a vote key may read the results now (completions 5.6). */
+export function publicResultsAvailable(event: VotingEvent, nowMs: number): boolean {
+  return event.resultsVisibility === 'live' || publishedTime(event, nowMs) !== null;
+}
+
+/** The context that a voting page is built from (completions 4.1). */
+export function viewContext(
+  event: VotingEvent,
+  nowMs: number,
+  extra: { readonly votingMethods: readonly string[]; readonly provider: string | null; readonly quadraticCredits: boolean },
+) {
+  const view = viewEvent(event, nowMs);
+  return {
+    id: view.id,
+    code: view.code,
+    title: view.title,
+    description: view.description,
+    type: view.type,
+    status: view.status,
+    startsAt: view.startsAt,
+    endsAt: view.endsAt,
+    timeZone: view.timeZone,
+    votingMethods: extra.votingMethods,
+    voter: {
+      requireVoterId: view.voter.requireVoterId,
+      selfRegistration: view.voter.selfRegistration,
+      saveVoterInfo: view.voter.saveVoterInfo,
+      pollIdentity: view.voter.pollIdentity,
+      identity: view.type === 'election' ? 'voter_key' : 'visitor_id',
+    },
+    candidate: view.candidate,
+    results: { visibility: view.results.visibility, available: publicResultsAvailable(event, nowMs) },
+    payments: {
+      required: event.payToVote !== null,
+      provider: extra.provider,
+      ...view.payments,
+      quadraticCredits: extra.quadraticCredits,
+    },
+    secrecy: view.secrecy,
+    ballot: view.ballot,
+  };
+}
