@@ -11,7 +11,7 @@ export const positions = pgTable(
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     id: text().notNull(),
     /** Stands for the position in stored ballots. */
-    number: smallint().notNull(),
+    number: integer().notNull(),
     title: text().notNull(),
     description: text(),
     votingMethod: text('voting_method').$type<VotingMethod>().notNull(),
@@ -47,7 +47,7 @@ export const candidates = pgTable(
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     id: text().notNull(),
     /** Stands for the candidate in stored ballots. */
-    number: smallint().notNull(),
+    number: integer().notNull(),
     name: text().notNull(),
     description: text(),
     email: text(),

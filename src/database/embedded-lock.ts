@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { hasCode } from './embedded-home.ts';
+import { hasCode } from './embedded-files.ts';
 
 /** Who holds a home, as it says of itself; `port` once its server takes connections. */
 const ownerSchema = z.object({
@@ -58,7 +58,7 @@ function lockFile(file: string): DatabaseSync | undefined {
   let handle: DatabaseSync | undefined;
   try {
     handle = new DatabaseSync(file, { timeout: 0 });
-    handle.exec('BEGIN EXCLUSIVE');
+    handle.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     heldHandles.add(handle);
     return handle;
   } catch (fault) {
@@ -115,13 +115,12 @@ function isAlive(pid: number): boolean {
 
 /** Who holds a locked home. Undefined while the new holder has not yet written over what a crashed one left. */
 export async function readOwner(home: string): Promise<Owner | undefined> {
-  let text: string;
   try {
-    text = await readFile(ownerFile(home), 'utf8');
+    const owner = ownerSchema.parse(JSON.parse(await readFile(ownerFile(home), 'utf8')));
+    return isAlive(owner.pid) ? owner : undefined;
   } catch (fault) {
-    if (hasCode(fault, 'ENOENT')) return undefined;
+    // After a power cut the file may hold anything.
+    if (hasCode(fault, 'ENOENT') || fault instanceof SyntaxError || fault instanceof z.ZodError) return undefined;
     throw fault;
   }
-  const owner = ownerSchema.parse(JSON.parse(text));
-  return isAlive(owner.pid) ? owner : undefined;
 }

@@ -30,7 +30,11 @@ function unprivilegedAccounts(): ServerUser[] {
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))
-    .map(([name = '', , uid = '', gid = '']) => ({ name, uid: Number.parseInt(uid, 10), gid: Number.parseInt(gid, 10) }))
+    .map(([name = '', , uid = '', gid = '']) => ({
+      name,
+      uid: Number.parseInt(uid, 10),
+      gid: Number.parseInt(gid, 10),
+    }))
     .filter((account) => Number.isInteger(account.uid) && Number.isInteger(account.gid) && account.uid !== 0);
   return accounts
     .toSorted((left, right) => preference(left.name) - preference(right.name))

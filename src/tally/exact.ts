@@ -24,6 +24,17 @@ export function cutToWholeNumber(value: bigint, decimals: number): number {
   return toWholeNumber(value / 10n ** BigInt(decimals));
 }
 
+/** The largest of the values, or `floor` if none is above it. */
+export function largestAbove(floor: bigint, values: readonly bigint[]): bigint {
+  let largest = floor;
+  for (const value of values) {
+    if (value > largest) {
+      largest = value;
+    }
+  }
+  return largest;
+}
+
 export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   let [larger, smaller] = [a, b];
   while (smaller !== 0n) {

@@ -26,7 +26,12 @@ export function countHighestSums(position: TallyPosition, rule: HighestSumsRule)
   };
 }
 
-function report(position: TallyPosition, rule: HighestSumsRule, sums: BallotSums, options: ReportOptions): PositionResult {
+function report(
+  position: TallyPosition,
+  rule: HighestSumsRule,
+  sums: BallotSums,
+  options: ReportOptions,
+): PositionResult {
   const { ballots, abstentions } = sums.participation;
   const weightsMicro = sums.weightsMicro();
   const ties = new Ties(position, options.seed);

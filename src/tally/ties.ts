@@ -48,7 +48,11 @@ export class Ties {
     if (policy === 'joint' || (policy === 'lot' && this.#seed === null)) {
       return { winners: this.inCandidateOrder(tied), decision: this.#decision(tied, policy), separated: false };
     }
-    return { winners: this.#luckiestFirst(tied).slice(0, openSeats), decision: this.#decision(tied, policy), separated: true };
+    return {
+      winners: this.#luckiestFirst(tied).slice(0, openSeats),
+      decision: this.#decision(tied, policy),
+      separated: true,
+    };
   }
 
   /**

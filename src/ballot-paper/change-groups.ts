@@ -1,0 +1,59 @@
+import type { z } from 'zod';
+import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { type PaperDeps, recordPaperChange, requireRoom, sentOnly } from './paper-change.ts';
+import { findGroup, insertGroup, updateGroup } from './repository.ts';
+import type { createGroupBody, updateGroupBody } from './schemas.ts';
+import type { Group } from './types.ts';
+
+/** Two names that people cannot tell apart are one. */
+function nameKeyOf(name: string): string {
+  return name.normalize('NFKC').toLowerCase();
+}
+
+async function nameConflict<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (fault) {
+    if (violatedConstraint(fault) === 'groups_name') throw conflict('name_in_use', 'This event already has a group of this name.', { field: 'name' });
+    throw fault;
+  }
+}
+
+/** Adds a group. @throws ApiError 409 for a name in use, 422 `plan_limit` */
+export async function createGroup(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createGroupBody>): Promise<Group> {
+  const eventId = organizer.event.id;
+  await lockForChange(tx, eventId);
+  await requireRoom(tx, 'groups', eventId);
+  const nowMs = deps.clock.now();
+  const group = await nameConflict(
+    insertGroup(tx, {
+      votingEventId: eventId,
+      id: deps.ids.sortable('grp'),
+      name: body.name,
+      nameKey: nameKeyOf(body.name),
+      description: body.description ?? null,
+      createdAt: nowMs,
+      updatedAt: nowMs,
+    }),
+  );
+  await renewPaper(tx, eventId, nowMs);
+  await recordPaperChange(tx, deps, organizer, 'group.created', group.id, { after: { name: group.name } });
+  return group;
+}
+
+/** Renames or describes a group. @throws ApiError 404, 409 for a name in use */
+export async function changeGroup(tx: Transaction, deps: PaperDeps, organizer: Organizer, id: string, body: z.output<typeof updateGroupBody>): Promise<Group> {
+  const eventId = organizer.event.id;
+  await lockForChange(tx, eventId);
+  const before = await findGroup(tx, eventId, id);
+  if (before === undefined) throw notFound();
+  const nowMs = deps.clock.now();
+  const renamed = body.name === undefined ? {} : { nameKey: nameKeyOf(body.name) };
+  const after = await nameConflict(updateGroup(tx, eventId, id, { ...sentOnly(body), ...renamed, updatedAt: nowMs }));
+  await renewPaper(tx, eventId, nowMs);
+  await recordPaperChange(tx, deps, organizer, 'group.updated', id, { before: { ...before }, after: { ...after } });
+  return after;
+}

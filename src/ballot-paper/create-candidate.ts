@@ -1,0 +1,49 @@
+import type { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import { invalidField } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { takeNumber } from '#src/voting-events/take-number.ts';
+import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
+import { insertCandidate, listPositions } from './repository.ts';
+import type { createCandidateBody } from './schemas.ts';
+import type { Candidate, Position, ReferendumRole } from './types.ts';
+
+/** A role belongs to candidates of referendums, and there only. @throws ApiError 422 on `referendumRole` */
+export function checkReferendumRole(role: ReferendumRole | null, positionIds: readonly string[], positions: readonly Position[]): void {
+  const standsInReferendum = positions.some((position) => position.votingMethod === 'referendum' && positionIds.includes(position.id));
+  if (role !== null && !standsInReferendum) throw invalidField('referendumRole', 'belongs to candidates of a referendum');
+  if (role === null && standsInReferendum) throw invalidField('referendumRole', 'is required for a candidate of a referendum: yes, no or abstain');
+}
+
+/** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422 */
+export async function createCandidate(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createCandidateBody>): Promise<Candidate> {
+  const eventId = organizer.event.id;
+  await lockForChange(tx, eventId);
+  const count = await requireRoom(tx, 'candidates', eventId);
+  const positions = await listPositions(tx, eventId);
+  requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
+  await requireGroup(tx, eventId, body.groupId);
+  checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
+  const nowMs = deps.clock.now();
+  const candidate = await insertCandidate(tx, {
+    votingEventId: eventId,
+    id: deps.ids.sortable('cnd'),
+    number: await takeNumber(tx, eventId, 'candidate'),
+    name: body.name,
+    description: body.description ?? null,
+    email: body.email ?? null,
+    positionIds: body.positionIds,
+    groupId: body.groupId ?? null,
+    referendumRole: body.referendumRole ?? null,
+    avatarUrl: body.avatarUrl ?? null,
+    status: body.status ?? 'approved',
+    source: 'organizer',
+    sortOrder: body.sortOrder ?? count,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await renewPaper(tx, eventId, nowMs);
+  await recordPaperChange(tx, deps, organizer, 'candidate.created', candidate.id, { after: { name: candidate.name, positionIds: candidate.positionIds } });
+  return candidate;
+}

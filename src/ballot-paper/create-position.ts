@@ -1,0 +1,37 @@
+import type { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
+import { takeNumber } from '#src/voting-events/take-number.ts';
+import { type PaperDeps, recordPaperChange, requireGroup, requireRoom, sentOnly } from './paper-change.ts';
+import { settle } from './position-settings.ts';
+import { insertPosition } from './repository.ts';
+import type { createPositionBody } from './schemas.ts';
+import type { Position } from './types.ts';
+
+/** Adds a position (completions 3). @throws ApiError 409 `event_has_ballots`, 422 for settings foreign to the method, 422 `plan_limit` */
+export async function createPosition(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createPositionBody>): Promise<Position> {
+  const eventId = organizer.event.id;
+  await lockForChange(tx, eventId);
+  await requireNoBallots(tx, eventId);
+  const count = await requireRoom(tx, 'positions', eventId);
+  await requireGroup(tx, eventId, body.groupId);
+  const settings = settle(body.votingMethod, sentOnly(body), undefined);
+  const nowMs = deps.clock.now();
+  const position = await insertPosition(tx, {
+    ...settings,
+    votingEventId: eventId,
+    id: deps.ids.sortable('pos'),
+    number: await takeNumber(tx, eventId, 'position'),
+    title: body.title,
+    description: body.description ?? null,
+    groupId: body.groupId ?? null,
+    sortOrder: body.sortOrder ?? count,
+    tieBreak: body.tieBreak ?? 'joint',
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await renewPaper(tx, eventId, nowMs);
+  await recordPaperChange(tx, deps, organizer, 'position.created', position.id, { after: { title: position.title, votingMethod: position.votingMethod } });
+  return position;
+}

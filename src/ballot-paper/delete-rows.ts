@@ -1,0 +1,41 @@
+import type { Transaction } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
+import { type PaperDeps, recordPaperChange } from './paper-change.ts';
+import { REMOVE_DELETED_ROWS } from './remove-deleted-rows.ts';
+import { findCandidate, findGroup, findPosition, leaveGroup, updateCandidate, updateGroup, updatePosition, withdrawPosition } from './repository.ts';
+
+/**
+ * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;
+ * removed by a job within seconds. Candidates that stood for a deleted position only are deleted with it.
+ * @throws ApiError 404, 409 `event_has_ballots` once a ballot was cast
+ */
+export async function queueDeletion(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  kind: 'positions' | 'candidates' | 'groups',
+  id: string,
+): Promise<void> {
+  const eventId = organizer.event.id;
+  await lockForChange(tx, eventId);
+  const deletedAt = deps.clock.now();
+  const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
+  if ((await find(tx, eventId, id)) === undefined) throw notFound();
+  await requireNoBallots(tx, eventId);
+  if (kind === 'positions') {
+    await updatePosition(tx, eventId, id, { deletedAt });
+    const along = await withdrawPosition(tx, eventId, id, deletedAt);
+    if (along.length > 0) await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId });
+  } else if (kind === 'candidates') {
+    await updateCandidate(tx, eventId, id, { deletedAt });
+  } else {
+    await updateGroup(tx, eventId, id, { deletedAt, nameKey: null });
+    await leaveGroup(tx, eventId, id);
+  }
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind, eventId });
+  await renewPaper(tx, eventId, deletedAt);
+  await recordPaperChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {});
+}

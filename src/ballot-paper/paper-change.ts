@@ -1,0 +1,63 @@
+import { planLimit } from '#src/accounts/plans.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { invalidField, type Issue, validationError } from '#src/platform/errors.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { countRows, findGroup } from './repository.ts';
+
+export interface PaperDeps {
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/** Rows of each kind that one event may have (contract, "Limits"). */
+export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
+
+/** @throws ApiError 422 `plan_limit`. Call with the event locked: then no race can pass the cap. */
+export async function requireRoom(tx: Transaction, kind: keyof typeof CAPS, eventId: string): Promise<number> {
+  const count = await countRows(tx, kind, eventId);
+  if (count >= CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  return count;
+}
+
+/** @throws ApiError 422 on `groupId` when the event has no such group */
+export async function requireGroup(tx: Transaction, eventId: string, groupId: string | null | undefined): Promise<void> {
+  if (groupId == null) return;
+  if ((await findGroup(tx, eventId, groupId)) === undefined) throw invalidField('groupId', 'is not a group of this event');
+}
+
+/** @throws ApiError 422 naming each position that the event does not have */
+export function requireKnownPositions(positionIds: readonly string[], known: ReadonlySet<string>): void {
+  const issues: Issue[] = positionIds.flatMap((id, index) =>
+    known.has(id) ? [] : [{ field: `positionIds[${index}]`, message: 'is not a position of this event' }],
+  );
+  if (issues.length > 0) throw validationError(issues);
+}
+
+/** Writes a change of the ballot paper into the audit trail. */
+export async function recordPaperChange(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  action: string,
+  resource: string,
+  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
+): Promise<void> {
+  await recordChange(tx, deps, {
+    accountId: organizer.event.accountId,
+    votingEventId: organizer.event.id,
+    keyId: organizer.caller.keyId,
+    action,
+    resource,
+    ...change,
+  });
+}
+
+/** Leaves out what was not sent, for the columns of an update. */
+export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]?: Exclude<Body[Key], undefined> } {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Body]?: Exclude<Body[Key], undefined>;
+  };
+}

@@ -1,0 +1,215 @@
+import { and, asc, eq, ilike, isNull, or, type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { containsPattern } from '#src/platform/text.ts';
+import { candidates, groups, positions, sponsors } from './tables.ts';
+import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
+
+export type NewPosition = typeof positions.$inferInsert;
+export type NewCandidate = typeof candidates.$inferInsert;
+export type NewGroup = typeof groups.$inferInsert;
+export type NewSponsor = typeof sponsors.$inferInsert;
+
+function only<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error('a statement that returns one row returned none');
+  return row;
+}
+
+function matches(search: string | undefined, ...columns: Parameters<typeof ilike>[0][]): SQL | undefined {
+  if (search === undefined) return undefined;
+  return or(...columns.map((column) => ilike(column, containsPattern(search))));
+}
+
+// Positions
+
+export interface PositionFilter {
+  readonly search?: string | undefined;
+  readonly votingMethod?: VotingMethod | undefined;
+  readonly groupId?: string | undefined;
+}
+
+export async function listPositions(executor: Executor, eventId: string, filter: PositionFilter = {}): Promise<Position[]> {
+  return executor
+    .select()
+    .from(positions)
+    .where(
+      and(
+        eq(positions.votingEventId, eventId),
+        isNull(positions.deletedAt),
+        matches(filter.search, positions.title),
+        filter.votingMethod === undefined ? undefined : eq(positions.votingMethod, filter.votingMethod),
+        filter.groupId === undefined ? undefined : eq(positions.groupId, filter.groupId),
+      ),
+    )
+    .orderBy(asc(positions.sortOrder), asc(positions.id));
+}
+
+export async function findPosition(executor: Executor, eventId: string, id: string): Promise<Position | undefined> {
+  const [row] = await executor
+    .select()
+    .from(positions)
+    .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id), isNull(positions.deletedAt)));
+  return row;
+}
+
+export async function insertPosition(tx: Transaction, row: NewPosition): Promise<Position> {
+  return only(await tx.insert(positions).values(row).returning());
+}
+
+export async function updatePosition(tx: Transaction, eventId: string, id: string, changes: Partial<NewPosition>): Promise<Position> {
+  return only(
+    await tx
+      .update(positions)
+      .set(changes)
+      .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id)))
+      .returning(),
+  );
+}
+
+// Candidates
+
+export interface CandidateFilter {
+  readonly search?: string | undefined;
+  readonly positionId?: string | undefined;
+  readonly groupId?: string | undefined;
+  readonly status?: CandidateStatus | undefined;
+}
+
+export async function listCandidates(executor: Executor, eventId: string, filter: CandidateFilter = {}): Promise<Candidate[]> {
+  return executor
+    .select()
+    .from(candidates)
+    .where(
+      and(
+        eq(candidates.votingEventId, eventId),
+        isNull(candidates.deletedAt),
+        matches(filter.search, candidates.name, candidates.email),
+        filter.positionId === undefined ? undefined : sql`${filter.positionId} = ANY (${candidates.positionIds})`,
+        filter.groupId === undefined ? undefined : eq(candidates.groupId, filter.groupId),
+        filter.status === undefined ? undefined : eq(candidates.status, filter.status),
+      ),
+    )
+    .orderBy(asc(candidates.sortOrder), asc(candidates.id));
+}
+
+export async function findCandidate(executor: Executor, eventId: string, id: string): Promise<Candidate | undefined> {
+  const [row] = await executor
+    .select()
+    .from(candidates)
+    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id), isNull(candidates.deletedAt)));
+  return row;
+}
+
+export async function insertCandidate(tx: Transaction, row: NewCandidate): Promise<Candidate> {
+  return only(await tx.insert(candidates).values(row).returning());
+}
+
+export async function updateCandidate(tx: Transaction, eventId: string, id: string, changes: Partial<NewCandidate>): Promise<Candidate> {
+  return only(
+    await tx
+      .update(candidates)
+      .set(changes)
+      .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id)))
+      .returning(),
+  );
+}
+
+/** Takes a position from every candidate; those that stood for nothing else go with it. */
+export async function withdrawPosition(tx: Transaction, eventId: string, positionId: string, nowMs: number): Promise<string[]> {
+  const { rows } = await tx.execute<{ id: string; deleted: boolean }>(sql`
+    UPDATE candidates
+    SET position_ids = array_remove(position_ids, ${positionId}),
+        deleted_at = CASE WHEN position_ids = ARRAY[${positionId}] THEN ${nowMs}::bigint END
+    WHERE voting_event_id = ${eventId} AND deleted_at IS NULL AND ${positionId} = ANY (position_ids)
+    RETURNING id, deleted_at IS NOT NULL AS deleted`);
+  return rows.filter((row) => row.deleted).map((row) => row.id);
+}
+
+// Groups
+
+export async function listGroups(executor: Executor, eventId: string, search?: string): Promise<Group[]> {
+  return executor
+    .select()
+    .from(groups)
+    .where(and(eq(groups.votingEventId, eventId), isNull(groups.deletedAt), matches(search, groups.name)))
+    .orderBy(asc(groups.id));
+}
+
+export async function findGroup(executor: Executor, eventId: string, id: string): Promise<Group | undefined> {
+  const [row] = await executor
+    .select()
+    .from(groups)
+    .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id), isNull(groups.deletedAt)));
+  return row;
+}
+
+/** @throws a unique violation of `groups_name` when the name is taken */
+export async function insertGroup(tx: Transaction, row: NewGroup): Promise<Group> {
+  return only(await tx.insert(groups).values(row).returning());
+}
+
+export async function updateGroup(tx: Transaction, eventId: string, id: string, changes: Partial<NewGroup>): Promise<Group> {
+  return only(
+    await tx
+      .update(groups)
+      .set(changes)
+      .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id)))
+      .returning(),
+  );
+}
+
+export async function leaveGroup(tx: Transaction, eventId: string, groupId: string): Promise<void> {
+  await tx.update(positions).set({ groupId: null }).where(and(eq(positions.votingEventId, eventId), eq(positions.groupId, groupId)));
+  await tx.update(candidates).set({ groupId: null }).where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId)));
+}
+
+// Sponsors
+
+export async function listSponsors(executor: Executor, eventId: string, search?: string): Promise<Sponsor[]> {
+  return executor
+    .select()
+    .from(sponsors)
+    .where(and(eq(sponsors.votingEventId, eventId), matches(search, sponsors.name)))
+    .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
+}
+
+export async function findSponsor(executor: Executor, eventId: string, id: string): Promise<Sponsor | undefined> {
+  const [row] = await executor.select().from(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+  return row;
+}
+
+export async function insertSponsor(tx: Transaction, row: NewSponsor): Promise<Sponsor> {
+  return only(await tx.insert(sponsors).values(row).returning());
+}
+
+export async function updateSponsor(tx: Transaction, eventId: string, id: string, changes: Partial<NewSponsor>): Promise<Sponsor> {
+  return only(
+    await tx
+      .update(sponsors)
+      .set(changes)
+      .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)))
+      .returning(),
+  );
+}
+
+export async function deleteSponsor(tx: Transaction, eventId: string, id: string): Promise<void> {
+  await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+}
+
+// Counts and removal
+
+/** Rows of a kind that stand in an event. Exact under the event's lock, which every insert takes. */
+export async function countRows(tx: Transaction, kind: 'positions' | 'candidates' | 'groups' | 'sponsors', eventId: string): Promise<number> {
+  const table = { positions, candidates, groups, sponsors }[kind];
+  const alive = kind === 'sponsors' ? sql`true` : sql`deleted_at IS NULL`;
+  const { rows } = await tx.execute<{ count: number }>(
+    sql`SELECT count(*)::int AS count FROM ${table} WHERE voting_event_id = ${eventId} AND ${alive}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Removes rows whose deletion was queued. Doing it again changes nothing. */
+export async function removeDeleted(executor: Executor, kind: 'positions' | 'candidates' | 'groups', eventId: string): Promise<void> {
+  const table = { positions, candidates, groups }[kind];
+  await executor.execute(sql`DELETE FROM ${table} WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL`);
+}

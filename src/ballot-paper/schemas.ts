@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { descriptionField, emailField, httpsUrlField, idField, nameField, searchField, sortOrderField } from '#src/http/fields.ts';
+import { VOTING_METHODS } from './types.ts';
+
+const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
+const credits = z.int().min(1).max(1_000_000);
+const amountMinor = z.int().min(1).max(99_999_999);
+
+const fraction = z
+  .strictObject({ numerator: z.int().min(0).max(1_000_000), denominator: z.int().min(1).max(1_000_000), inclusive: z.boolean().default(false) })
+  .refine((value) => value.numerator <= value.denominator, 'must be at most 1');
+
+const topUp = z.discriminatedUnion('pricingModel', [
+  z.strictObject({ pricingModel: z.literal('ratio'), currency, pricePerCreditMinor: amountMinor, minCredits: credits.default(1), maxCredits: credits.default(1_000) }),
+  z.strictObject({
+    pricingModel: z.literal('tiered'),
+    currency,
+    tiers: z.array(z.strictObject({ id: idField(), label: nameField(), credits, amountMinor })).min(1).max(20),
+  }),
+]);
+
+const rules = z.strictObject({
+  threshold: fraction.default({ numerator: 1, denominator: 2, inclusive: false }),
+  turnoutQuorum: fraction.nullable().default(null),
+  approvalQuorum: fraction.nullable().default(null),
+});
+
+const positionFields = z.object({
+  title: nameField(),
+  description: descriptionField(),
+  votingMethod: z.enum(VOTING_METHODS),
+  groupId: idField().nullable(),
+  sortOrder: sortOrderField(),
+  seats: z.int().min(1).max(50),
+  minSelections: z.int().min(0).max(1_000),
+  maxSelections: z.int().min(1).max(1_000).nullable(),
+  scoreMin: z.int().min(-1_000).max(1_000).nullable(),
+  scoreMax: z.int().min(-1_000).max(1_000).nullable(),
+  cumulativePointBudget: z.int().min(1).max(1_000_000).nullable(),
+  quadraticBaseCreditBudget: z.int().min(0).max(1_000_000).nullable(),
+  quadraticTopUp: topUp.nullable(),
+  tieBreak: z.enum(['joint', 'lot', 'candidate_order']),
+  rules: rules.nullable(),
+});
+
+const atLeastOne = (body: object): boolean => Object.keys(body).length > 0;
+const AT_LEAST_ONE = 'must change at least one field';
+
+export const createPositionBody = z.strictObject({
+  ...positionFields.partial().shape,
+  title: positionFields.shape.title,
+  votingMethod: positionFields.shape.votingMethod,
+});
+export const updatePositionBody = z.strictObject(positionFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);
+export const listPositionsQuery = z.strictObject({
+  search: searchField().optional(),
+  votingMethod: z.enum(VOTING_METHODS).optional(),
+  groupId: idField().optional(),
+});
+
+const positionIds = z
+  .array(idField())
+  .min(1, 'must name at least one position')
+  .max(100)
+  .superRefine((ids, context) => {
+    ids.forEach((id, index) => {
+      if (ids.indexOf(id) !== index) context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
+    });
+  });
+
+const candidateFields = z.object({
+  name: nameField(),
+  description: descriptionField(),
+  email: emailField().nullable(),
+  positionIds,
+  groupId: idField().nullable(),
+  referendumRole: z.enum(['yes', 'no', 'abstain']).nullable(),
+  avatarUrl: httpsUrlField().nullable(),
+  status: z.enum(['pending', 'approved', 'rejected', 'withdrawn']),
+  sortOrder: sortOrderField(),
+});
+
+export const createCandidateBody = z.strictObject({
+  ...candidateFields.partial().shape,
+  name: candidateFields.shape.name,
+  positionIds,
+});
+export const updateCandidateBody = z.strictObject(candidateFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);
+export const listCandidatesQuery = z.strictObject({
+  search: searchField().optional(),
+  positionId: idField().optional(),
+  groupId: idField().optional(),
+  status: candidateFields.shape.status.optional(),
+});
+
+export const registerCandidateBody = z.strictObject({
+  name: nameField(),
+  positionIds,
+  email: emailField().optional(),
+  groupId: idField().optional(),
+  avatarUrl: httpsUrlField().optional(),
+});
+
+const groupFields = z.object({ name: nameField(), description: descriptionField() });
+export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, name: groupFields.shape.name });
+export const updateGroupBody = z.strictObject(groupFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);
+
+const sponsorFields = z.object({
+  name: nameField(),
+  logoUrl: httpsUrlField().nullable(),
+  websiteUrl: httpsUrlField().nullable(),
+  tier: nameField().nullable(),
+  sortOrder: sortOrderField(),
+});
+export const createSponsorBody = z.strictObject({ ...sponsorFields.partial().shape, name: sponsorFields.shape.name });
+export const updateSponsorBody = z.strictObject(sponsorFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);
+export const searchQuery = z.strictObject({ search: searchField().optional() });
+export const ballotQuery = z.strictObject({ seed: z.string().max(200).optional() });

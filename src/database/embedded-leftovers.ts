@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Cluster } from './embedded-cluster.ts';
+import { hasCode } from './embedded-files.ts';
+
+const runFile = promisify(execFile);
+
+const FAST_SHUTDOWN_MS = 5_000;
+const IMMEDIATE_SHUTDOWN_MS = 2_000;
+const KILL_MS = 5_000;
+const POLL_MS = 20;
+
+interface ProcessLine {
+  readonly pid: number;
+  readonly command: string;
+}
+
+async function commandOf(pid: string): Promise<string> {
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
+  } catch (fault) {
+    if (hasCode(fault, 'ENOENT', 'ESRCH', 'EACCES')) return '';
+    throw fault;
+  }
+}
+
+async function listProcesses(): Promise<ProcessLine[]> {
+  if (process.platform === 'linux') {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    return await Promise.all(pids.map(async (pid) => ({ pid: Number(pid), command: await commandOf(pid) })));
+  }
+  const { stdout } = await runFile('/bin/ps', ['-axww', '-o', 'pid=,command='], { maxBuffer: 16 * 1024 * 1024 });
+  return stdout.split('\n').map((line) => {
+    const [pid = '', ...words] = line.trim().split(' ');
+    return { pid: Number(pid), command: words.join(' ') };
+  });
+}
+
+/** The server itself shows its command line, its children a title; both name the cluster. */
+async function processesOf(cluster: Cluster): Promise<number[]> {
+  const server = /^postgres: |(^|\/)postgres -D /;
+  const lines = await listProcesses();
+  return lines.filter(({ command }) => server.test(command) && command.includes(cluster.name)).map(({ pid }) => pid);
+}
+
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch (fault) {
+      if (!hasCode(fault, 'ESRCH')) throw fault;
+    }
+  }
+}
+
+async function allGone(cluster: Cluster, withinMs: number): Promise<boolean> {
+  const deadline = performance.now() + withinMs;
+  while ((await processesOf(cluster)).length > 0) {
+    if (performance.now() > deadline) return false;
+    await delay(POLL_MS);
+  }
+  return true;
+}
+
+function pidFile(cluster: Cluster): string {
+  return path.join(cluster.folder, 'postmaster.pid');
+}
+
+/** The lines of `postmaster.pid`; empty when no server runs and the last one ended properly. */
+export async function readPidFile(cluster: Cluster): Promise<string[]> {
+  try {
+    return (await readFile(pidFile(cluster), 'utf8')).split('\n');
+  } catch (fault) {
+    if (hasCode(fault, 'ENOENT')) return [];
+    throw fault;
+  }
+}
+
+async function stopAll(cluster: Cluster, server: number): Promise<void> {
+  if ((await processesOf(cluster)).includes(server)) {
+    signal([server], 'SIGINT');
+    if (await allGone(cluster, FAST_SHUTDOWN_MS)) return;
+  }
+  // Without their server the others finish nothing any more; whatever they had not committed is rolled back.
+  signal(await processesOf(cluster), 'SIGQUIT');
+  if (await allGone(cluster, IMMEDIATE_SHUTDOWN_MS)) return;
+  signal(await processesOf(cluster), 'SIGKILL');
+  if (await allGone(cluster, KILL_MS)) return;
+  throw new Error(`processes of an earlier PostgreSQL server still use ${cluster.folder} and cannot be ended`);
+}
+
+/**
+ * Ends what a crashed run left of this cluster's server, so that another can start on it. The caller holds the home's
+ * lock: no living service owns these processes.
+ */
+export async function stopLeftovers(cluster: Cluster, log: (message: string) => void): Promise<void> {
+  const server = Number.parseInt((await readPidFile(cluster))[0] ?? '', 10);
+  if (!Number.isInteger(server)) return;
+  if ((await processesOf(cluster)).length > 0) {
+    log('stopping a PostgreSQL server that an earlier run left behind');
+    await stopAll(cluster, server);
+  }
+  // Process numbers start anew with a machine or container: the file may by now name some other process, and
+  // PostgreSQL would take that for its own server and refuse to start. No process of this cluster is left, so nothing
+  // needs the file.
+  await rm(pidFile(cluster), { force: true });
+}

@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chown, open, rename, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Binaries } from './embedded-binaries.ts';
+import type { Cluster } from './embedded-cluster.ts';
+import { hasCode } from './embedded-files.ts';
+import { readPidFile } from './embedded-leftovers.ts';
+import { SERVER_ENVIRONMENT, type ServerUser } from './embedded-user.ts';
+
+export interface ServerSettings {
+  readonly binaries: Binaries;
+  readonly cluster: Cluster;
+  readonly user: ServerUser | undefined;
+  readonly logFile: string;
+  /** False gives up safety against power cuts for speed: for tests only. */
+  readonly durable: boolean;
+}
+
+export interface Server {
+  readonly port: number;
+  /** Settles when the server has ended, for whatever reason, and says how. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The port was taken between finding it free and listening on it. */
+export class PortTaken extends Error {}
+
+const POLL_MS = 10;
+/** Replaying the log after a crash takes its time on a slow disk; a server that is not ready by then never will be. */
+const START_MS = 300_000;
+const FAST_SHUTDOWN_MS = 5_000;
+const IMMEDIATE_SHUTDOWN_MS = 5_000;
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
+
+function configuration(settings: ServerSettings, port: number): Record<string, string | number> {
+  const sync = settings.durable ? 'on' : 'off';
+  return {
+    cluster_name: settings.cluster.name,
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    max_connections: settings.durable ? 100 : 200,
+    shared_buffers: settings.durable ? '128MB' : '64MB',
+    fsync: sync,
+    full_page_writes: sync,
+    synchronous_commit: sync,
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    log_destination: 'stderr',
+    // Statements, values and the details of errors hold voters' data: the service logs its errors by code, this log
+    // has the server's own events only.
+    log_min_messages: 'log',
+    log_min_error_statement: 'panic',
+    log_error_verbosity: 'terse',
+  };
+}
+
+async function openLog(settings: ServerSettings): Promise<{ fd: number; start: number; close(): Promise<void> }> {
+  try {
+    if ((await stat(settings.logFile)).size > MAX_LOG_BYTES) await rename(settings.logFile, `${settings.logFile}.1`);
+  } catch (fault) {
+    if (!hasCode(fault, 'ENOENT')) throw fault;
+  }
+  const handle = await open(settings.logFile, 'a', 0o600);
+  if (settings.user !== undefined) await chown(settings.logFile, settings.user.uid, settings.user.gid);
+  return { fd: handle.fd, start: (await handle.stat()).size, close: () => handle.close() };
+}
+
+async function logSince(logFile: string, start: number): Promise<string> {
+  const handle = await open(logFile, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096), 0, 4_096, start);
+    return buffer.toString('utf8', 0, bytesRead).trim();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A port of 127.0.0.1 that nobody listens on at this moment. */
+export function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = address !== null && typeof address === 'object' ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function whenEnded(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('error', (fault) => resolve(fault.message));
+    child.once('exit', (code, signal) => resolve(signal === null ? `status ${code}` : `signal ${signal}`));
+  });
+}
+
+async function endsWithin(ended: Promise<string>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const late = delay(ms, false, { signal: timer.signal }).catch(() => false);
+  const inTime = await Promise.race([ended.then(() => true), late]);
+  timer.abort();
+  return inTime;
+}
+
+// The database must not outlive a service that is killed. A shell holds the reading end of a pipe of ours: when we die,
+// however that happens, it reads the end of the pipe and shuts the server down; a line instead of it means that the
+// server has ended already, and that its process number may be another's.
+function watchOver(server: number, user: ServerUser | undefined): { release(): void } {
+  const script = 'read -r released && exit 0; kill -INT "$1"';
+  const watcher = spawn('/bin/sh', ['-c', script, 'sh', String(server)], {
+    ...user,
+    cwd: '/',
+    env: SERVER_ENVIRONMENT,
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  let gone = false;
+  watcher.once('error', () => {
+    gone = true;
+  });
+  watcher.once('exit', () => {
+    gone = true;
+  });
+  // Writing to a watcher that somebody ended fails; then there is nothing to release.
+  watcher.stdin.on('error', () => {
+    gone = true;
+  });
+  watcher.unref();
+  return {
+    release() {
+      if (!gone) watcher.stdin.end('released\n');
+    },
+  };
+}
+
+async function whenReady(
+  settings: ServerSettings,
+  child: ChildProcess,
+  ended: Promise<string>,
+): Promise<'ready' | 'ended' | 'late'> {
+  const STATUS_LINE = 7;
+  let over = false;
+  void ended.then(() => {
+    over = true;
+  });
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    if (over) return 'ended';
+    const lines = await readPidFile(settings.cluster);
+    if (Number(lines[0]) === child.pid && lines[STATUS_LINE]?.trim() === 'ready') return 'ready';
+    await delay(POLL_MS);
+  }
+  return 'late';
+}
+
+/** Fast shutdown (sessions are ended, open transactions rolled back), by force when that hangs. */
+async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  child.kill('SIGINT');
+  if (await endsWithin(ended, FAST_SHUTDOWN_MS)) return;
+  child.kill('SIGQUIT');
+  if (await endsWithin(ended, IMMEDIATE_SHUTDOWN_MS)) return;
+  child.kill('SIGKILL');
+  await ended;
+}
+
+/**
+ * Starts the server on a cluster that no process uses, and waits until it takes connections.
+ * @throws PortTaken when something else listens on the port; an Error with the end of the server's log otherwise.
+ */
+export async function launchServer(settings: ServerSettings, port: number): Promise<Server> {
+  const serverLog = await openLog(settings);
+  const options = Object.entries(configuration(settings, port)).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  // A session of its own: Ctrl-C in a terminal reaches the whole foreground group, and the database has to stay until
+  // the service has finished its requests.
+  const child = spawn(settings.binaries.postgres, ['-D', settings.cluster.folder, ...options], {
+    ...settings.user,
+    cwd: '/',
+    env: SERVER_ENVIRONMENT,
+    detached: true,
+    stdio: ['ignore', serverLog.fd, serverLog.fd],
+  });
+  const ended = whenEnded(child);
+  await serverLog.close();
+  const watcher = child.pid === undefined ? undefined : watchOver(child.pid, settings.user);
+  void ended.then(() => watcher?.release());
+  const outcome = await whenReady(settings, child, ended);
+  if (outcome === 'ready') return { port, ended, stop: () => shutDown(child, ended) };
+  await shutDown(child, ended);
+  const reason = await logSince(settings.logFile, serverLog.start);
+  if (reason.includes('could not create any TCP/IP sockets')) throw new PortTaken(`port ${port} is taken`);
+  throw new Error(`PostgreSQL did not start (${await ended}): ${reason.replaceAll(/\s+/g, ' ').slice(-500)}`);
+}
