@@ -52,7 +52,7 @@ CREATE TABLE "log_leaves" (
 CREATE TABLE "candidates" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
-	"number" smallint NOT NULL,
+	"number" integer NOT NULL,
 	"name" text NOT NULL,
 	"description" text,
 	"email" text,
@@ -85,7 +85,7 @@ CREATE TABLE "groups" (
 CREATE TABLE "positions" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
-	"number" smallint NOT NULL,
+	"number" integer NOT NULL,
 	"title" text NOT NULL,
 	"description" text,
 	"voting_method" text NOT NULL,

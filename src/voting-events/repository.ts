@@ -23,6 +23,11 @@ export async function findEvent(executor: Executor, accountId: string, reference
   return row;
 }
 
+export async function findEventById(executor: Executor, id: string): Promise<VotingEvent | undefined> {
+  const [row] = await executor.select().from(votingEvents).where(eq(votingEvents.id, id));
+  return row;
+}
+
 /** Locks the event for a change of what ballots depend on: casts and confirms wait, and are then judged by what was decided. */
 export async function lockEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
   const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('update');

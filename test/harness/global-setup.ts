@@ -1,0 +1,78 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedDatabase } from '#src/database/embedded.ts';
+import { findHome } from '#src/database/embedded-home.ts';
+import { migrate } from '#src/database/migrate.ts';
+import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The server that test databases are made on. Made by tests, so its owner may create and drop databases. */
+    databaseUrl: string;
+  }
+}
+
+interface DatabaseServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+async function startServer(): Promise<DatabaseServer> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'voting-tests-'));
+  // As root, PostgreSQL runs as another user, who has to pass.
+  await chmod(dataDir, 0o711);
+  async function removeFolder(): Promise<void> {
+    const home = await findHome(dataDir);
+    if (home !== undefined) await rm(home, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true });
+  }
+  try {
+    const server = await startEmbeddedDatabase({ dataDir, durable: false, log: () => undefined });
+    return { url: server.url, stop: () => server.stop().finally(removeFolder) };
+  } catch (fault) {
+    await removeFolder();
+    throw fault;
+  }
+}
+
+// A template cannot be dropped; one may be left from a run that was killed.
+async function dropTemplate(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [TEMPLATE_DATABASE]);
+    if (rowCount === 0) return;
+    await client.query(`ALTER DATABASE ${TEMPLATE_DATABASE} IS_TEMPLATE false`);
+    await client.query(`DROP DATABASE ${TEMPLATE_DATABASE} WITH (FORCE)`);
+  } finally {
+    await client.end();
+  }
+}
+
+async function createTemplate(url: string): Promise<void> {
+  await dropTemplate(url);
+  await runStatements(url, [`CREATE DATABASE ${TEMPLATE_DATABASE}`]);
+  await migrate(withDatabase(url, TEMPLATE_DATABASE));
+  await runStatements(url, [`ALTER DATABASE ${TEMPLATE_DATABASE} IS_TEMPLATE true ALLOW_CONNECTIONS false`]);
+}
+
+/** One server for the whole run: that of `TEST_DATABASE_URL`, or an embedded one in a temporary folder. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env['TEST_DATABASE_URL'];
+  const server =
+    given === undefined || given === '' ? await startServer() : { url: given, stop: async () => undefined };
+  try {
+    await createTemplate(server.url);
+  } catch (fault) {
+    await server.stop();
+    throw fault;
+  }
+  project.provide('databaseUrl', server.url);
+  return async () => {
+    await dropTemplate(server.url);
+    await server.stop();
+  };
+}

@@ -1,0 +1,98 @@
+import { startCount } from '#src/tally/start-count.ts';
+import type {
+  PositionBallot,
+  PositionCount,
+  PositionResult,
+  ReportOptions,
+  TallyCandidate,
+  TallyPosition,
+  VotingMethod,
+} from '#src/tally/types.ts';
+
+export const WHOLE = 1_000_000n;
+
+export const PLAIN: ReportOptions = { seed: null, electorateMicro: null, wholeWeights: true };
+
+/** Candidates `a`, `b`, … in this order, unless a row says otherwise. */
+export function position(
+  votingMethod: VotingMethod,
+  candidates: number | readonly Partial<TallyCandidate>[],
+  settings: Partial<TallyPosition> = {},
+): TallyPosition {
+  const rows = typeof candidates === 'number' ? Array.from({ length: candidates }, () => ({})) : candidates;
+  return {
+    id: 'pos_1',
+    title: 'Position',
+    votingMethod,
+    seats: 1,
+    tieBreak: 'joint',
+    rules: null,
+    candidates: rows.map((row, index) => ({
+      id: letter(index),
+      name: letter(index).toUpperCase(),
+      sortOrder: index,
+      withdrawn: false,
+      referendumRole: null,
+      ...row,
+    })),
+    ...settings,
+  };
+}
+
+function letter(index: number): string {
+  return String.fromCharCode(97 + index);
+}
+
+/** `marks('ac')` marks the candidates a and c. */
+export function marks(letters: string): PositionBallot {
+  return values(Object.fromEntries([...letters].map((each) => [each, 1])));
+}
+
+/** `ranking('ca')` ranks c first and a second. */
+export function ranking(letters: string): PositionBallot {
+  return values(Object.fromEntries([...letters].map((each, place) => [each, place + 1])));
+}
+
+/** `values({ a: 3 })` gives a the value 3. */
+export function values(entries: Readonly<Record<string, number>>): PositionBallot {
+  const names = Object.keys(entries);
+  return {
+    length: names.length,
+    candidates: names.map((name) => name.charCodeAt(0) - 97),
+    values: Object.values(entries),
+  };
+}
+
+export type Votes = readonly (readonly [ballot: PositionBallot, heads: number, weightMicro?: bigint])[];
+
+export function counted(of: TallyPosition, votes: Votes): PositionCount {
+  const count = startCount(of);
+  for (const [ballot, heads, weightMicro = WHOLE] of votes) {
+    count.add(ballot, weightMicro, heads);
+  }
+  return count;
+}
+
+export function result(of: TallyPosition, votes: Votes, options: Partial<ReportOptions> = {}): PositionResult {
+  return counted(of, votes).report({ ...PLAIN, ...options });
+}
+
+/** `{ a: '3', b: '1.5' }`: what each candidate's weight came to. */
+export function weightsOf(of: PositionResult): Record<string, string> {
+  return Object.fromEntries(of.candidates.map(({ id, weightWon }) => [id, weightWon]));
+}
+
+export function votesOf(of: PositionResult): Record<string, number> {
+  return Object.fromEntries(of.candidates.map(({ id, votesWon }) => [id, votesWon]));
+}
+
+/** A small seeded generator (mulberry32), so that a failing run can be repeated from its seed. */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
