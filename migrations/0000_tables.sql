@@ -152,6 +152,7 @@ CREATE TABLE "ballots" (
 CREATE TABLE "pending_ballots" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
+	"participants" text[] NOT NULL,
 	"code_tag" "bytea" NOT NULL,
 	"entries" "bytea" NOT NULL,
 	"weight_micro" bigint NOT NULL,

@@ -106,10 +106,10 @@ BEGIN
     verdict := 'already_voted';
     RETURN;
   END IF;
-  INSERT INTO pending_ballots AS b (voting_event_id, participant, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, cast_at)
-  VALUES (p_event, key, p_code_tag, p_entries, weight, p_visitor_id, p_voter_id, p_email, p_name, p_country, at)
+  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, cast_at)
+  VALUES (p_event, key, CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END, p_code_tag, p_entries, weight, p_visitor_id, p_voter_id, p_email, p_name, p_country, at)
   ON CONFLICT (voting_event_id, participant) DO UPDATE SET
-    code_tag = excluded.code_tag, entries = excluded.entries, weight_micro = excluded.weight_micro, voter_id = excluded.voter_id,
+    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, weight_micro = excluded.weight_micro, voter_id = excluded.voter_id,
     email = excluded.email, name = excluded.name, country_code = excluded.country_code, cast_at = excluded.cast_at;
   verdict := 'cast';
 END $$;
@@ -128,7 +128,6 @@ DECLARE
   closed_at bigint;
   poll boolean;
   shown_id text;
-  participants text[];
   inserted integer;
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
@@ -158,21 +157,17 @@ BEGIN
     RETURN;
   END IF;
   poll := e.type = 'poll';
-  participants := CASE WHEN NOT poll THEN ARRAY[b.participant]
-    WHEN e.save_voter_info THEN ARRAY['v:' || b.visitor_id, 'e:' || b.email]
-    WHEN e.require_voter_id THEN ARRAY['v:' || b.visitor_id, 'i:' || b.voter_id]
-    ELSE ARRAY['v:' || b.visitor_id] END;
   INSERT INTO participation (voting_event_id, participant, exclusive)
-  SELECT p_event, participant, NOT e.repeat_votes FROM unnest(participants) AS participant ORDER BY participant
+  SELECT p_event, participant, NOT e.repeat_votes FROM unnest(b.participants) AS participant ORDER BY participant
   ON CONFLICT DO NOTHING;
   GET DIAGNOSTICS inserted = ROW_COUNT;
-  IF inserted < cardinality(participants) AND NOT e.repeat_votes THEN
+  IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
     RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
   END IF;
   shown_id := CASE WHEN e.require_voter_id AND NOT e.save_voter_info THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
-    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, CASE WHEN e.save_voter_info THEN b.email END,
+    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, (SELECT substr(i, 3) FROM unnest(b.participants) AS i WHERE i LIKE 'e:%'),
       shown_id, shown_id, b.weight_micro, 'approved', 'poll', 'none', at, at)
     ON CONFLICT DO NOTHING;
   END IF;

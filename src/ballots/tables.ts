@@ -14,6 +14,8 @@ export const pendingBallots = pgTable(
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     /** The voter's ID, or `v:` and the visitor ID; a paid ballot adds its attempt, so that repeat votes stand side by side. */
     participant: text().notNull(),
+    /** Everything by which the participant is told apart; each may vote once. */
+    participants: text().array().notNull(),
     /** SHA-256 of "code" and the confirmation code. */
     codeTag: bytes('code_tag').notNull(),
     /** The packed entries; `ballot-encoding.ts` reads and writes them. */

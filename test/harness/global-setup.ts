@@ -61,7 +61,7 @@ async function createTemplate(url: string): Promise<void> {
 
 /** One server for the whole run: that of `TEST_DATABASE_URL`, or an embedded one in a temporary folder. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['TEST_DATABASE_URL'];
+  const given = process.env.TEST_DATABASE_URL;
   const server =
     given === undefined || given === '' ? await startServer() : { url: given, stop: async () => undefined };
   try {
