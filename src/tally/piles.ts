@@ -2,9 +2,9 @@ import { requireThat } from './count-refused.ts';
 import { greatestCommonDivisor, largestAbove, WEIGHT_DECIMALS } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
-/** A transfer value of 1: ballots are worth a whole number of hundred-thousandths of themselves. */
+/** Ballots are worth a whole number of hundred-thousandths of themselves. */
 export const VALUE_DECIMALS = 5;
-export const FULL_VALUE = 10 ** VALUE_DECIMALS;
+const FULL_VALUE = 10 ** VALUE_DECIMALS;
 /** Decimals of a tally by weight: weight in millionths × value in hundred-thousandths. */
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
@@ -14,138 +14,158 @@ export interface Passed {
   readonly heads: bigint[];
 }
 
-/** Ends a list of groups. */
-const NONE = -1;
+/** The groups of one pile, in one piece for each transfer that brought some. */
+type Pieces = Int32Array[];
 
 /**
- * Who holds which ballots, during one count. A pile is, for each transfer value in it, a linked list of groups, so that a
- * transfer walks only the ballots that move. Sums run in plain integers: weights are cut into digits ("limbs") small
- * enough that the whole number of heads times a digit stays below 2^53, and are put together as bigint once a transfer.
+ * Who holds which ballots, during one count. A pile keeps its groups by transfer value, so that a transfer touches only
+ * the ballots that move. Sums run in plain integers: weights are cut into digits ("limbs") small enough that the whole
+ * number of heads times a digit stays below 2^53, and are put together as bigint once a transfer.
  * Array accesses are cast because every index comes from the bounds of the array it reads.
  */
 export class Piles {
   /** Tallies by candidate: in weight with `TALLY_DECIMALS` decimals, in heads with `VALUE_DECIMALS`. */
   readonly weight: bigint[];
   readonly heads: bigint[];
-  /** 1 for the candidates who may still receive ballots. */
-  readonly continuing: Uint8Array;
   /** All ballots, those that never named a continuing candidate too; same decimals as the tallies. */
   readonly rankedWeight: bigint;
   readonly rankedHeads: bigint;
   readonly #rankings: Rankings;
-  /** The next place to read on each group's ranking. */
-  readonly #cursor: Uint16Array;
-  readonly #next: Int32Array;
-  /** First group of each list, by candidate and transfer value. */
-  readonly #lists: Map<number, number>[];
+  /** 1 for the candidates who may receive ballots, and for the number that ends a ranking: nobody. */
+  readonly #receives: Uint8Array;
+  /** The next cell to read of each group. */
+  readonly #cursor: Uint32Array;
+  /** By candidate and transfer value. */
+  readonly #piles: Map<number, Pieces>[];
   readonly #limbs: Limbs;
 
-  /** Deals every ballot to its first continuing candidate. */
-  constructor(rankings: Rankings, continuing: Uint8Array) {
+  /** Deals every ballot to its first candidate who is not withdrawn. */
+  constructor(rankings: Rankings, withdrawn: readonly boolean[]) {
     const { candidates, size } = rankings;
     this.#rankings = rankings;
-    this.continuing = continuing;
+    this.#receives = Uint8Array.from([...withdrawn, false], (out) => (out ? 0 : 1));
+    this.#cursor = rankings.starts.slice(0, size);
+    this.#piles = Array.from({ length: candidates }, () => new Map());
+    this.#limbs = cutIntoLimbs(rankings);
     this.weight = new Array<bigint>(candidates).fill(0n);
     this.heads = new Array<bigint>(candidates).fill(0n);
-    this.#cursor = new Uint16Array(size);
-    this.#next = new Int32Array(size);
-    this.#lists = Array.from({ length: candidates }, () => new Map());
-    this.#limbs = cutIntoLimbs(rankings);
-    let all = NONE;
-    for (let group = size - 1; group >= 0; group -= 1) {
-      if (rankings.heads[group] !== 0) {
-        this.#next[group] = all;
-        all = group;
-      }
-    }
-    const dealt = this.#passLists(new Map([[FULL_VALUE, all]]), (value) => value);
-    this.#credit(dealt);
+    const everyGroup = Int32Array.from({ length: size }, (_, group) => group);
+    const dealt = this.#passPile(new Map([[FULL_VALUE, [everyGroup]]]), (value) => value);
+    requireThat(!dealt.heads.some((heads) => heads < 0n), 'more ballots were taken out than added');
     this.rankedWeight = dealt.weight.reduce((sum, weight) => sum + weight, 0n);
     this.rankedHeads = dealt.heads.reduce((sum, heads) => sum + heads, 0n);
   }
 
-  /**
-   * Passes all ballots of a candidate, who must not continue, to their next continuing candidates, at the value that
-   * `revalue` makes of the old one. The candidate's own tally is left for the caller to set.
-   */
-  pass(from: number, revalue: (value: number) => number): Passed {
-    requireThat(this.continuing[from] === 0, 'a candidate who continues passes no ballots on');
-    const lists = this.#lists[from] ?? new Map<number, number>();
-    this.#lists[from] = new Map();
-    const passed = this.#passLists(lists, revalue);
-    this.#credit(passed);
-    return passed;
+  continues(candidate: number): boolean {
+    return this.#receives[candidate] === 1;
   }
 
-  #passLists(lists: ReadonlyMap<number, number>, revalue: (value: number) => number): Passed {
+  /** From now on the candidate receives nothing: elected, or eliminated. */
+  close(candidate: number): void {
+    this.#receives[candidate] = 0;
+  }
+
+  /**
+   * Passes all ballots of a closed candidate to their next continuing candidates, at the value that `revalue` makes of
+   * the old one. The candidate's own tally is left for the caller to set.
+   */
+  pass(from: number, revalue: (value: number) => number): Passed {
+    requireThat(!this.continues(from), 'a candidate who continues passes no ballots on');
+    const pile = this.#piles[from] ?? new Map<number, Pieces>();
+    this.#piles[from] = new Map();
+    return this.#passPile(pile, revalue);
+  }
+
+  #passPile(pile: ReadonlyMap<number, Pieces>, revalue: (value: number) => number): Passed {
     const receivers = this.#rankings.candidates + 1;
     const passed: Passed = {
       weight: new Array<bigint>(receivers).fill(0n),
       heads: new Array<bigint>(receivers).fill(0n),
     };
-    for (const [value, first] of lists) {
-      this.#passList(first, revalue(value), passed);
+    for (const [value, pieces] of pile) {
+      this.#passPieces(pieces, revalue(value), passed);
+    }
+    for (let candidate = 0; candidate < this.#rankings.candidates; candidate += 1) {
+      this.weight[candidate] = (this.weight[candidate] ?? 0n) + (passed.weight[candidate] ?? 0n);
+      this.heads[candidate] = (this.heads[candidate] ?? 0n) + (passed.heads[candidate] ?? 0n);
     }
     return passed;
   }
 
-  #passList(first: number, value: number, passed: Passed): void {
-    const nobody = this.#rankings.candidates;
-    const firstOf = new Int32Array(nobody + 1).fill(NONE);
-    for (const [candidate, lists] of this.#lists.entries()) {
-      firstOf[candidate] = lists.get(value) ?? NONE;
+  #passPieces(pieces: Pieces, value: number, passed: Passed): void {
+    const receivers = this.#rankings.candidates + 1;
+    const heads = new Float64Array(receivers);
+    const limbs = new Float64Array(receivers * this.#limbs.count);
+    for (const piece of pieces) {
+      const receiverOf = new Uint16Array(piece.length);
+      const groups = this.#findReceivers(piece, receiverOf, heads, limbs);
+      this.#handOver(piece, receiverOf, groups, value);
     }
-    const heads = new Float64Array(nobody + 1);
-    const limbs = new Float64Array((nobody + 1) * this.#limbs.count);
-    this.#walk(first, firstOf, heads, limbs);
-    for (let receiver = 0; receiver <= nobody; receiver += 1) {
-      if (receiver < nobody && firstOf[receiver] !== NONE) {
-        this.#lists[receiver]?.set(value, firstOf[receiver] as number);
-      }
-      const worth = BigInt(value);
+    const worth = BigInt(value);
+    for (let receiver = 0; receiver < receivers; receiver += 1) {
       passed.heads[receiver] = (passed.heads[receiver] ?? 0n) + BigInt(heads[receiver] ?? 0) * worth;
       passed.weight[receiver] = (passed.weight[receiver] ?? 0n) + this.#limbs.join(limbs, receiver) * worth;
     }
   }
 
-  /** The hot loop: moves each group of a list to the list of its next continuing candidate. */
-  #walk(first: number, firstOf: Int32Array, headsOf: Float64Array, limbsOf: Float64Array): void {
-    const { cells, starts, heads, weightIndexOf, candidates: nobody } = this.#rankings;
+  /** The hot loop: reads on in each group's ranking, adds it up for its receiver, and counts the groups of each. */
+  #findReceivers(
+    piece: Int32Array,
+    receiverOf: Uint16Array,
+    headsOf: Float64Array,
+    limbsOf: Float64Array,
+  ): Uint32Array {
+    const { cells, heads, weightIndexOf } = this.#rankings;
     const { count, ofWeight } = this.#limbs;
-    const [cursor, next, continuing] = [this.#cursor, this.#next, this.continuing];
-    for (let group = first; group !== NONE; ) {
-      const following = next[group] as number;
-      const start = starts[group] as number;
-      const end = starts[group + 1] as number;
-      let cell = start + (cursor[group] as number);
-      while (cell < end && continuing[cells[cell] as number] === 0) {
+    const [cursor, receives] = [this.#cursor, this.#receives];
+    const groupsOf = new Uint32Array(headsOf.length);
+    for (let index = 0; index < piece.length; index += 1) {
+      const group = piece[index] as number;
+      let cell = cursor[group] as number;
+      while (receives[cells[cell] as number] === 0) {
         cell += 1;
       }
-      const receiver = cell < end ? (cells[cell] as number) : nobody;
-      cursor[group] = cell < end ? cell + 1 - start : end - start;
-      next[group] = firstOf[receiver] as number;
-      firstOf[receiver] = group;
+      const receiver = cells[cell] as number;
+      cursor[group] = cell + 1;
+      receiverOf[index] = receiver;
+      groupsOf[receiver] = (groupsOf[receiver] as number) + 1;
       const number = heads[group] as number;
       headsOf[receiver] = (headsOf[receiver] as number) + number;
-      const weightLimbs = (weightIndexOf[group] as number) * count;
+      const weight = (weightIndexOf[group] as number) * count;
       for (let limb = 0; limb < count; limb += 1) {
         const at = receiver * count + limb;
-        limbsOf[at] = (limbsOf[at] as number) + number * (ofWeight[weightLimbs + limb] as number);
+        limbsOf[at] = (limbsOf[at] as number) + number * (ofWeight[weight + limb] as number);
       }
-      group = following;
     }
+    return groupsOf;
   }
 
-  #credit(passed: Passed): void {
-    for (let candidate = 0; candidate < this.#rankings.candidates; candidate += 1) {
-      this.weight[candidate] = (this.weight[candidate] ?? 0n) + (passed.weight[candidate] ?? 0n);
-      this.heads[candidate] = (this.heads[candidate] ?? 0n) + (passed.heads[candidate] ?? 0n);
+  /** Puts the groups on their receivers' piles. Exhausted ones are on no pile any more. */
+  #handOver(piece: Int32Array, receiverOf: Uint16Array, groupsOf: Uint32Array, value: number): void {
+    const handed = Array.from(groupsOf, (groups) => new Int32Array(groups));
+    const filled = new Uint32Array(groupsOf.length);
+    for (let index = 0; index < piece.length; index += 1) {
+      const receiver = receiverOf[index] as number;
+      const place = filled[receiver] as number;
+      (handed[receiver] as Int32Array)[place] = piece[index] as number;
+      filled[receiver] = place + 1;
+    }
+    for (const [receiver, pile] of this.#piles.entries()) {
+      const groups = handed[receiver];
+      if (groups !== undefined && groups.length > 0) {
+        const pieces = pile.get(value);
+        if (pieces === undefined) {
+          pile.set(value, [groups]);
+        } else {
+          pieces.push(groups);
+        }
+      }
     }
   }
 }
 
 interface Limbs {
-  /** Digits of a weight. 1 unless weights are huge beside their number of heads. */
+  /** Digits of a weight. 1 unless weights are huge beside the number of heads. */
   readonly count: number;
   /** Digits of weight w at `w * count`, the lowest first. */
   readonly ofWeight: Float64Array;
@@ -158,7 +178,7 @@ function cutIntoLimbs(rankings: Rankings): Limbs {
   const { weights } = rankings;
   const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
   const largest = largestAbove(0n, weights) / unit;
-  const bits = 53 - Math.ceil(Math.log2(allHeads(rankings) + 1));
+  const bits = 53 - Math.ceil(Math.log2(headsMoved(rankings) + 1));
   requireThat(bits > 0, 'there are more ballots than the count can hold');
   const count = Math.max(1, Math.ceil(largest.toString(2).length / bits));
   const width = BigInt(bits);
@@ -178,13 +198,11 @@ function cutIntoLimbs(rankings: Rankings): Limbs {
   return { count, ofWeight, join };
 }
 
-function allHeads(rankings: Rankings): number {
-  let all = 0;
+/** Heads of all groups, those taken out counted too: no sum of heads is larger. */
+function headsMoved(rankings: Rankings): number {
+  let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) {
-    const heads = rankings.heads[group] as number;
-    requireThat(heads >= 0, 'a ranking was taken out that was not added');
-    all += heads;
+    heads += Math.abs(rankings.heads[group] as number);
   }
-  requireThat(Number.isSafeInteger(all), 'there are more ballots than the count can hold');
-  return all;
+  return heads;
 }

@@ -18,7 +18,7 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
   const check = new MarkCheck(position, position.candidates.length, isRank);
   const rankings = new Rankings(position.candidates.length);
   const participation = new Participation();
-  const places = new Float64Array(position.candidates.length);
+  const places = new Uint16Array(position.candidates.length);
   return {
     add(ballot, weightMicro, times = 1) {
       check.require(ballot, weightMicro, times);
@@ -37,25 +37,31 @@ function isRank(value: number): boolean {
 }
 
 /** Writes the ballot's candidates into the first places, first choice first; gaps in the ranks close. */
-function readRanking(ballot: PositionBallot, places: Float64Array): void {
-  let ascending = true;
+function readRanking(ballot: PositionBallot, places: Uint16Array): void {
   let last = 0;
   for (let entry = 0; entry < ballot.length; entry += 1) {
-    const rank = ballot.values[entry] ?? 0;
-    ascending &&= rank > last;
+    const rank = ballot.values[entry] as number;
+    if (rank <= last) {
+      sortByRank(ballot, places);
+      return;
+    }
     last = rank;
-    places[entry] = rank * CANDIDATE_SPAN + (ballot.candidates[entry] ?? 0);
+    places[entry] = ballot.candidates[entry] as number;
   }
-  const used = places.subarray(0, ballot.length);
-  if (!ascending) {
-    used.sort();
+}
+
+function sortByRank(ballot: PositionBallot, places: Uint16Array): void {
+  const ranked = new Float64Array(ballot.length);
+  for (let entry = 0; entry < ballot.length; entry += 1) {
+    ranked[entry] = (ballot.values[entry] as number) * CANDIDATE_SPAN + (ballot.candidates[entry] as number);
   }
+  ranked.sort();
   let lastRank = 0;
-  for (const [place, ranked] of used.entries()) {
-    const rank = Math.floor(ranked / CANDIDATE_SPAN);
+  for (let place = 0; place < ballot.length; place += 1) {
+    const rank = Math.floor((ranked[place] as number) / CANDIDATE_SPAN);
     requireThat(rank !== lastRank, 'a ballot gives a rank twice');
     lastRank = rank;
-    used[place] = ranked % CANDIDATE_SPAN;
+    places[place] = (ranked[place] as number) % CANDIDATE_SPAN;
   }
 }
 

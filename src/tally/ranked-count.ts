@@ -22,17 +22,19 @@ export class RankedCount {
   readonly ties: Ties;
 
   constructor(position: TallyPosition, rankings: Rankings, options: ReportOptions) {
-    const continuing = Uint8Array.from(position.candidates, (candidate) => (candidate.withdrawn ? 0 : 1));
     this.position = position;
     this.wholeWeights = options.wholeWeights;
-    this.piles = new Piles(rankings, continuing);
+    this.piles = new Piles(
+      rankings,
+      position.candidates.map((candidate) => candidate.withdrawn),
+    );
     this.log = new RoundLog(position, this.piles, options.wholeWeights);
     this.ties = new Ties(position, options.seed);
   }
 
   /** The candidates who continue, in the position's order. */
   continuing(): number[] {
-    return [...this.piles.continuing.keys()].filter((candidate) => this.piles.continuing[candidate] === 1);
+    return [...this.position.candidates.keys()].filter((candidate) => this.piles.continues(candidate));
   }
 
   tally(candidate: number): bigint {
@@ -58,7 +60,7 @@ export class RankedCount {
 
   /** Takes a candidate out, passes its ballots on at the value they have, and closes the round. */
   eliminate(candidate: number, elected: readonly number[], tie: SeatTie['decision'] | null): void {
-    this.piles.continuing[candidate] = 0;
+    this.piles.close(candidate);
     const passed = this.piles.pass(candidate, (value) => value);
     this.piles.weight[candidate] = 0n;
     this.piles.heads[candidate] = 0n;

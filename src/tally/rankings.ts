@@ -2,47 +2,63 @@ import { requireThat } from './count-refused.ts';
 import { WEIGHT_DECIMALS } from './exact.ts';
 
 type Cells = Uint8Array | Uint16Array;
+type Column = Cells | Uint32Array | Float64Array;
 
 const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
 const FIRST_GROUPS = 64;
-/** The largest index that the hash table's 32-bit slots can name. */
-const MAX_GROUPS = 2 ** 31 - 1;
-/** Candidates and places are kept in 16 bits. */
+/** Groups are named by 32-bit integers, one above zero in the table. */
+const MAX_GROUPS = 2 ** 31 - 2;
+/** Cells are named by 32-bit cursors. */
+const MAX_CELLS = 2 ** 32 - 1;
+/** A cell has 16 bits, and one value above the candidates ends a ranking. */
 const MAX_CANDIDATES = 2 ** 16 - 1;
+/** From here on, each time the groups have doubled, grouping must have halved them at least, or it ends. */
+const FIRST_GROUPING_REVIEW = 2 ** 16;
 
 /**
- * Ballots grouped by ranking and weight, packed: a group is a run of `cells` (candidates, first choice first), a weight
- * and a number of heads. A million different rankings of 20 take some 60 MB; as objects they would take ten times that.
+ * Ballots as packed groups of one ranking and one weight: a run of `cells`, a weight, a number of heads. Identical ones
+ * share a group while that pays: a small field gives few groups however many vote; where nearly every ballot is different
+ * looking for its equal only costs, so each gets its own. A million different rankings of 20 take some 50 MB; as objects
+ * they would take ten times that. A ballot taken out may be a group of its own, with heads below zero.
  * Array accesses are cast because every index here comes from the bounds of the array it reads.
  */
 export class Rankings {
   readonly candidates: number;
   /** Distinct weights in millionths; `weightIndexOf` names them. */
   readonly weights: bigint[] = [];
-  /** Number of groups. One whose ballots were all taken out again stays, with no heads. */
+  /** Number of groups. */
   size = 0;
+  /** Candidates, first choice first; the number of candidates itself ends a ranking. */
   cells: Cells;
-  /** Group g has the cells from `starts[g]` to before `starts[g + 1]`. */
-  starts = new Uint32Array(FIRST_GROUPS + 1);
+  /** Where the cells of a group start. */
+  starts = new Uint32Array(FIRST_GROUPS);
   heads = new Float64Array(FIRST_GROUPS);
   weightIndexOf = new Uint32Array(FIRST_GROUPS);
+  #usedCells = 0;
+  #added = 0;
   readonly #indexOfWeight = new Map<bigint, number>();
-  /** Open addressing: group + 1 at its hash or the next free slot, 0 where free. Always at most half full. */
-  #table = new Int32Array(FIRST_GROUPS * 4);
+  #lastWeight: bigint | undefined;
+  #lastWeightIndex = 0;
+  /** Open addressing: group + 1 at its hash or the next free slot, 0 where free; at most half full. Undefined once grouping has ended. */
+  #table: Int32Array | undefined = new Int32Array(FIRST_GROUPS * 2);
+  #groupingReview = FIRST_GROUPING_REVIEW;
 
   constructor(candidates: number) {
     requireThat(candidates <= MAX_CANDIDATES, 'a ranked position has more candidates than the count can hold');
     this.candidates = candidates;
-    this.cells = candidates <= 256 ? new Uint8Array(FIRST_GROUPS * 8) : new Uint16Array(FIRST_GROUPS * 8);
+    this.cells = candidates < 256 ? new Uint8Array(FIRST_GROUPS * 8) : new Uint16Array(FIRST_GROUPS * 8);
   }
 
   /** Counts a ranking (candidates in the first `length` places, first choice first) `times` times. */
-  add(ranking: ArrayLike<number>, length: number, weightMicro: bigint, times: number): void {
+  add(ranking: Uint16Array, length: number, weightMicro: bigint, times: number): void {
     const weightIndex = this.#weightIndex(weightMicro);
-    const slot = this.#slotOf(ranking, length, weightIndex);
-    const found = this.#table[slot] as number;
-    const group = found === 0 ? this.#append(slot, ranking, length, weightIndex) : found - 1;
-    this.heads[group] = (this.heads[group] as number) + times;
+    this.#added += Math.abs(times);
+    const group = this.#table === undefined ? undefined : this.#find(this.#table, ranking, length, weightIndex);
+    if (group === undefined) {
+      this.#append(ranking, length, weightIndex, times);
+    } else {
+      this.heads[group] = (this.heads[group] as number) + times;
+    }
   }
 
   /** Whether the weight of every ballot that is still in is a whole number. */
@@ -51,118 +67,135 @@ export class Rankings {
     if (!fractional.includes(true)) {
       return true;
     }
+    const headsOf = new Float64Array(this.weights.length);
     for (let group = 0; group < this.size; group += 1) {
-      if (this.heads[group] !== 0 && fractional[this.weightIndexOf[group] as number] === true) {
-        return false;
-      }
+      const weight = this.weightIndexOf[group] as number;
+      headsOf[weight] = (headsOf[weight] as number) + (this.heads[group] as number);
     }
-    return true;
+    return headsOf.every((heads, weight) => heads === 0 || fractional[weight] === false);
   }
 
   #weightIndex(weightMicro: bigint): number {
+    if (weightMicro === this.#lastWeight) {
+      return this.#lastWeightIndex;
+    }
     let index = this.#indexOfWeight.get(weightMicro);
     if (index === undefined) {
       index = this.weights.length;
       this.weights.push(weightMicro);
       this.#indexOfWeight.set(weightMicro, index);
     }
+    this.#lastWeight = weightMicro;
+    this.#lastWeightIndex = index;
     return index;
   }
 
-  /** The slot that holds the group, or the free one where it belongs. */
-  #slotOf(ranking: ArrayLike<number>, length: number, weightIndex: number): number {
-    const mask = this.#table.length - 1;
-    let hash = weightIndex;
-    for (let place = 0; place < length; place += 1) {
-      hash = mix(hash, ranking[place] as number);
-    }
-    let slot = spread(hash) & mask;
+  /** The group of this ranking and weight; where there is none, the table is prepared for the one appended next. */
+  #find(table: Int32Array, ranking: Uint16Array, length: number, weightIndex: number): number | undefined {
+    const mask = table.length - 1;
+    let slot = hashOf(ranking, 0, length, weightIndex) & mask;
     for (;;) {
-      const found = this.#table[slot] as number;
-      if (found === 0 || this.#isGroup(found - 1, ranking, length, weightIndex)) {
-        return slot;
+      const found = table[slot] as number;
+      if (found === 0) {
+        table[slot] = this.size + 1;
+        return undefined;
+      }
+      if (this.#isGroup(found - 1, ranking, length, weightIndex)) {
+        return found - 1;
       }
       slot = (slot + 1) & mask;
     }
   }
 
-  #isGroup(group: number, ranking: ArrayLike<number>, length: number, weightIndex: number): boolean {
-    const start = this.starts[group] as number;
-    if (this.weightIndexOf[group] !== weightIndex || (this.starts[group + 1] as number) - start !== length) {
+  #isGroup(group: number, ranking: Uint16Array, length: number, weightIndex: number): boolean {
+    if (this.weightIndexOf[group] !== weightIndex) {
       return false;
     }
+    const start = this.starts[group] as number;
     for (let place = 0; place < length; place += 1) {
       if (this.cells[start + place] !== ranking[place]) {
         return false;
       }
     }
-    return true;
+    return this.cells[start + length] === this.candidates;
   }
 
-  #append(slot: number, ranking: ArrayLike<number>, length: number, weightIndex: number): number {
-    const group = this.size;
-    const start = this.starts[group] as number;
-    this.#table[slot] = group + 1;
-    this.#makeRoom(start + length);
+  #append(ranking: Uint16Array, length: number, weightIndex: number, times: number): void {
+    this.#makeRoom(length + 1);
+    const { cells, size: group } = this;
+    const start = this.#usedCells;
     for (let place = 0; place < length; place += 1) {
-      this.cells[start + place] = ranking[place] as number;
+      cells[start + place] = ranking[place] as number;
     }
-    this.starts[group + 1] = start + length;
+    cells[start + length] = this.candidates;
+    this.#usedCells = start + length + 1;
+    this.starts[group] = start;
+    this.heads[group] = times;
     this.weightIndexOf[group] = weightIndex;
-    this.size += 1;
-    if (this.size * 2 > this.#table.length) {
-      this.#growTable();
-    }
-    return group;
+    this.size = group + 1;
+    this.#reviewGrouping();
   }
 
-  /** Room for one group more, and for `cells` cells in all. */
-  #makeRoom(cells: number): void {
+  /** Room for one group more, of so many cells. */
+  #makeRoom(length: number): void {
     if (this.size === this.heads.length) {
       requireThat(this.size < MAX_GROUPS / 2, 'there are more different rankings than the count can hold');
-      const groups = this.size * 2;
-      this.starts = enlarged(this.starts, new Uint32Array(groups + 1));
-      this.heads = enlarged(this.heads, new Float64Array(groups));
-      this.weightIndexOf = enlarged(this.weightIndexOf, new Uint32Array(groups));
+      this.starts = enlarged(this.starts, this.size * 2);
+      this.heads = enlarged(this.heads, this.size * 2);
+      this.weightIndexOf = enlarged(this.weightIndexOf, this.size * 2);
     }
-    if (cells > this.cells.length) {
-      requireThat(cells <= 2 ** 31, 'the rankings are longer than the count can hold');
-      const room = Math.max(cells, Math.ceil(this.cells.length * 1.5));
-      this.cells = enlarged(this.cells, this.candidates <= 256 ? new Uint8Array(room) : new Uint16Array(room));
+    const needed = this.#usedCells + length;
+    if (needed > this.cells.length) {
+      requireThat(needed <= MAX_CELLS, 'the rankings are longer than the count can hold');
+      this.cells = enlarged(this.cells, Math.min(MAX_CELLS, Math.max(needed, Math.ceil(this.cells.length * 1.5))));
     }
   }
 
-  #growTable(): void {
-    this.#table = new Int32Array(this.#table.length * 2);
-    const mask = this.#table.length - 1;
-    for (let group = 0; group < this.size; group += 1) {
-      let hash = this.weightIndexOf[group] as number;
-      const end = this.starts[group + 1] as number;
-      for (let cell = this.starts[group] as number; cell < end; cell += 1) {
-        hash = mix(hash, this.cells[cell] as number);
+  #reviewGrouping(): void {
+    if (this.#table === undefined) {
+      return;
+    }
+    if (this.size >= this.#groupingReview) {
+      this.#groupingReview *= 2;
+      if (this.#added < this.size * 2) {
+        this.#table = undefined;
+        return;
       }
-      let slot = spread(hash) & mask;
-      while (this.#table[slot] !== 0) {
+    }
+    if (this.size * 2 > this.#table.length) {
+      this.#table = this.#rebuiltTable(this.#table.length * 2);
+    }
+  }
+
+  #rebuiltTable(slots: number): Int32Array {
+    const table = new Int32Array(slots);
+    const mask = slots - 1;
+    for (let group = 0; group < this.size; group += 1) {
+      const start = this.starts[group] as number;
+      const end = group + 1 < this.size ? (this.starts[group + 1] as number) : this.#usedCells;
+      let slot = hashOf(this.cells, start, end - 1, this.weightIndexOf[group] as number) & mask;
+      while (table[slot] !== 0) {
         slot = (slot + 1) & mask;
       }
-      this.#table[slot] = group + 1;
+      table[slot] = group + 1;
     }
+    return table;
   }
 }
 
-function enlarged<T extends Cells | Uint32Array | Float64Array>(from: T, to: T): T {
-  to.set(from);
-  return to;
+function enlarged<T extends Column>(column: T, length: number): T {
+  const larger = new (column.constructor as new (length: number) => T)(length);
+  larger.set(column);
+  return larger;
 }
 
-/** One step of a 32-bit multiplicative hash; the order of the candidates matters to it. */
-function mix(hash: number, value: number): number {
-  const mixed = Math.imul(hash ^ value, 0x85ebca6b);
-  return mixed ^ (mixed >>> 15);
-}
-
-/** Brings the high bits down: the table looks at the low ones only. */
-function spread(hash: number): number {
-  const mixed = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
-  return (mixed ^ (mixed >>> 13)) >>> 0;
+/** A 32-bit multiplicative hash of the cells from `start` to before `end`, in their order, and a weight. */
+function hashOf(cells: Cells, start: number, end: number, weightIndex: number): number {
+  let hash = weightIndex;
+  for (let cell = start; cell < end; cell += 1) {
+    hash = Math.imul(hash ^ (cells[cell] as number), 0x85ebca6b);
+    hash ^= hash >>> 15;
+  }
+  hash = Math.imul(hash, 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -78,7 +78,7 @@ class TransferableVote {
   #elect(candidates: readonly number[]): number[] {
     const elected = this.#count.ties.byFigure(candidates, (candidate) => this.#count.tally(candidate));
     for (const candidate of elected) {
-      this.#count.piles.continuing[candidate] = 0;
+      this.#count.piles.close(candidate);
       this.#winners.push(candidate);
     }
     return elected;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { findHome } from '#src/database/embedded-home.ts';
 import { canRun, chooseServerUser, runsAsRoot, type ServerUser } from '#src/database/embedded-user.ts';
@@ -38,6 +38,7 @@ interface ProgramOptions {
 
 const folders: string[] = [];
 const children: ChildProcess[] = [];
+let seedFolder = '';
 
 function running(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
@@ -50,18 +51,29 @@ async function kill(child: ChildProcess): Promise<void> {
   await exit;
 }
 
+beforeAll(async () => {
+  seedFolder = await freshFolder();
+  folders.length = 0;
+  const service = await start(path.join(seedFolder, '.data'));
+  await service.end();
+});
+
+afterAll(() => removeFolder(seedFolder));
+
 afterEach(async () => {
   for (const child of children.splice(0)) await kill(child);
-  for (const folder of folders.splice(0)) {
-    for (const dataDir of [path.join(folder, '.data'), path.join(folder, 'checkout', '.data')]) {
-      const home = await findHome(dataDir);
-      if (home === undefined) continue;
-      await eventually('the server has ended', async () => (await serverPid(dataDir)) === undefined);
-      await rm(home, { recursive: true, force: true });
-    }
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
+  for (const folder of folders.splice(0)) await removeFolder(folder);
 });
+
+async function removeFolder(folder: string): Promise<void> {
+  for (const dataDir of [path.join(folder, '.data'), path.join(folder, 'checkout', '.data')]) {
+    const home = await findHome(dataDir);
+    if (home === undefined) continue;
+    await eventually('the server has ended', async () => (await serverPid(dataDir)) === undefined);
+    await rm(home, { recursive: true, force: true });
+  }
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+}
 
 async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
   const deadline = performance.now() + withinMs;
@@ -100,6 +112,13 @@ async function freshFolder(user?: ServerUser): Promise<string> {
   await chmod(folder, 0o755);
   if (user !== undefined) await chown(folder, user.uid, user.gid);
   return folder;
+}
+
+/** The data folder of a service that ran once and was stopped; creating a database is the slow part of a first start. */
+async function usedDataFolder(): Promise<string> {
+  const dataDir = path.join(await freshFolder(), '.data');
+  await once(spawn('/bin/cp', ['-a', path.join(seedFolder, '.data'), dataDir]), 'exit');
+  return dataDir;
 }
 
 const PROGRAM = `
@@ -231,7 +250,7 @@ test('nobody enters without the password, and no other user reads the data, the 
 });
 
 test('a second start finds the data of the first', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const first = await start(dataDir);
   await remember(first.url, 'kept');
   await first.end();
@@ -240,7 +259,7 @@ test('a second start finds the data of the first', async () => {
 });
 
 test('when the service is killed its server ends as well, and the next start has everything that was committed', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const killed = await start(dataDir);
   await remember(killed.url, 'committed');
   const server = await requireServerPid(dataDir);
@@ -255,7 +274,7 @@ test('a server that survived its killed service is ended by the next start, and 
     console.log('not checked here: the watching shell is found through /proc');
     return;
   }
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const killed = await start(dataDir);
   await remember(killed.url, 'committed');
   const server = await requireServerPid(dataDir);
@@ -268,7 +287,7 @@ test('a server that survived its killed service is ended by the next start, and 
 });
 
 test('service and server killed together: the next start recovers everything that was committed', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const killed = await start(dataDir);
   await remember(killed.url, 'committed');
   killed.child.kill('SIGSTOP');
@@ -293,7 +312,7 @@ test('a first start that is killed half-way leaves nothing that stands in the wa
 });
 
 test('a process number that now belongs to another process does not keep the database from starting', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const first = await start(dataDir);
   await remember(first.url, 'kept');
   const pidFile = path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
@@ -310,7 +329,7 @@ test('a process number that now belongs to another process does not keep the dat
 });
 
 test('while the service runs, a second start from the same folder is refused with one line that names process, port and way out', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const service = await start(dataDir);
   const second = await run(dataDir);
   expect(second.report).toEqual({
@@ -330,7 +349,7 @@ test('of four first starts at the same moment exactly one gets the folder', asyn
 });
 
 test('of four starts at the same moment after a crash exactly one gets the folder', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const crashed = await start(dataDir);
   await remember(crashed.url, 'committed');
   await kill(crashed.child);
@@ -342,7 +361,7 @@ test('of four starts at the same moment after a crash exactly one gets the folde
 });
 
 test('a command uses the database of the running service, and leaves it running', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const service = await start(dataDir);
   const command = await start(dataDir, { mode: 'command' });
   expect(command.url).toBe(service.url);
@@ -366,7 +385,7 @@ test('a command without a service runs the database for itself, says so to a ser
 });
 
 test('a command waits for another one to end', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const first = await start(dataDir, { mode: 'command' });
   const second = launch(dataDir, { mode: 'command' });
   const report = reportOf(second);
@@ -377,7 +396,7 @@ test('a command waits for another one to end', async () => {
 });
 
 test('a server that is killed under a running service is back at the same address within 5 seconds, with its data', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const service = await start(dataDir);
   await remember(service.url, 'committed');
   const server = await requireServerPid(dataDir);
@@ -390,7 +409,7 @@ test('a server that is killed under a running service is back at the same addres
 });
 
 test('Ctrl-C in the terminal reaches the service alone: its database stays until it stops it', async () => {
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const service = await start(dataDir, { detached: true });
   const server = await requireServerPid(dataDir);
   process.kill(-(service.child.pid ?? 0), 'SIGINT');

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange } from '#src/voting-events/guard-change.ts';
+import type { VoterDeps } from './create-voters.ts';
+import { findVoter, giveVotersBack, hasBallot, removeDeletedVoters, updateVoter } from './repository.ts';
+
+const payload = z.strictObject({ eventId: z.string() });
+const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, payload } as const;
+
+/** Takes voters whose deletion was answered 202 out of the database, with their keys. */
+export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {
+  return defineJob({ ...REMOVE_DELETED_VOTERS, work: ({ eventId }) => removeDeletedVoters(db, eventId) });
+}
+
+/** Queues the deletion of a voter (202): gone for every reader at once. @throws ApiError 404, 409 `event_has_ballots` for one who voted */
+export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const voter = await findVoter(tx, event.id, id);
+  if (voter === undefined) throw notFound();
+  if (await hasBallot(tx, event.id, id)) throw conflict('event_has_ballots', 'This voter has a ballot in the box and cannot be deleted.');
+  await updateVoter(tx, event.id, id, { deletedAt: deps.clock.now(), emailKey: null, voterIdKey: null });
+  await giveVotersBack(tx, event.id, 1);
+  await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voter.deleted',
+    resource: id,
+  });
+}

@@ -1,0 +1,172 @@
+import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { containsPattern } from '#src/platform/text.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+import { voterKeys, voters } from './tables.ts';
+import type { Voter, VoterStatus } from './types.ts';
+
+export type NewVoter = typeof voters.$inferInsert;
+
+/** A poll's participant is listed because it voted; everybody else voted when the participation says so. */
+const hasVoted = sql<boolean>`(${voters.source} = 'poll' OR EXISTS (
+  SELECT 1 FROM participation p WHERE p.voting_event_id = ${voters.votingEventId} AND p.participant = ${voters.id}))`;
+
+const columns = {
+  id: voters.id,
+  votingEventId: voters.votingEventId,
+  name: voters.name,
+  email: voters.email,
+  voterId: voters.voterId,
+  groupId: voters.groupId,
+  weightMicro: voters.weightMicro,
+  status: voters.status,
+  hasVoted,
+  source: voters.source,
+  keyStatus: voters.keyStatus,
+  createdAt: voters.createdAt,
+  updatedAt: voters.updatedAt,
+};
+
+export async function findVoter(executor: Executor, eventId: string, id: string): Promise<Voter | undefined> {
+  const [row] = await executor
+    .select(columns)
+    .from(voters)
+    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id), isNull(voters.deletedAt)));
+  return row;
+}
+
+export interface Identity {
+  readonly kind: 'email' | 'voter_id';
+  /** In the form by which identities are the same. */
+  readonly key: string;
+}
+
+export async function findVoterByIdentity(executor: Executor, eventId: string, identity: Identity): Promise<Voter | undefined> {
+  const column = identity.kind === 'email' ? voters.emailKey : voters.voterIdKey;
+  const [row] = await executor
+    .select(columns)
+    .from(voters)
+    .where(and(eq(voters.votingEventId, eventId), eq(column, identity.key), isNull(voters.deletedAt)));
+  return row;
+}
+
+export interface VoterFilter {
+  readonly search: string | undefined;
+  readonly status: VoterStatus | undefined;
+  readonly groupId: string | undefined;
+  readonly voted: boolean | undefined;
+  readonly after: string | undefined;
+}
+
+/** Voters in the order of their creation, one more than asked for when there are more. */
+export async function listVoters(executor: Executor, eventId: string, filter: VoterFilter, limit: number): Promise<Voter[]> {
+  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
+  return executor
+    .select(columns)
+    .from(voters)
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        isNull(voters.deletedAt),
+        filter.after === undefined ? undefined : gt(voters.id, filter.after),
+        filter.status === undefined ? undefined : eq(voters.status, filter.status),
+        filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
+        filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
+        pattern === undefined ? undefined : or(ilike(voters.name, pattern), ilike(voters.email, pattern), ilike(voters.voterId, pattern)),
+      ),
+    )
+    .orderBy(asc(voters.id))
+    .limit(limit + 1);
+}
+
+/** Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted. */
+export async function insertVoters(tx: Transaction, rows: NewVoter[]): Promise<Set<string>> {
+  const inserted = await tx.insert(voters).values(rows).onConflictDoNothing().returning({ id: voters.id });
+  return new Set(inserted.map((row) => row.id));
+}
+
+/** Which of these e-mails and voter IDs the event already has. */
+export async function findTaken(tx: Transaction, eventId: string, emails: string[], voterIds: string[]) {
+  const rows = await tx
+    .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
+    .from(voters)
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        or(inArray(voters.emailKey, emails.length > 0 ? emails : ['']), inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : [''])),
+      ),
+    );
+  return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
+}
+
+/** @throws a unique violation of `voters_email` or `voters_voter_id` */
+export async function updateVoter(tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> {
+  await tx
+    .update(voters)
+    .set(changes)
+    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id)));
+}
+
+/** Adds to the event's number of voters within the plan's limit: one conditional update, which no race can pass. */
+export async function takeVotersFromPlan(tx: Transaction, eventId: string, count: number, max: number): Promise<boolean> {
+  const rows = await tx
+    .update(votingEvents)
+    .set({ voterCount: sql`${votingEvents.voterCount} + ${count}` })
+    .where(and(eq(votingEvents.id, eventId), sql`${votingEvents.voterCount} + ${count} <= ${max}`))
+    .returning({ id: votingEvents.id });
+  return rows.length === 1;
+}
+
+export async function giveVotersBack(tx: Transaction, eventId: string, count: number): Promise<void> {
+  await tx
+    .update(votingEvents)
+    .set({ voterCount: sql`greatest(${votingEvents.voterCount} - ${count}, 0)` })
+    .where(eq(votingEvents.id, eventId));
+}
+
+/** Whether a voter has a ballot, pending or confirmed, that depends on its weight and group. Locks out nothing: call with the event locked. */
+export async function hasBallot(tx: Transaction, eventId: string, voterId: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ${voterId}) OR
+           EXISTS (SELECT 1 FROM participation WHERE voting_event_id = ${eventId} AND participant = ${voterId}) OR
+           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ${voterId} AND source = 'poll') AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Removes voters whose deletion was queued, and their keys. Doing it again changes nothing. */
+export async function removeDeletedVoters(executor: Executor, eventId: string): Promise<void> {
+  await executor.execute(sql`
+    WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL RETURNING id)
+    DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id`);
+}
+
+// Voter keys
+
+const KEYS_VALID = 3;
+
+/** Stores a key's hash; the latest three stay valid. */
+export async function insertVoterKey(tx: Transaction, eventId: string, voterId: string, keyHash: Buffer, nowMs: number): Promise<void> {
+  await tx.insert(voterKeys).values({ votingEventId: eventId, voterId, keyHash, createdAt: nowMs });
+  await tx.execute(sql`
+    DELETE FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId} AND key_hash IN (
+      SELECT key_hash FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId}
+      ORDER BY created_at DESC, key_hash OFFSET ${KEYS_VALID})`);
+}
+
+export async function deleteVoterKey(executor: Executor, eventId: string, voterId: string, keyHash: Buffer): Promise<void> {
+  await executor
+    .delete(voterKeys)
+    .where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId), eq(voterKeys.keyHash, keyHash)));
+}
+
+/** Counts one request of an identity within the hour; returns how many there were, this one included. */
+export async function countKeyRequest(tx: Transaction, eventId: string, identity: Buffer, windowMs: number): Promise<number> {
+  const { rows } = await tx.execute<{ requests: number }>(sql`
+    INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
+    VALUES (${eventId}, ${identity}, now_ms(), 1)
+    ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+      requests = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.requests + 1 ELSE 1 END,
+      window_started_at = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.window_started_at ELSE now_ms() END
+    RETURNING requests`);
+  return rows[0]?.requests ?? 1;
+}

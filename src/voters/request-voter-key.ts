@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { maskEmail } from '#src/platform/email-address.ts';
+import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { countKeyRequest, findVoter, findVoterByIdentity, type Identity } from './repository.ts';
+import type { requestVoterKeyBody } from './schemas.ts';
+import { SEND_VOTER_KEY } from './send-voter-key.ts';
+import { identityHash, identityOf } from './voter-identity.ts';
+
+/** Mails to one voter within an hour. */
+const MAILS_PER_HOUR = 5;
+
+export interface KeyRequestResult {
+  readonly sent: true;
+  readonly maskedEmail: string;
+}
+
+/** A mask that looks like any other and is the same each time: nobody can tell by it whether a voter ID exists. */
+function inventedMask(hash: Buffer): string {
+  const letter = (index: number): string => String.fromCharCode(97 + ((hash[index] ?? 0) % 26));
+  const endings = ['com', 'org', 'net', 'com'];
+  return `${letter(0)}***@${letter(1)}***.${endings[(hash[2] ?? 0) % endings.length]}`;
+}
+
+function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterKeyBody>): Identity {
+  const identity = identityOf(event, body);
+  if (identity !== undefined) return identity;
+  throw invalidField(event.requireVoterId ? 'voterId' : 'email', event.requireVoterId ? 'is required: this event requires voter IDs' : 'is required where there is no voterId');
+}
+
+/** Asks for a voter key by mail. The answer is the same for everybody (completions 4.3). @throws ApiError 422 without an identity, 409 in a poll */
+export async function requestVoterKey(
+  tx: Transaction,
+  secrets: Secrets,
+  { event }: VoteCaller,
+  body: z.output<typeof requestVoterKeyBody>,
+): Promise<KeyRequestResult> {
+  const identity = requireIdentity(event, body);
+  if (event.type === 'poll') throw conflict('not_an_election', 'Polls have no voter keys: send a visitorId.');
+  const hash = identityHash(secrets, event.id, identity);
+  const voter = await findVoterByIdentity(tx, event.id, identity);
+  // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
+  const counted = voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+  const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
+  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter?.id ?? null });
+  if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
+  return { sent: true, maskedEmail: voter?.email == null ? inventedMask(hash) : maskEmail(voter.email) };
+}
+
+/** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
+export async function mailVoterKeyAgain(tx: Transaction, secrets: Secrets, organizer: Organizer, id: string): Promise<void> {
+  const { event } = organizer;
+  const voter = await findVoter(tx, event.id, id);
+  if (voter === undefined) throw notFound();
+  if (event.type === 'poll') throw conflict('not_an_election', 'Polls have no voter keys.');
+  if (voter.email === null) throw conflict('no_email', 'This voter has no e-mail address to send a key to.');
+  const counted = identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+  const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
+  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter.id });
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { cursorField, limitField } from '#src/http/cursor.ts';
+import { countryCodeField, emailField, idField, nameField, searchField, voterIdField } from '#src/http/fields.ts';
+import { numberToMicro } from '#src/platform/decimal.ts';
+
+const MAX_WEIGHT = 1_000_000_000;
+
+/** A weight as JSON number, to millionths. */
+const weight = z
+  .number()
+  .gt(0, 'must be greater than 0')
+  .max(MAX_WEIGHT)
+  .refine((value) => numberToMicro(value) !== undefined, 'must have at most 6 decimals')
+  .transform((value) => numberToMicro(value) ?? 0n);
+
+const status = z.enum(['pending', 'approved', 'rejected']);
+
+const voterFields = z.object({
+  name: nameField(),
+  email: emailField().nullable(),
+  voterId: voterIdField().nullable(),
+  groupId: idField().nullable(),
+  weight,
+  status: z.enum(['approved', 'rejected']),
+});
+
+export const createVoterBody = z.strictObject({ ...voterFields.partial().shape, name: voterFields.shape.name });
+export const createVotersBody = z.strictObject({ voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters') });
+export const updateVoterBody = z
+  .strictObject(voterFields.partial().shape)
+  .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
+
+export type VoterInput = z.output<typeof createVoterBody>;
+
+export const listVotersQuery = z.strictObject({
+  limit: limitField(),
+  cursor: cursorField(),
+  search: searchField().optional(),
+  status: status.optional(),
+  groupId: idField().optional(),
+  voted: z.enum(['true', 'false']).optional(),
+});
+
+export const registerVoterBody = z.strictObject({
+  name: nameField(),
+  email: emailField(),
+  voterId: voterIdField().optional(),
+  groupId: idField().optional(),
+});
+
+export const requestVoterKeyBody = z.strictObject({ voterId: voterIdField().optional(), email: emailField().optional() });
+
+/** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other digit becomes the same visitor. */
+export const visitorIdField = () =>
+  z.string().regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters').overwrite((id) => id.toLowerCase());
+
+/** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */
+export const voterKeyField = () => z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters');
+
+export const electionIdentity = {
+  voterKey: voterKeyField(),
+  voterId: voterIdField().optional(),
+  email: emailField().optional(),
+};
+
+export const pollIdentity = {
+  visitorId: visitorIdField(),
+  voterId: voterIdField().optional(),
+  email: emailField().optional(),
+};
+
+export const castDetails = { name: nameField().optional(), countryCode: countryCodeField().optional() };
+
+export const checkElectionBody = z.strictObject(electionIdentity);
+export const checkPollBody = z.strictObject(pollIdentity);

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { type Database, inTransaction } from '#src/database/client.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { deleteVoterKey, findVoter, insertVoterKey, updateVoter } from './repository.ts';
+import type { Voter } from './types.ts';
+import { generateVoterKey, hashVoterKey } from './voter-key.ts';
+
+const payload = z.strictObject({
+  eventId: z.string(),
+  /** Null for a request in the name of nobody: it takes the same path and sends nothing. */
+  voterId: z.string().nullable(),
+});
+export type SendVoterKey = z.output<typeof payload>;
+export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: 8, payload } as const;
+
+export interface SendVoterKeyDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}
+
+/** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
+export function sendVoterKeyJob(deps: SendVoterKeyDeps): Job<SendVoterKey> {
+  return defineJob({ ...SEND_VOTER_KEY, work: (request) => sendVoterKey(deps, request) });
+}
+
+async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey): Promise<void> {
+  if (request.voterId === null) return;
+  const event = await findEventById(deps.db, request.eventId);
+  const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
+  if (event === undefined || voter === undefined || voter.email === null) return;
+  if (statusAt(event, deps.clock.now()) === 'closed') return;
+  if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
+    await deps.mailer.send(waitingMail(event, voter.email, voter.status));
+    return;
+  }
+  await mailKey(deps, event, voter, voter.email);
+}
+
+async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter, to: string): Promise<void> {
+  const key = generateVoterKey();
+  const keyHash = hashVoterKey(deps.secrets, event.id, key);
+  // Stored before it is sent: a key that arrives must work at once.
+  await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, keyHash, deps.clock.now()));
+  try {
+    await deps.mailer.send(keyMail(event, voter, to, key));
+  } catch (fault) {
+    await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+    await setKeyStatus(deps, event.id, voter, 'failed');
+    throw fault;
+  }
+  await setKeyStatus(deps, event.id, voter, 'sent');
+}
+
+async function setKeyStatus(deps: SendVoterKeyDeps, eventId: string, voter: Voter, keyStatus: 'sent' | 'failed'): Promise<void> {
+  if (voter.keyStatus === 'used') return;
+  await inTransaction(deps.db, (tx) => updateVoter(tx, eventId, voter.id, { keyStatus }));
+}
+
+function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Mail {
+  return {
+    to,
+    subject: `Your voter key for ${event.title}`,
+    text: [
+      `Hello ${voter.name},`,
+      '',
+      `this is your voter key for "${event.title}":`,
+      '',
+      `    ${key}`,
+      '',
+      'Type it in on the voting page, with or without the dashes. It is yours alone: whoever has it can vote in your name.',
+      'You did not ask for a key? Then you need not do anything.',
+      '',
+    ].join('\n'),
+  };
+}
+
+function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Mail {
+  const words =
+    status === 'pending'
+      ? 'Your registration still waits for the approval of the organizers. Ask for a key again once they have approved it.'
+      : 'The organizers have not approved your registration, so there is no key for you. Please turn to them.';
+  return { to, subject: `Your registration for ${event.title}`, text: `Hello,\n\na voter key for "${event.title}" was asked for.\n\n${words}\n` };
+}

@@ -1,0 +1,33 @@
+import { microToNumber } from '#src/platform/decimal.ts';
+import type { Voter } from './types.ts';
+
+/** The organizer's shape of a voter (completions 3). */
+export function viewVoter(voter: Voter) {
+  return {
+    id: voter.id,
+    votingEventId: voter.votingEventId,
+    name: voter.name,
+    email: voter.email,
+    voterId: voter.voterId,
+    groupId: voter.groupId,
+    weight: microToNumber(voter.weightMicro),
+    status: voter.status,
+    hasVoted: voter.hasVoted,
+    source: voter.source,
+    keyStatus: voter.keyStatus,
+    createdAt: voter.createdAt,
+    updatedAt: voter.updatedAt,
+  };
+}
+
+/** What a voter's own server gets back after registering (contract, "Registered voter"). */
+export function viewRegisteredVoter(voter: Voter) {
+  return {
+    id: voter.id,
+    name: voter.name,
+    email: voter.email,
+    voterId: voter.voterId,
+    status: voter.status,
+    weight: microToNumber(voter.weightMicro),
+  };
+}

@@ -1,0 +1,27 @@
+import { emailKey } from '#src/platform/email-address.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { Identity } from './repository.ts';
+
+/** How a voter of an election names itself: by voter ID where the event requires one or one was sent, else by e-mail. Undefined when neither was sent. */
+export function identityOf(event: VotingEvent, sent: { readonly voterId?: string | undefined; readonly email?: string | undefined }): Identity | undefined {
+  if (sent.voterId !== undefined) return { kind: 'voter_id', key: sent.voterId };
+  if (event.requireVoterId || sent.email === undefined) return undefined;
+  return { kind: 'email', key: emailKey(sent.email) };
+}
+
+/** An identity for counting: says nothing of whom it counts, and is the same for a voter that exists and one that does not. */
+export function identityHash(secrets: Secrets, eventId: string, identity: Identity): Buffer {
+  return secrets.mac('identity', `${eventId}\n${identity.kind}\n${identity.key}`).subarray(0, 16);
+}
+
+/** Everything by which a participant of a poll is told apart; none of it may vote twice. Undefined when the poll's identity is missing. */
+export function participantsOf(
+  event: VotingEvent,
+  sent: { readonly visitorId: string; readonly voterId?: string | undefined; readonly email?: string | undefined },
+): string[] | undefined {
+  const visitor = `v:${sent.visitorId}`;
+  if (event.saveVoterInfo) return sent.email === undefined ? undefined : [visitor, `e:${emailKey(sent.email)}`];
+  if (event.requireVoterId) return sent.voterId === undefined ? undefined : [visitor, `i:${sent.voterId}`];
+  return [visitor];
+}
