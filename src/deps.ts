@@ -1,5 +1,6 @@
 import type { Authenticator } from '#src/accounts/authenticate.ts';
 import type { Plans } from '#src/accounts/plans.ts';
+import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
@@ -7,6 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { DomainCheck } from '#src/voters/email-domain.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
@@ -19,4 +21,6 @@ export interface Deps {
   readonly secrets: Secrets;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
+  readonly papers: PaperShelf;
+  readonly domainCheck: DomainCheck;
 }

@@ -254,7 +254,7 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
       : { apiKeyId: caller.keyId, key: idempotencyKey, method: route.method, path: c.var.target.path, query, body: raw };
   let body: unknown;
   try {
-    body = readBody(route, raw);
+    body = readBody(route, target, raw);
   } catch (fault) {
     // A body that is refused never uses a key up; a key that was used with another request is told first.
     if (request !== undefined) await options.idempotency.check(request);
@@ -263,8 +263,8 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   return run(c, route, { ...context, query, body, target }, request, options);
 }
 
-function readBody(route: Route, raw: JsonObject | undefined): unknown {
-  if (route.bodyFor !== undefined) return parseBody(route.bodyFor(raw ?? {}), raw ?? {});
+function readBody(route: Route, target: unknown, raw: JsonObject | undefined): unknown {
+  if (route.bodyFor !== undefined) return parseBody(route.bodyFor(target, raw ?? {}), raw ?? {});
   const extra = Object.keys(raw ?? {})[0];
   if (extra !== undefined) throw new ApiError('validation_error', 'This request takes no body.', { field: extra, issues: [{ field: extra, message: 'is not a known field' }] });
   return undefined;

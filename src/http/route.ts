@@ -37,8 +37,10 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> {
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The only query parameters it takes. None when left out. */
   readonly query?: Query;
-  /** The body it takes, or the choice of one by what was sent. None when left out. */
-  readonly body?: Body | ((raw: JsonObject) => Body);
+  /** The body it takes. None when left out. */
+  readonly body?: Body;
+  /** Where the body depends on what the path names or on what was sent: the choice of one. */
+  readonly bodyFor?: (target: Target, raw: JsonObject) => Body;
   /**
    * Finds what the path names and checks who may see it (404), then role and plan (403): all that is answered before the
    * body is looked at (completions 1.6).
@@ -72,7 +74,8 @@ export interface Route {
   readonly path: string;
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   readonly query: z.ZodType | undefined;
-  readonly bodyFor: ((raw: JsonObject) => z.ZodType) | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
+  readonly bodyFor: ((target: any, raw: JsonObject) => z.ZodType) | undefined;
   readonly find: (context: RequestContext) => Promise<unknown>;
   readonly run: RouteRun;
 }
@@ -86,7 +89,7 @@ export type RouteRun =
 // biome-ignore lint/suspicious/noExplicitAny: the one place where a route's types are forgotten
 export type UntypedCall = Call<any, any, any>;
 
-function common(spec: RouteBase<z.ZodType, z.ZodType, unknown> & { method: Method }): Omit<Route, 'run'> {
+function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method: Method }): Omit<Route, 'run'> {
   const { body } = spec;
   return {
     operationId: spec.operationId,
@@ -95,7 +98,7 @@ function common(spec: RouteBase<z.ZodType, z.ZodType, unknown> & { method: Metho
     path: spec.path,
     scope: spec.scope,
     query: spec.query,
-    bodyFor: body === undefined ? undefined : typeof body === 'function' ? body : () => body,
+    bodyFor: spec.bodyFor ?? (body === undefined ? undefined : () => body),
     find: spec.find,
   };
 }

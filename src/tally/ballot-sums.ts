@@ -1,6 +1,6 @@
 import { requireThat } from './count-refused.ts';
 import { scaledToDecimal, toWholeNumber, WEIGHT_DECIMALS } from './exact.ts';
-import { MarkCheck } from './mark-check.ts';
+import { MarkCheck, requireValues } from './mark-check.ts';
 import { Participation } from './participation.ts';
 import { CandidateSums } from './sums.ts';
 import type { CandidateResult, PositionBallot, TallyPosition } from './types.ts';
@@ -19,16 +19,19 @@ export class BallotSums {
   readonly participation = new Participation();
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
+  readonly #isValue: BallotRule['isValue'];
   readonly #sums: CandidateSums;
 
   constructor(position: TallyPosition, rule: BallotRule) {
     this.#position = position;
-    this.#check = new MarkCheck(position, rule.maxEntries, rule.isValue);
+    this.#check = new MarkCheck(position, rule.maxEntries);
+    this.#isValue = rule.isValue;
     this.#sums = new CandidateSums(position.candidates.length);
   }
 
   add(ballot: PositionBallot, weightMicro: bigint, times: number): void {
     this.#check.require(ballot, weightMicro, times);
+    requireValues(ballot, this.#isValue);
     this.participation.add(ballot.length > 0, times);
     this.#sums.add(ballot, weightMicro, times);
   }

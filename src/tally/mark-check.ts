@@ -3,20 +3,17 @@ import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** Refuses a ballot whose entries the position does not allow. One for each count: it remembers where a candidate stood last. */
 export class MarkCheck {
-  readonly #candidates: number;
   readonly #maxEntries: number;
-  readonly #isValue: (value: number) => boolean;
   /** Number of the checked ballot that named the candidate last; saves clearing a set for every ballot. */
   readonly #lastNamedBy: Float64Array;
   #checked = 0;
 
-  constructor(position: TallyPosition, defaultMaxEntries: number, isValue: (value: number) => boolean) {
-    this.#candidates = position.candidates.length;
+  constructor(position: TallyPosition, defaultMaxEntries: number) {
     this.#maxEntries = position.maxSelections ?? defaultMaxEntries;
-    this.#isValue = isValue;
-    this.#lastNamedBy = new Float64Array(this.#candidates);
+    this.#lastNamedBy = new Float64Array(position.candidates.length);
   }
 
+  /** Checks everything but the values. */
   require(ballot: PositionBallot, weightMicro: bigint, times: number): void {
     requireThat(weightMicro > 0n, 'a weight must be above zero');
     requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');
@@ -24,14 +21,18 @@ export class MarkCheck {
     this.#checked += 1;
     for (let entry = 0; entry < ballot.length; entry += 1) {
       const candidate = ballot.candidates[entry] ?? -1;
-      requireThat(
-        Number.isInteger(candidate) && candidate >= 0 && candidate < this.#candidates,
-        'a ballot names a candidate who does not stand in its position',
-      );
-      requireThat(this.#lastNamedBy[candidate] !== this.#checked, 'a ballot names a candidate twice');
+      const lastNamedBy = this.#lastNamedBy[candidate];
+      requireThat(lastNamedBy !== undefined, 'a ballot names a candidate who does not stand in its position');
+      requireThat(lastNamedBy !== this.#checked, 'a ballot names a candidate twice');
       this.#lastNamedBy[candidate] = this.#checked;
-      requireThat(this.#isValue(ballot.values[entry] ?? Number.NaN), 'a ballot has a value that its method forbids');
     }
+  }
+}
+
+/** Refuses a ballot with a value that its method forbids. */
+export function requireValues(ballot: PositionBallot, isValue: (value: number) => boolean): void {
+  for (let entry = 0; entry < ballot.length; entry += 1) {
+    requireThat(isValue(ballot.values[entry] ?? Number.NaN), 'a ballot has a value that its method forbids');
   }
 }
 

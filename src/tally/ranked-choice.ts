@@ -1,7 +1,7 @@
 import { requireThat } from './count-refused.ts';
 import { cutToWholeNumber } from './exact.ts';
 import { runInstantRunoff } from './instant-runoff.ts';
-import { isPositiveWhole, MarkCheck } from './mark-check.ts';
+import { MarkCheck } from './mark-check.ts';
 import { Participation } from './participation.ts';
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import { RankedCount } from './ranked-count.ts';
@@ -15,7 +15,7 @@ const MAX_RANK = 2 ** 37 - 1;
 
 /** Ranked choice: instant runoff for one seat, the single transferable vote for several. */
 export function countRankedChoice(position: TallyPosition): PositionCount {
-  const check = new MarkCheck(position, position.candidates.length, isRank);
+  const check = new MarkCheck(position, position.candidates.length);
   const rankings = new Rankings(position.candidates.length);
   const participation = new Participation();
   const places = new Uint16Array(position.candidates.length);
@@ -32,15 +32,11 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
   };
 }
 
-function isRank(value: number): boolean {
-  return isPositiveWhole(value) && value <= MAX_RANK;
-}
-
 /** Writes the ballot's candidates into the first places, first choice first; gaps in the ranks close. */
 function readRanking(ballot: PositionBallot, places: Uint16Array): void {
   let last = 0;
   for (let entry = 0; entry < ballot.length; entry += 1) {
-    const rank = ballot.values[entry] as number;
+    const rank = rankAt(ballot, entry);
     if (rank <= last) {
       sortByRank(ballot, places);
       return;
@@ -50,10 +46,16 @@ function readRanking(ballot: PositionBallot, places: Uint16Array): void {
   }
 }
 
+function rankAt(ballot: PositionBallot, entry: number): number {
+  const rank = ballot.values[entry] ?? Number.NaN;
+  requireThat(rank >= 1 && rank <= MAX_RANK && Math.trunc(rank) === rank, 'a rank is not a positive whole number');
+  return rank;
+}
+
 function sortByRank(ballot: PositionBallot, places: Uint16Array): void {
   const ranked = new Float64Array(ballot.length);
   for (let entry = 0; entry < ballot.length; entry += 1) {
-    ranked[entry] = (ballot.values[entry] as number) * CANDIDATE_SPAN + (ballot.candidates[entry] as number);
+    ranked[entry] = rankAt(ballot, entry) * CANDIDATE_SPAN + (ballot.candidates[entry] as number);
   }
   ranked.sort();
   let lastRank = 0;

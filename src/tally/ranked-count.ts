@@ -61,7 +61,7 @@ export class RankedCount {
   /** Takes a candidate out, passes its ballots on at the value they have, and closes the round. */
   eliminate(candidate: number, elected: readonly number[], tie: SeatTie['decision'] | null): void {
     this.piles.close(candidate);
-    const passed = this.piles.pass(candidate, (value) => value);
+    const passed = this.piles.pass(candidate);
     this.piles.weight[candidate] = 0n;
     this.piles.heads[candidate] = 0n;
     this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie });

@@ -97,7 +97,7 @@ class TransferableVote {
     }
     const largest = this.#winners.filter((candidate) => this.#count.tally(candidate) === tally);
     const { picked: from, decision } = ties.forSurplus(largest, log.earlier);
-    const passed = piles.pass(from, (value) => Number((BigInt(value) * surplus) / tally));
+    const passed = piles.passFraction(from, surplus, tally);
     const nobody = piles.weight.length;
     const moved = passed.weight.reduce((sum, weight) => sum + weight, 0n);
     passed.weight[nobody] = (passed.weight[nobody] ?? 0n) + surplus - moved;

@@ -1,29 +1,46 @@
 import type { z } from 'zod';
-import type { Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { forbidden, invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
 import type { registerVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 
-/**
- * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
- * @throws ApiError 422 for an address whose domain takes no mail; 403 `registration_closed`, `event_closed`; 409 for a duplicate
- */
-export async function registerVoter(
-  tx: Transaction,
-  deps: VoterDeps & { readonly domainCheck: DomainCheck },
-  { caller, event }: VoteCaller,
-  body: z.output<typeof registerVoterBody>,
-): Promise<Voter> {
+export interface RegistrationDeps extends VoterDeps {
+  readonly db: Database;
+  readonly domainCheck: DomainCheck;
+}
+
+function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
   if (!event.voterSelfRegistration) throw forbidden('registration_closed', 'Voters cannot register themselves for this event.');
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);
+}
+
+/**
+ * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
+ * The look-up of the e-mail's domain comes before the transaction: no connection waits for a name server.
+ * @throws ApiError 422 for an address whose domain takes no mail; 403 `registration_closed`, `event_closed`; 409 for a duplicate
+ */
+export async function registerVoter(
+  deps: RegistrationDeps,
+  { caller, event }: VoteCaller,
+  body: z.output<typeof registerVoterBody>,
+  store: (tx: Transaction, voter: Voter) => Promise<void>,
+): Promise<Voter> {
+  if (event.requireVoterId && body.voterId === undefined) {
+    throw invalidField('voterId', 'is required: this event requires voter IDs');
+  }
+  requireOpenRegistration(deps, event);
   if (!(await deps.domainCheck(body.email))) throw invalidField('email', 'has a domain that does not accept mail');
-  const source = { source: 'registration', status: 'pending', plan: caller.plan } as const;
-  const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
-  if (voter === undefined) throw new Error('one voter was added and none came back');
-  return voter;
+  return inTransaction(deps.db, async (tx) => {
+    const source = { source: 'registration', status: 'pending', plan: caller.plan } as const;
+    const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
+    if (voter === undefined) throw new Error('one voter was added and none came back');
+    await store(tx, voter);
+    return voter;
+  });
 }

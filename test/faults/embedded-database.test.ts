@@ -264,9 +264,9 @@ test('when the service is killed its server ends as well, and the next start has
   await remember(killed.url, 'committed');
   const server = await requireServerPid(dataDir);
   await kill(killed.child);
+  await eventually('the server has ended', async () => !(await alive(server)), 5_000);
   const next = await start(dataDir);
   expect(await recall(next.url)).toEqual(['committed']);
-  expect(await alive(server)).toBe(false);
 });
 
 test('a server that survived its killed service is ended by the next start, and nothing committed is lost', async () => {
@@ -443,7 +443,7 @@ test('root runs it as an unprivileged user, also on data that belongs to an ordi
     console.log('not checked here: this run is not root');
     return;
   }
-  const dataDir = path.join(await freshFolder(), '.data');
+  const dataDir = await usedDataFolder();
   const first = await start(dataDir);
   await remember(first.url, 'kept');
   const { uid } = await stat(`/proc/${await requireServerPid(dataDir)}`);
@@ -500,7 +500,7 @@ test('it runs when the package was installed without its scripts, so without lin
     if (entry.isSymbolicLink()) await rm(path.join(native, 'lib', entry.name));
   }
   for (const name of await readdir(path.join(native, 'bin'))) await chmod(path.join(native, 'bin', name), 0o644);
-  const dataDir = path.join(checkout, '.data');
+  const dataDir = await usedDataFolder();
   const service = await start(dataDir, { checkout });
   expect(await query(service.url, 'SELECT 1')).toEqual([1]);
 });

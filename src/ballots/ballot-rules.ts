@@ -1,0 +1,169 @@
+import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { Candidate } from '#src/ballot-paper/types.ts';
+import type { Issue } from '#src/platform/errors.ts';
+import type { PackedPosition } from './ballot-encoding.ts';
+
+export interface BallotEntry {
+  readonly positionId: string;
+  readonly candidateId: string;
+  readonly value?: number | undefined;
+  readonly rank?: number | undefined;
+}
+
+export interface InsufficientCredits {
+  readonly positionId: string;
+  readonly required: number;
+  readonly available: number;
+}
+
+export type Judgement =
+  | { readonly valid: true; readonly positions: readonly PackedPosition[] }
+  | { readonly valid: false; readonly issues: readonly Issue[]; readonly notInGroup: boolean; readonly credits: InsufficientCredits | undefined };
+
+interface Mark {
+  readonly index: number;
+  readonly entry: BallotEntry;
+  readonly candidate: Candidate;
+}
+
+/**
+ * Judges the entries of a ballot by the rules of each position's method, all issues at once (completions 4.8). Pure.
+ * @param voterGroup the voter's group, or undefined where nobody has one (polls)
+ */
+export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[], voterGroup: string | null): Judgement {
+  const issues: Issue[] = [];
+  const groupIssues: Issue[] = [];
+  let credits: InsufficientCredits | undefined;
+  const marks = new Map<PaperPosition, Mark[]>();
+  entries.forEach((entry, index) => {
+    const field = (name: string): string => `votes[${index}].${name}`;
+    const position = paper.positionById.get(entry.positionId);
+    if (position === undefined) {
+      issues.push({ field: field('positionId'), message: 'is not a position of this event' });
+      return;
+    }
+    if (!isOpenTo(position, voterGroup)) {
+      groupIssues.push({ field: field('positionId'), message: 'is not open to the group of this voter' });
+    }
+    const candidate = position.candidates.find((one) => one.id === entry.candidateId);
+    if (candidate === undefined) issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
+    const own = marks.get(position) ?? [];
+    if (candidate !== undefined && own.some((mark) => mark.candidate === candidate)) {
+      issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
+    }
+    issues.push(...judgeEntry(position, entry, index));
+    if (candidate !== undefined) own.push({ index, entry, candidate });
+    marks.set(position, own);
+  });
+  for (const [position, own] of marks) {
+    issues.push(...judgeSelections(position, own));
+    if (position.votingMethod === 'ranked_choice') issues.push(...judgeRanks(position, own));
+    if (position.votingMethod === 'cumulative') issues.push(...judgePoints(position, own));
+    if (position.votingMethod === 'quadratic') credits ??= judgeCredits(position, own);
+  }
+  const open = paper.positions.filter((position) => isOpenTo(position, voterGroup));
+  issues.push(...judgeLeftOut(open, marks));
+  if (credits !== undefined) issues.push({ field: 'votes', message: `costs ${credits.required} credits of ${credits.available} for position ${credits.positionId}` });
+  const all = [...groupIssues, ...issues];
+  if (all.length > 0) return { valid: false, issues: all, notInGroup: groupIssues.length > 0 && issues.length === 0, credits };
+  return { valid: true, positions: open.map((position) => packPosition(position, marks.get(position) ?? [])) };
+}
+
+/** A position with a group is open to that group alone; one without is open to all. */
+function isOpenTo(position: PaperPosition, voterGroup: string | null): boolean {
+  return position.groupId === null || position.groupId === voterGroup;
+}
+
+/** Squares of votes and sums of points stay exact far below 2^53; no budget comes near it. */
+const VALUE_BOUND = 1_000_000;
+
+function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index: number): Issue[] {
+  const issues: Issue[] = [];
+  const refuse = (name: 'value' | 'rank', message: string): void => {
+    issues.push({ field: `votes[${index}].${name}`, message });
+  };
+  switch (position.votingMethod) {
+    case 'plurality':
+    case 'approval':
+    case 'referendum':
+      if (value !== undefined && value !== 1) refuse('value', 'must be left out, or be 1');
+      break;
+    case 'score': {
+      const { scoreMin, scoreMax } = position;
+      if (value === undefined) refuse('value', 'is required');
+      else if (!Number.isSafeInteger(value) || value < (scoreMin ?? 0) || value > (scoreMax ?? 0)) {
+        refuse('value', `must be a whole number from ${scoreMin} to ${scoreMax}`);
+      }
+      break;
+    }
+    case 'cumulative':
+    case 'quadratic':
+      if (value === undefined) refuse('value', 'is required');
+      else if (!Number.isSafeInteger(value) || value < 1 || value > VALUE_BOUND) refuse('value', 'must be a positive whole number');
+      break;
+    case 'ranked_choice': {
+      const last = position.candidates.length;
+      if (value !== undefined) refuse('value', 'must be left out');
+      if (rank === undefined) refuse('rank', 'is required');
+      else if (!Number.isSafeInteger(rank) || rank < 1 || rank > last) refuse('rank', `must be a whole number from 1 to ${last}`);
+      break;
+    }
+    default:
+      throw new Error(`no ballot rule for ${position.votingMethod satisfies never}`);
+  }
+  if (rank !== undefined && position.votingMethod !== 'ranked_choice') refuse('rank', 'must be left out');
+  return issues;
+}
+
+function judgeSelections(position: PaperPosition, marks: readonly Mark[]): Issue[] {
+  const limit = position.selectionLimit;
+  const beyond = marks.slice(limit);
+  const issues = beyond.map(({ index }) => ({ field: `votes[${index}].candidateId`, message: `is more than the ${limit} that may be chosen for "${position.title}"` }));
+  const first = marks[0];
+  if (first !== undefined && marks.length < position.minSelections) {
+    issues.push({ field: `votes[${first.index}].positionId`, message: `needs at least ${position.minSelections} choices for "${position.title}"` });
+  }
+  return issues;
+}
+
+function judgeRanks(_position: PaperPosition, marks: readonly Mark[]): Issue[] {
+  const seen = new Set<number>();
+  return marks.flatMap(({ entry, index }) => {
+    if (entry.rank === undefined) return [];
+    if (seen.has(entry.rank)) return [{ field: `votes[${index}].rank`, message: 'is used twice for the same position' }];
+    seen.add(entry.rank);
+    return [];
+  });
+}
+
+function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
+  const budget = position.cumulativePointBudget ?? 0;
+  let total = 0;
+  for (const { entry, index } of marks) {
+    total += entry.value ?? 0;
+    if (total > budget) return [{ field: `votes[${index}].value`, message: `takes "${position.title}" over its budget of ${budget} points` }];
+  }
+  return [];
+}
+
+/** Credits are the squares of the votes: exact, because votes above the root of the budget are already too many. */
+function judgeCredits(position: PaperPosition, marks: readonly Mark[]): InsufficientCredits | undefined {
+  const available = position.quadraticBaseCreditBudget ?? 0;
+  const required = marks.reduce((sum, { entry }) => sum + (entry.value ?? 0) ** 2, 0);
+  return required > available ? { positionId: position.id, required, available } : undefined;
+}
+
+/** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */
+function judgeLeftOut(open: readonly PaperPosition[], marks: ReadonlyMap<PaperPosition, readonly Mark[]>): Issue[] {
+  const [only] = open;
+  if (open.length !== 1 || only === undefined || marks.has(only) || only.minSelections === 0) return [];
+  return [{ field: 'votes', message: `must choose at least ${only.minSelections} for "${only.title}"` }];
+}
+
+function packPosition(position: PaperPosition, marks: readonly Mark[]): PackedPosition {
+  const ranked = position.votingMethod === 'ranked_choice';
+  return {
+    position: position.number,
+    entries: marks.map(({ candidate, entry }) => ({ candidate: candidate.number, value: (ranked ? entry.rank : entry.value) ?? 1 })),
+  };
+}

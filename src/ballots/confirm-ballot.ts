@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import { type Database, databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import { type Answer, ok } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/route.ts';
+import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { tooManyRequests } from '#src/http/rate-limit.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import type { VoteCaller } from '#src/voting-events/access.ts';
+import { secrecyOf } from '#src/voting-events/lifecycle.ts';
+import { unpackEntries } from './ballot-encoding.ts';
+import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-code.ts';
+import { type ConfirmRow, type ConfirmVerdict, confirmBallot, confirmBallotIn } from './repository.ts';
+
+export interface ConfirmDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly papers: PaperShelf;
+  readonly rateLimiter: RateLimiter;
+}
+
+const SALT_BYTES = 32;
+const WRONG_CODES_PER_MINUTE = 20;
+/** Raised by `confirm_ballot`, so that everything it did is undone. */
+const ALREADY_VOTED = 'VS001';
+
+/**
+ * Confirms a cast ballot: from here on it counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
+ * @throws ApiError 404 for an unknown code, 403 outside of the window, 409 `already_voted`, 429 after many unknown codes
+ */
+export async function confirmVotes(
+  deps: ConfirmDeps,
+  { caller, event }: VoteCaller,
+  confirmationCode: string,
+  claim: Claim | undefined,
+): Promise<Answer> {
+  const code = normaliseCode(confirmationCode);
+  if (code === undefined) throw unknownCode(deps, caller.keyId);
+  const nowMs = deps.clock.now();
+  const row: ConfirmRow = {
+    eventId: event.id,
+    codeTag: codeTagOf(code),
+    ballotId: deps.ids.random('bal'),
+    salt: randomBytes(SALT_BYTES),
+    sealedTime: sealTime(code, nowMs),
+    atMs: nowMs,
+    newVoterId: deps.ids.sortable('vtr'),
+  };
+  const paper = await deps.papers.take(event);
+  if (paper === undefined) throw notFound();
+  const shape = (verdict: ConfirmVerdict): Answer => ok(viewConfirmation(paper, code, verdict));
+  const { verdict, answer } = await write(deps, row, shape, claim);
+  if (verdict === 'unknown') throw unknownCode(deps, caller.keyId);
+  if (isRefusal(verdict)) throw refusalError(verdict);
+  if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
+  return answer;
+}
+
+function isConfirmed(verdict: ConfirmVerdict): boolean {
+  return verdict.verdict === 'confirmed' || verdict.verdict === 'confirmed_before';
+}
+
+async function write(
+  deps: ConfirmDeps,
+  row: ConfirmRow,
+  shape: (verdict: ConfirmVerdict) => Answer,
+  claim: Claim | undefined,
+): Promise<{ verdict: string; answer: Answer | undefined }> {
+  try {
+    if (claim === undefined) {
+      const result = await confirmBallot(deps.db.$client, row);
+      return { verdict: result.verdict, answer: isConfirmed(result) ? shape(result) : undefined };
+    }
+    return await inTransaction(deps.db, async (tx) => {
+      const result = await confirmBallotIn(tx, row);
+      const answer = isConfirmed(result) ? shape(result) : undefined;
+      if (answer !== undefined) await claim.store(tx, answer);
+      return { verdict: result.verdict, answer };
+    });
+  } catch (fault) {
+    if (databaseErrorCode(fault) === ALREADY_VOTED) return { verdict: 'already_voted', answer: undefined };
+    throw fault;
+  }
+}
+
+/** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but nobody shall try for free. */
+function unknownCode(deps: ConfirmDeps, keyId: string) {
+  const state = deps.rateLimiter.take(`wrong-code:${keyId}`, WRONG_CODES_PER_MINUTE, deps.clock.now(), WRONG_CODES_PER_MINUTE);
+  return state.retryAfterSeconds === undefined ? notFound() : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');
+}
+
+/** What was confirmed. In a secret event the choices are told on the first confirm and while it is open, not afterwards. */
+function viewConfirmation(paper: BallotPaper, code: string, result: ConfirmVerdict) {
+  const entries = unpackEntries(result.entries).flatMap(({ position, entries: own }) =>
+    own.map(({ candidate }) => ({
+      positionName: paper.positionByNumber.get(position)?.title ?? '',
+      candidateName: paper.candidateByNumber.get(candidate)?.name ?? '',
+    })),
+  );
+  const told = secrecyOf(paper.event) !== 'secret' || result.verdict === 'confirmed' || result.status === 'open';
+  return {
+    confirmationCode: code,
+    confirmedCount: entries.length,
+    totalVotes: entries.length,
+    submittedAt: openTime(code, result.sealedTime),
+    votes: told ? entries : [],
+    ...(paper.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
+  };
+}

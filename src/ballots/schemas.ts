@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { idField } from '#src/http/fields.ts';
+import { castDetails, electionIdentity, pollIdentity } from '#src/voters/schemas.ts';
+
+/** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot paper. */
+const entry = z.strictObject({
+  positionId: idField(),
+  candidateId: idField(),
+  value: z.number().optional(),
+  rank: z.number().optional(),
+});
+
+const votes = z.array(entry).min(1, 'must hold at least one entry').max(200, 'must hold at most 200 entries');
+
+export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });
+export const castPollBody = z.strictObject({ ...pollIdentity, ...castDetails, votes });
+
+export const confirmBody = z.strictObject({
+  confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
+});
+
+export type CastBody = {
+  readonly voterKey?: string | undefined;
+  readonly visitorId?: string | undefined;
+} & Omit<z.output<typeof castPollBody>, 'visitorId'>;

@@ -1,0 +1,113 @@
+import type { Deps } from '#src/deps.ts';
+import { created, list, ok, queued } from '#src/http/answer.ts';
+import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { changeRoute, type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { batchField, createVoters, singleField } from './create-voters.ts';
+import { deleteVoter } from './delete-voter.ts';
+import { findVoter, listVoters } from './repository.ts';
+import { mailVoterKeyAgain } from './request-voter-key.ts';
+import { createVoterBody, createVotersBody, listVotersQuery, updateVoterBody } from './schemas.ts';
+import type { Voter } from './types.ts';
+import { changeVoter } from './update-voter.ts';
+import { viewVoter } from './views.ts';
+
+export function voterRoutes(deps: Deps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const voter = async (context: RequestContext): Promise<Organizer & { row: Voter }> => {
+    const organizer = await requireOrganizer(deps, context);
+    const row = await findVoter(deps.db, organizer.event.id, context.params['id'] ?? '');
+    if (row === undefined) throw notFound();
+    return { ...organizer, row };
+  };
+  const path = '/voting-events/:idOrCode/voters';
+  return [
+    readRoute({
+      operationId: 'listVoters',
+      summary: 'List voters',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: listVotersQuery,
+      find: event,
+      read: async ({ target, query }) => {
+        const { limit, cursor, voted, ...filter } = query;
+        const name = canonicalJson(['voters', target.event.id, filter, voted ?? null]);
+        const after = decodeCursor(deps.secrets, name, cursor);
+        const { search, status, groupId } = filter;
+        const wanted = { search, status, groupId, after, voted: voted === undefined ? undefined : voted === 'true' };
+        const rows = await listVoters(deps.db, target.event.id, wanted, limit);
+        const { page, nextCursor } = cutPage(rows, limit, (row) => row.id, (key) => encodeCursor(deps.secrets, name, key));
+        return list(page.map(viewVoter), nextCursor);
+      },
+    }),
+    changeRoute({
+      operationId: 'createVoter',
+      summary: 'Create a voter',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createVoterBody,
+      find: event,
+      change: async ({ target, body }, tx) => {
+        const [row] = await createVoters(tx, deps, target, [body], singleField);
+        return created(row === undefined ? null : viewVoter(row));
+      },
+    }),
+    changeRoute({
+      operationId: 'createVoters',
+      summary: 'Create up to 100 voters, all or none',
+      method: 'POST',
+      path: `${path}/batch`,
+      scope: 'write',
+      body: createVotersBody,
+      find: event,
+      change: async ({ target, body }, tx) => created((await createVoters(tx, deps, target, body.voters, batchField)).map(viewVoter)),
+    }),
+    readRoute({
+      operationId: 'getVoter',
+      summary: 'Read a voter',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: voter,
+      read: async ({ target }) => ok(viewVoter(target.row)),
+    }),
+    changeRoute({
+      operationId: 'updateVoter',
+      summary: 'Change, approve or reject a voter',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updateVoterBody,
+      find: voter,
+      change: async ({ target, body }, tx) => ok(viewVoter(await changeVoter(tx, deps, target, target.row.id, body))),
+    }),
+    changeRoute({
+      operationId: 'deleteVoter',
+      summary: 'Queue the deletion of a voter',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: voter,
+      change: async ({ target }, tx) => {
+        await deleteVoter(tx, deps, target, target.row.id);
+        return queued(target.row.id);
+      },
+    }),
+    changeRoute({
+      operationId: 'mailVoterKey',
+      summary: 'E-mail a voter key again',
+      method: 'POST',
+      path: `${path}/:id/voter-key`,
+      scope: 'write',
+      find: voter,
+      change: async ({ target }, tx) => {
+        await mailVoterKeyAgain(tx, deps.secrets, target, target.row.id);
+        return queued(target.row.id);
+      },
+    }),
+  ];
+}
