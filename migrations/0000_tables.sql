@@ -33,22 +33,6 @@ CREATE TABLE "audit_entries" (
 	CONSTRAINT "audit_entries_account_id_id_pk" PRIMARY KEY("account_id","id")
 );
 --> statement-breakpoint
-CREATE TABLE "log_heads" (
-	"voting_event_id" text PRIMARY KEY NOT NULL,
-	"size" bigint NOT NULL,
-	"root_hash" "bytea" NOT NULL,
-	"frontier" "bytea" NOT NULL,
-	"updated_at" bigint NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "log_leaves" (
-	"voting_event_id" text NOT NULL,
-	"leaf_index" bigint NOT NULL,
-	"kind" text NOT NULL,
-	"data" "bytea" NOT NULL,
-	CONSTRAINT "log_leaves_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
-);
---> statement-breakpoint
 CREATE TABLE "candidates" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -131,6 +115,7 @@ CREATE TABLE "ballot_queue" (
 	"voter_id" text,
 	"country_code" text,
 	"submitted_at" bigint,
+	"released" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "ballot_queue_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
 --> statement-breakpoint
@@ -145,6 +130,7 @@ CREATE TABLE "ballots" (
 	"voter_id" text,
 	"country_code" text,
 	"submitted_at" bigint,
+	"released" boolean DEFAULT false NOT NULL,
 	"leaf_index" bigint NOT NULL,
 	CONSTRAINT "ballots_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
 );
@@ -265,8 +251,6 @@ CREATE TABLE "voting_events" (
 );
 --> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "log_heads" ADD CONSTRAINT "log_heads_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -288,6 +272,7 @@ CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort
 CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
 CREATE UNIQUE INDEX "ballots_code" ON "ballots" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
 CREATE INDEX "ballots_id" ON "ballots" USING btree ("voting_event_id","id");--> statement-breakpoint
+CREATE INDEX "ballots_unreleased" ON "ballots" USING btree ("voting_event_id") WHERE NOT released;--> statement-breakpoint
 CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");--> statement-breakpoint

@@ -181,3 +181,40 @@ BEGIN
   sealed_time := p_sealed_time;
   salt := p_salt;
 END $$;
+--> statement-breakpoint
+
+-- Releases confirmed ballots of a secret event for its public live count, five at a time, chosen by their random IDs.
+-- What was released stays so: two counts never differ by fewer than five ballots.
+CREATE FUNCTION release_ballots(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  waiting text[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('release ' || p_event, 0));
+  SELECT array_agg(id ORDER BY id) INTO waiting FROM (
+    SELECT id FROM ballot_queue WHERE voting_event_id = p_event AND NOT released
+    UNION ALL SELECT id FROM ballots WHERE voting_event_id = p_event AND NOT released) AS hidden;
+  IF coalesce(cardinality(waiting), 0) < 5 THEN RETURN; END IF;
+  waiting := waiting[1 : cardinality(waiting) / 5 * 5];
+  UPDATE ballot_queue SET released = true WHERE voting_event_id = p_event AND id = ANY (waiting);
+  UPDATE ballots SET released = true WHERE voting_event_id = p_event AND id = ANY (waiting);
+END $$;
+--> statement-breakpoint
+
+-- Moves waiting ballots into the box in an order drawn here: random IDs were drawn when they were confirmed, and the
+-- batch is sorted by a hash of them and fresh randomness, so that no order of arrival survives.
+CREATE FUNCTION seal_ballots(p_event text, p_least integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  next bigint;
+  moved integer;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('seal ' || p_event, 0));
+  IF (SELECT count(*) FROM ballot_queue WHERE voting_event_id = p_event) < p_least THEN RETURN 0; END IF;
+  SELECT coalesce(max(leaf_index) + 1, 0) INTO next FROM ballots WHERE voting_event_id = p_event;
+  WITH taken AS (DELETE FROM ballot_queue WHERE voting_event_id = p_event RETURNING *),
+  shuffled AS (SELECT *, row_number() OVER (ORDER BY sha256(convert_to(id || gen_random_uuid()::text, 'UTF8'))) - 1 AS place FROM taken)
+  INSERT INTO ballots (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released)
+  SELECT voting_event_id, next + place, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released
+  FROM shuffled ORDER BY place;
+  GET DIAGNOSTICS moved = ROW_COUNT;
+  RETURN moved;
+END $$;

@@ -13,6 +13,7 @@ import type { DomainCheck } from '#src/voters/email-domain.ts';
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
   readonly config: Config;
+  readonly version: string;
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;

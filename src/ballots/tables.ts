@@ -1,4 +1,5 @@
-import { index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 
@@ -51,6 +52,8 @@ const boxColumns = () => ({
   voterId: text('voter_id'),
   countryCode: text('country_code'),
   submittedAt: timeMs('submitted_at'),
+  /** Whether the public live count may show it: in a secret event ballots are released five at a time. */
+  released: boolean().notNull().default(false),
 });
 
 /** Confirmed ballots on their way into the log: no voter, taken out in shuffled batches. */
@@ -67,5 +70,6 @@ export const ballots = pgTable(
     primaryKey({ columns: [table.votingEventId, table.leafIndex] }),
     uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
     index('ballots_id').on(table.votingEventId, table.id),
+    index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
   ],
 );

@@ -107,7 +107,7 @@ export async function openHome(dataDir: string, log: (message: string) => void):
   const beside = await makeHomeBeside(dataDir);
   if (await exists(clusterFolder(beside))) return beside;
   const user = chooseServerUser();
-  if (user === undefined || true) return beside;
+  if (user === undefined || canEnter(beside, user)) return beside;
   return await makeHomeElsewhere(dataDir, beside, user, log);
 }
 

@@ -65,7 +65,7 @@ export function chooseServerUser(): ServerUser | undefined {
   const user = unprivilegedAccounts().find((account) => canRun('/bin/sh', ['-c', 'exit 0'], account));
   if (user === undefined) {
     throw new Error(
-      'PostgreSQL does not run as root, and this process can run nothing as another user: start the service as an ordinary user, or set DATABASE_URL',
+      'PostgreSQL does not run as root, and there is no other account that this process can run it as: start the service as an ordinary user, or set DATABASE_URL',
     );
   }
   return user;

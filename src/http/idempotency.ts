@@ -152,3 +152,8 @@ function inProgress(): ApiError {
   const error = conflict('idempotency_in_progress', 'A request with this Idempotency-Key is still running.');
   return new ApiError(error.code, error.message, error.details, 1);
 }
+
+/** Removes claims and answers whose time is over. */
+export async function deleteExpiredKeys(db: Database): Promise<void> {
+  await db.$client.query(`DELETE FROM idempotency_keys WHERE expires_at <= ${NOW_MS}`);
+}

@@ -415,6 +415,7 @@ test('Ctrl-C in the terminal reaches the service alone: its database stays until
   process.kill(-(service.child.pid ?? 0), 'SIGINT');
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(await query(service.url, 'SELECT 1')).toEqual([1]);
+  expect(await serverPid(dataDir)).toBe(server);
   await service.end();
   expect(await alive(server)).toBe(false);
 });

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { accountRoutes } from '#src/accounts/routes.ts';
+import { candidateRoutes, groupRoutes, positionRoutes, sponsorRoutes } from '#src/ballot-paper/organizer-routes.ts';
+import { publicBallotPaperRoutes } from '#src/ballot-paper/public-routes.ts';
+import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
+import type { Deps } from '#src/deps.ts';
+import { IdempotencyStore } from '#src/http/idempotency.ts';
+import { createPipeline } from '#src/http/pipeline.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { referenceRoutes } from '#src/http/reference-page.ts';
+import type { Route } from '#src/http/route.ts';
+import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
+import { EventCounter } from '#src/results/count-event.ts';
+import { resultRoutes } from '#src/results/routes.ts';
+import { voterRoutes } from '#src/voters/organizer-routes.ts';
+import { publicVoterRoutes } from '#src/voters/public-routes.ts';
+import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
+
+/** The whole route map, in the order of the API reference. */
+export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
+  const routes = [
+    ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
+    ...accountRoutes(),
+    ...eventRoutes(deps),
+    ...positionRoutes(deps),
+    ...candidateRoutes(deps),
+    ...groupRoutes(deps),
+    ...sponsorRoutes(deps),
+    ...voterRoutes(deps),
+    ...resultRoutes(deps, new EventCounter(deps.db, deps.secrets)),
+    ...publicBallotPaperRoutes(deps),
+    ...publicVoterRoutes(deps),
+    ...publicBallotRoutes(deps, rateLimiter),
+  ];
+  return [...routes, ...referenceRoutes(routes)];
+}
+
+/** The service as a function from request to response, with the guard in front of every route. */
+export function createApp(deps: Deps, readHealth: () => Promise<Health>) {
+  const rateLimiter = new RateLimiter();
+  return createPipeline(routeMap(deps, rateLimiter, readHealth), {
+    db: deps.db,
+    clock: deps.clock,
+    log: deps.log,
+    newRequestId: randomUUID,
+    authenticate: (authorization) => deps.authenticator.authenticate(authorization),
+    rateLimiter,
+    idempotency: new IdempotencyStore(deps.db, deps.secrets),
+    trustProxy: deps.config.trustProxy,
+    secure: deps.config.baseUrl.startsWith('https://'),
+  });
+}

@@ -1,0 +1,4 @@
+import { readConfig } from '#src/config.ts';
+import { runMain } from '#src/run-main.ts';
+
+await runMain(() => readConfig());

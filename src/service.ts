@@ -1,0 +1,103 @@
+import { Authenticator } from '#src/accounts/authenticate.ts';
+import { readPlans } from '#src/accounts/plans.ts';
+import { createApp } from '#src/app.ts';
+import { PaperShelf } from '#src/ballot-paper/paper.ts';
+import { type Config, readVersion } from '#src/config.ts';
+import { connectDatabase } from '#src/database/client.ts';
+import { assertDurable } from '#src/database/migrate.ts';
+import { listenForNotifications } from '#src/database/notifications.ts';
+import type { Deps } from '#src/deps.ts';
+import { type Listener, listen } from '#src/http/serve.ts';
+import type { Check, Health } from '#src/http/service-routes.ts';
+import { type JobRunner, runJobs } from '#src/jobs/queue.ts';
+import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
+import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
+import { createIds } from '#src/platform/ids.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { createSecrets } from '#src/platform/secrets.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
+import { allJobs, recurringJobs } from '#src/work.ts';
+import path from 'node:path';
+
+const POOL_SIZE = 12;
+
+/** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
+export function createDeps(config: Config, databaseUrl: string, log: Log): Deps {
+  const clock = systemClock;
+  const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
+  const plans = readPlans(config.plansFile);
+  return {
+    config,
+    version: readVersion(),
+    db,
+    clock,
+    ids: createIds(clock),
+    log,
+    mailer:
+      config.smtpUrl === undefined
+        ? createFileMailer(path.join(config.dataDir, 'mail'), config.mailFrom, () => clock.now())
+        : createSmtpMailer(config.smtpUrl, config.mailFrom),
+    secrets: createSecrets(config.secretKeys),
+    plans,
+    authenticator: new Authenticator(db, clock, plans),
+    papers: new PaperShelf(db),
+    domainCheck: config.emailDomainCheck ? canReceiveMail : acceptEveryDomain,
+  };
+}
+
+export interface Service {
+  readonly port: number;
+  /** Stops accepting, lets what runs finish, hands jobs back, closes the pool (completions 9.6). */
+  stop(): Promise<void>;
+}
+
+async function checkDatabase(deps: Deps): Promise<Check> {
+  try {
+    await deps.db.$client.query('SELECT 1');
+    return 'ok';
+  } catch (fault) {
+    deps.log.warn({ fault: summariseFault(fault) }, 'the database does not answer');
+    return 'failed';
+  }
+}
+
+/** Serves requests, and runs jobs where this process is told to. The database is migrated already. */
+export async function startService(deps: Deps, databaseUrl: string): Promise<Service> {
+  const startedAt = performance.now();
+  if (deps.config.databaseUrl !== undefined || deps.config.production) await assertDurable(deps.db.$client);
+  let worker: JobRunner | undefined;
+  let stopping = false;
+  const readHealth = async (): Promise<Health> => {
+    const database = stopping ? 'failed' : await checkDatabase(deps);
+    return {
+      uptimeMs: Math.round(performance.now() - startedAt),
+      checks: { database, worker: deps.config.worker ? (worker === undefined ? 'failed' : 'ok') : 'off', migrations: 'ok' },
+    };
+  };
+  const app = createApp(deps, readHealth);
+  const listener: Listener = await listen({ fetch: (request, env) => app.fetch(request, env), port: deps.config.port, host: deps.config.host });
+  const notifications = listenForNotifications(
+    databaseUrl,
+    deps.log,
+    { api_key_changed: (hash) => deps.authenticator.forget(hash) },
+    () => deps.authenticator.forgetAll(),
+  );
+  if (deps.config.worker) worker = await runJobs(deps.db, deps.log, allJobs(deps), recurringJobs(deps));
+  const lastUsed = setInterval(() => {
+    deps.authenticator.flushLastUsed().catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
+  }, MINUTE_MS);
+  return {
+    port: listener.port,
+    async stop() {
+      stopping = true;
+      clearInterval(lastUsed);
+      await listener.close(TIME_LIMITS.shutdownGraceMs);
+      await worker?.stop();
+      await notifications.stop();
+      await deps.authenticator.flushLastUsed().catch(() => undefined);
+      deps.mailer.close();
+      await deps.db.$client.end();
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
+import { sealWaitingBallots } from '#src/ballot-log/seal-ballots.ts';
+import { dropExpiredBallots } from '#src/ballots/repository.ts';
+import type { Deps } from '#src/deps.ts';
+import { deleteExpiredKeys } from '#src/http/idempotency.ts';
+import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
+import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
+
+/** Every job that something enqueues. */
+export function allJobs(deps: Deps): AnyJob[] {
+  return [removeDeletedRowsJob(deps.db), removeDeletedVotersJob(deps.db), sendVoterKeyJob(deps)];
+}
+
+/** Every job that runs by the clock. */
+export function recurringJobs(deps: Deps): RecurringJob[] {
+  return [
+    { name: 'seal_ballots', schedule: '* * * * *', work: () => sealWaitingBallots(deps.db) },
+    { name: 'drop_expired_ballots', schedule: '*/5 * * * *', work: async () => void (await dropExpiredBallots(deps.db.$client)) },
+    { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
+  ];
+}

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { PositionResult } from '#src/tally/types.ts';
+import { marks, position, ranking, result } from './counting.ts';
+
+const SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
+
+/** The order of the lot as an outsider works it out: bytes of the seed, then the id. */
+function lotOrder(seed: string, ids: readonly string[]): string[] {
+  const number = (id: string): string =>
+    createHash('sha256')
+      .update(Buffer.concat([Buffer.from(seed, 'hex'), Buffer.from(id, 'utf8')]))
+      .digest('hex');
+  return [...ids].sort((a, b) => (number(a) < number(b) ? -1 : 1));
+}
+
+function tiedIds(of: PositionResult): string[] {
+  return of.candidates.filter(({ tied }) => tied).map(({ id }) => id);
+}
+
+/** a wins outright; b, c and d share the second of two seats; e is below them. */
+const VOTES = [
+  [marks('a'), 5],
+  [marks('b'), 3],
+  [marks('c'), 3],
+  [marks('d'), 3],
+  [marks('e'), 1],
+] as const;
+
+describe('a tie for the last seat', () => {
+  test('joint: all who share it win, even beyond the number of seats', () => {
+    const won = result(position('plurality', 5, { seats: 2 }), VOTES);
+    expect(won.winners).toEqual(['a', 'b', 'c', 'd']);
+    expect(won.tie).toEqual({ candidateIds: ['b', 'c', 'd'], policy: 'joint', seed: null });
+    expect(tiedIds(won)).toEqual(['b', 'c', 'd']);
+  });
+
+  test('candidate_order: the first by sort order wins, and equal sort orders go by id', () => {
+    const rows = [{}, { sortOrder: 9 }, { sortOrder: 7 }, { sortOrder: 7, id: 'aa' }, {}];
+    const won = result(position('plurality', rows, { seats: 2, tieBreak: 'candidate_order' }), VOTES);
+    expect(won.winners).toEqual(['a', 'aa']);
+    expect(won.tie).toEqual({ candidateIds: ['aa', 'c', 'b'], policy: 'candidate_order', seed: null });
+    expect(tiedIds(won)).toEqual(['b', 'c', 'aa']);
+  });
+
+  test('lot: the smallest SHA-256 of seed and candidate id wins, with the seed in the result', () => {
+    const won = result(position('plurality', 5, { seats: 3, tieBreak: 'lot' }), VOTES, { seed: SEED });
+    expect(won.winners).toEqual(['a', ...lotOrder(SEED, ['b', 'c', 'd']).slice(0, 2)]);
+    expect(won.tie).toEqual({ candidateIds: ['b', 'c', 'd'], policy: 'lot', seed: SEED });
+    expect(tiedIds(won)).toEqual(['b', 'c', 'd']);
+  });
+
+  test('lot: seeds in upper and lower case are the same bytes', () => {
+    const of = position('plurality', 5, { seats: 2, tieBreak: 'lot' });
+    const upper = result(of, VOTES, { seed: SEED.toUpperCase() });
+    expect(upper.winners).toEqual(result(of, VOTES, { seed: SEED }).winners);
+  });
+
+  test('lot: over many seeds every one of the tied gets lucky', () => {
+    const lucky = new Set<string>();
+    for (let draw = 0; draw < 40; draw += 1) {
+      const seed = createHash('sha256').update(String(draw)).digest('hex');
+      const won = result(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES, { seed });
+      lucky.add(won.winners[1] ?? 'nobody');
+    }
+    expect([...lucky].sort()).toEqual(['b', 'c', 'd']);
+  });
+
+  test('lot without a revealed seed: shared as if joint, and still called a lot', () => {
+    const won = result(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES);
+    expect(won.winners).toEqual(['a', 'b', 'c', 'd']);
+    expect(won.tie).toEqual({ candidateIds: ['b', 'c', 'd'], policy: 'lot', seed: null });
+  });
+
+  test('a seed that is no hexadecimal is refused', () => {
+    expect(() => result(position('plurality', 5, { tieBreak: 'lot' }), VOTES, { seed: 'not hex' })).toThrow(
+      'hexadecimal',
+    );
+  });
+
+  test('equal candidates who all have a seat, or all have none, are no tie', () => {
+    const all = result(position('plurality', 5, { seats: 4 }), VOTES);
+    expect(all).toMatchObject({ winners: ['a', 'b', 'c', 'd'], tie: null });
+    const none = result(position('plurality', 5, { seats: 1 }), VOTES);
+    expect(none).toMatchObject({ winners: ['a'], tie: null });
+    expect([tiedIds(all), tiedIds(none)]).toEqual([[], []]);
+  });
+
+  test('a tie is by weight: equal heads of different weight are none', () => {
+    const won = result(
+      position('plurality', 2),
+      [
+        [marks('a'), 2, 1_000_000n],
+        [marks('b'), 2, 1_000_001n],
+      ],
+      {
+        wholeWeights: false,
+      },
+    );
+    expect(won).toMatchObject({ winners: ['b'], tie: null });
+  });
+});
+
+describe('a tie for an elimination', () => {
+  /** b and c share the lowest place in round 1, when there is no earlier round to look at. */
+  const FIRST_ROUND = [
+    [ranking('ab'), 4],
+    [ranking('ba'), 2],
+    [ranking('cb'), 2],
+    [ranking('d'), 3],
+  ] as const;
+
+  test.each(['joint', 'candidate_order', 'lot'] as const)(
+    '%s without a revealed seed: the last in candidate order goes out',
+    (tieBreak) => {
+      const won = result(position('ranked_choice', 4, { tieBreak }), FIRST_ROUND);
+      expect(won.rounds?.[0]).toMatchObject({
+        eliminated: ['c'],
+        tie: { candidateIds: ['b', 'c'], policy: 'candidate_order', seed: null },
+      });
+      expect(won.tie).toBeNull();
+    },
+  );
+
+  test('lot: the last in the order of the lot goes out', () => {
+    const won = result(position('ranked_choice', 4, { tieBreak: 'lot' }), FIRST_ROUND, { seed: SEED });
+    expect(won.rounds?.[0]?.eliminated).toEqual(lotOrder(SEED, ['b', 'c']).slice(1));
+    expect(won.rounds?.[0]?.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed: SEED });
+  });
+
+  test('the latest earlier round in which the tied differ decides, whatever the policy', () => {
+    // Round 1: a 6, b 4, c 3, d 1. d's ballot goes to c, so b and c tie with 4 in round 2.
+    const votes = [
+      [ranking('a'), 6],
+      [ranking('b'), 4],
+      [ranking('c'), 3],
+      [ranking('dc'), 1],
+    ] as const;
+    for (const tieBreak of ['joint', 'candidate_order', 'lot'] as const) {
+      const won = result(position('ranked_choice', [{}, { sortOrder: 99 }, {}, {}], { tieBreak }), votes, {
+        seed: SEED,
+      });
+      expect(won.rounds?.[1]).toMatchObject({
+        eliminated: ['c'],
+        tie: { candidateIds: ['c', 'b'], policy: 'earlier_round', seed: null },
+      });
+    }
+  });
+
+  test('earlier rounds that leave several lowest narrow the tie, and the order decides among those left', () => {
+    // Round 1: a 9, b 4, c 3, d 3, e 2. e's ballots make b, c and d 4 each; c and d were lower before.
+    const votes = [
+      [ranking('a'), 9],
+      [ranking('b'), 4],
+      [ranking('c'), 3],
+      [ranking('d'), 3],
+      [ranking('ec'), 1],
+      [ranking('ed'), 1],
+    ] as const;
+    const won = result(position('ranked_choice', 5), votes);
+    expect(won.rounds?.[1]).toMatchObject({
+      eliminated: ['d'],
+      tie: { candidateIds: ['b', 'c', 'd'], policy: 'candidate_order', seed: null },
+    });
+  });
+});
