@@ -37,17 +37,32 @@ export interface Config {
 export class ConfigError extends Error {}
 
 const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
-const port = z.string().regex(/^\d{1,5}$/, 'must be a port number').transform(Number).pipe(z.int().max(65_535));
-const count = (max: number) => z.string().regex(/^\d{1,4}$/, 'must be a whole number').transform(Number).pipe(z.int().max(max));
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .pipe(z.int().max(65_535));
+const count = (max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().max(max));
 const webUrl = z
   .string()
-  .refine((value) => URL.canParse(value) && /^https?:\/\//.test(value), 'must be an address such as https://vote.example.org')
+  .refine(
+    (value) => URL.canParse(value) && /^https?:\/\//.test(value),
+    'must be an address such as https://vote.example.org',
+  )
   .transform((value) => value.replace(/\/+$/, ''));
 const key32 = (name: string) =>
   z
     .string()
     .transform((value) => Buffer.from(value, 'base64'))
-    .refine((bytes) => bytes.length === SECRET_KEY_BYTES, `must be ${name} in base64 (make one: openssl rand -base64 32)`);
+    .refine(
+      (bytes) => bytes.length === SECRET_KEY_BYTES,
+      `must be ${name} in base64 (make one: openssl rand -base64 32)`,
+    );
 
 const environmentSchema = z.object({
   PORT: port.default(3000),

@@ -1,30 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { type Config, ConfigError } from '#src/config.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embedded.ts';
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
-import { migrate } from '#src/database/migrate.ts';
+import { assertDurable, migrate } from '#src/database/migrate.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { createLog } from '#src/platform/log.ts';
-import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
+import { withSecretKey } from '#src/secret-key.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
-
-/** The secret key of embedded mode: made once, kept beside the data that is sealed under it. */
-export function withSecretKey(config: Config): Config {
-  if (config.secretKeys.length > 0) return config;
-  const file = path.join(config.dataDir, 'secret-key');
-  if (!existsSync(file)) {
-    mkdirSync(config.dataDir, { recursive: true });
-    writeFileSync(file, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flag: 'wx' });
-    chmodSync(file, 0o600);
-  }
-  return { ...config, secretKeys: [Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')] };
-}
 
 /** One line for a person where the fault is one that a person can mend; undefined for everything else. */
 function plainReason(fault: unknown): string | undefined {
@@ -32,7 +17,8 @@ function plainReason(fault: unknown): string | undefined {
   if (fault instanceof EmbeddedDatabaseInUse) return `Cannot start: ${fault.message}`;
   const code = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return 'Cannot start: the database at DATABASE_URL cannot be reached.';
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
+    return 'Cannot start: the database at DATABASE_URL cannot be reached.';
   return undefined;
 }
 
@@ -45,6 +31,7 @@ async function start(given: Config): Promise<{ service: Service; database: Embed
     const url = given.databaseUrl ?? database?.url ?? '';
     await migrate(url);
     const deps = createDeps(config, url, createLog(config.logLevel));
+    await assertDurable(deps.db.$client);
     const service = await startService(deps, url);
     say(`Listening on http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`);
     if (embedded) await showDemo(deps, say);

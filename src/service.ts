@@ -1,10 +1,10 @@
+import path from 'node:path';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { createApp } from '#src/app.ts';
 import { PaperShelf } from '#src/ballot-paper/paper.ts';
 import { type Config, readVersion } from '#src/config.ts';
 import { connectDatabase } from '#src/database/client.ts';
-import { assertDurable } from '#src/database/migrate.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
@@ -18,7 +18,6 @@ import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
-import path from 'node:path';
 
 const POOL_SIZE = 12;
 
@@ -65,18 +64,25 @@ async function checkDatabase(deps: Deps): Promise<Check> {
 /** Serves requests, and runs jobs where this process is told to. The database is migrated already. */
 export async function startService(deps: Deps, databaseUrl: string): Promise<Service> {
   const startedAt = performance.now();
-  if (deps.config.databaseUrl !== undefined || deps.config.production) await assertDurable(deps.db.$client);
   let worker: JobRunner | undefined;
   let stopping = false;
   const readHealth = async (): Promise<Health> => {
     const database = stopping ? 'failed' : await checkDatabase(deps);
     return {
       uptimeMs: Math.round(performance.now() - startedAt),
-      checks: { database, worker: deps.config.worker ? (worker === undefined ? 'failed' : 'ok') : 'off', migrations: 'ok' },
+      checks: {
+        database,
+        worker: deps.config.worker ? (worker === undefined ? 'failed' : 'ok') : 'off',
+        migrations: 'ok',
+      },
     };
   };
   const app = createApp(deps, readHealth);
-  const listener: Listener = await listen({ fetch: (request, env) => app.fetch(request, env), port: deps.config.port, host: deps.config.host });
+  const listener: Listener = await listen({
+    fetch: (request, env) => app.fetch(request, env),
+    port: deps.config.port,
+    host: deps.config.host,
+  });
   const notifications = listenForNotifications(
     databaseUrl,
     deps.log,
@@ -85,7 +91,9 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   );
   if (deps.config.worker) worker = await runJobs(deps.db, deps.log, allJobs(deps), recurringJobs(deps));
   const lastUsed = setInterval(() => {
-    deps.authenticator.flushLastUsed().catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
+    deps.authenticator
+      .flushLastUsed()
+      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
   }, MINUTE_MS);
   return {
     port: listener.port,

@@ -1,5 +1,5 @@
-import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { sealWaitingBallots } from '#src/ballot-log/seal-ballots.ts';
+import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { dropExpiredBallots } from '#src/ballots/repository.ts';
 import type { Deps } from '#src/deps.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
@@ -16,7 +16,11 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'seal_ballots', schedule: '* * * * *', work: () => sealWaitingBallots(deps.db) },
-    { name: 'drop_expired_ballots', schedule: '*/5 * * * *', work: async () => void (await dropExpiredBallots(deps.db.$client)) },
+    {
+      name: 'drop_expired_ballots',
+      schedule: '*/5 * * * *',
+      work: async () => void (await dropExpiredBallots(deps.db.$client)),
+    },
     { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];
 }

@@ -33,7 +33,11 @@ export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
 }
 
 /** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that do not go together */
-export async function createApiKey(executor: Executor, deps: { readonly ids: Ids; readonly clock: Clock }, input: NewApiKey): Promise<CreatedApiKey> {
+export async function createApiKey(
+  executor: Executor,
+  deps: { readonly ids: Ids; readonly clock: Clock },
+  input: NewApiKey,
+): Promise<CreatedApiKey> {
   const scopes = checkScopes(input.scopes);
   if (scopes.includes('observe') !== (input.votingEventId !== null)) {
     throw invalidField('event', 'belongs to a key with the scope observe, and only there');

@@ -66,7 +66,8 @@ const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterpri
 export function readPlans(file: string | undefined): Plans {
   if (file === undefined) return BUILT_IN;
   const parsed = plansSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
-  if (!parsed.success) throw new Error(`PLANS_FILE ${file}: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);
+  if (!parsed.success)
+    throw new Error(`PLANS_FILE ${file}: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);
   const merge = (name: PlanName): Plan => ({ ...BUILT_IN[name], ...withoutUndefined(parsed.data[name] ?? {}) });
   return { free: merge('free'), pro: merge('pro'), enterprise: merge('enterprise') };
 }

@@ -17,7 +17,11 @@ export interface Change {
 }
 
 /** Writes a change into the audit trail, in the transaction of the change. Never pass a ballot, a key or a code. */
-export async function recordChange(tx: Transaction, deps: { readonly ids: Ids; readonly clock: Clock }, change: Change): Promise<void> {
+export async function recordChange(
+  tx: Transaction,
+  deps: { readonly ids: Ids; readonly clock: Clock },
+  change: Change,
+): Promise<void> {
   await tx.insert(auditEntries).values({
     id: deps.ids.sortable('aud'),
     accountId: change.accountId,

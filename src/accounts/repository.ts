@@ -11,7 +11,10 @@ export interface KeyWithAccount {
   readonly account: AccountRow;
 }
 
-export async function insertAccount(executor: Executor, account: { id: string; name: string; plan: PlanName; createdAt: number }): Promise<void> {
+export async function insertAccount(
+  executor: Executor,
+  account: { id: string; name: string; plan: PlanName; createdAt: number },
+): Promise<void> {
   await executor.insert(accounts).values(account);
 }
 
@@ -43,7 +46,10 @@ export async function listApiKeys(executor: Executor, accountId: string | undefi
 
 /** Marks a key revoked and tells every process at once. Revoking again changes nothing. */
 export async function revokeApiKey(tx: Transaction, id: string, nowMs: number): Promise<ApiKeyRow | undefined> {
-  await tx.update(apiKeys).set({ revokedAt: nowMs }).where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)));
+  await tx
+    .update(apiKeys)
+    .set({ revokedAt: nowMs })
+    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)));
   const [row] = await tx.select().from(apiKeys).where(eq(apiKeys.id, id));
   if (row !== undefined) await tx.execute(sql`SELECT pg_notify('api_key_changed', ${row.hash.toString('hex')})`);
   return row;
@@ -82,4 +88,3 @@ export async function giveEventBack(tx: Transaction, accountId: string): Promise
     .set({ eventCount: sql`greatest(${accounts.eventCount} - 1, 0)` })
     .where(eq(accounts.id, accountId));
 }
-

@@ -1,5 +1,5 @@
 import { ok } from '#src/http/answer.ts';
-import { readRoute, type Route } from '#src/http/route.ts';
+import { type Route, readRoute } from '#src/http/route.ts';
 
 /** Who am I: for connection tests, with any key. */
 export function accountRoutes(): Route[] {

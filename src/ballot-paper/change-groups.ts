@@ -17,13 +17,19 @@ async function nameConflict<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (fault) {
-    if (violatedConstraint(fault) === 'groups_name') throw conflict('name_in_use', 'This event already has a group of this name.', { field: 'name' });
+    if (violatedConstraint(fault) === 'groups_name')
+      throw conflict('name_in_use', 'This event already has a group of this name.', { field: 'name' });
     throw fault;
   }
 }
 
 /** Adds a group. @throws ApiError 409 for a name in use, 422 `plan_limit` */
-export async function createGroup(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createGroupBody>): Promise<Group> {
+export async function createGroup(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  body: z.output<typeof createGroupBody>,
+): Promise<Group> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   await requireRoom(tx, 'groups', eventId);
@@ -45,7 +51,13 @@ export async function createGroup(tx: Transaction, deps: PaperDeps, organizer: O
 }
 
 /** Renames or describes a group. @throws ApiError 404, 409 for a name in use */
-export async function changeGroup(tx: Transaction, deps: PaperDeps, organizer: Organizer, id: string, body: z.output<typeof updateGroupBody>): Promise<Group> {
+export async function changeGroup(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  id: string,
+  body: z.output<typeof updateGroupBody>,
+): Promise<Group> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   const before = await findGroup(tx, eventId, id);

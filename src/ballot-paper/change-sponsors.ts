@@ -9,7 +9,12 @@ import type { createSponsorBody, updateSponsorBody } from './schemas.ts';
 import type { Sponsor } from './types.ts';
 
 /** Adds a sponsor. @throws ApiError 422 `plan_limit` */
-export async function createSponsor(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createSponsorBody>): Promise<Sponsor> {
+export async function createSponsor(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  body: z.output<typeof createSponsorBody>,
+): Promise<Sponsor> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   const count = await requireRoom(tx, 'sponsors', eventId);
@@ -31,7 +36,13 @@ export async function createSponsor(tx: Transaction, deps: PaperDeps, organizer:
 }
 
 /** Changes a sponsor. @throws ApiError 404 */
-export async function changeSponsor(tx: Transaction, deps: PaperDeps, organizer: Organizer, id: string, body: z.output<typeof updateSponsorBody>): Promise<Sponsor> {
+export async function changeSponsor(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  id: string,
+  body: z.output<typeof updateSponsorBody>,
+): Promise<Sponsor> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   const before = await findSponsor(tx, eventId, id);

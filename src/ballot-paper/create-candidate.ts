@@ -10,14 +10,27 @@ import type { createCandidateBody } from './schemas.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
 
 /** A role belongs to candidates of referendums, and there only. @throws ApiError 422 on `referendumRole` */
-export function checkReferendumRole(role: ReferendumRole | null, positionIds: readonly string[], positions: readonly Position[]): void {
-  const standsInReferendum = positions.some((position) => position.votingMethod === 'referendum' && positionIds.includes(position.id));
-  if (role !== null && !standsInReferendum) throw invalidField('referendumRole', 'belongs to candidates of a referendum');
-  if (role === null && standsInReferendum) throw invalidField('referendumRole', 'is required for a candidate of a referendum: yes, no or abstain');
+export function checkReferendumRole(
+  role: ReferendumRole | null,
+  positionIds: readonly string[],
+  positions: readonly Position[],
+): void {
+  const standsInReferendum = positions.some(
+    (position) => position.votingMethod === 'referendum' && positionIds.includes(position.id),
+  );
+  if (role !== null && !standsInReferendum)
+    throw invalidField('referendumRole', 'belongs to candidates of a referendum');
+  if (role === null && standsInReferendum)
+    throw invalidField('referendumRole', 'is required for a candidate of a referendum: yes, no or abstain');
 }
 
 /** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422 */
-export async function createCandidate(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createCandidateBody>): Promise<Candidate> {
+export async function createCandidate(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  body: z.output<typeof createCandidateBody>,
+): Promise<Candidate> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   const count = await requireRoom(tx, 'candidates', eventId);
@@ -44,6 +57,8 @@ export async function createCandidate(tx: Transaction, deps: PaperDeps, organize
     updatedAt: nowMs,
   });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'candidate.created', candidate.id, { after: { name: candidate.name, positionIds: candidate.positionIds } });
+  await recordPaperChange(tx, deps, organizer, 'candidate.created', candidate.id, {
+    after: { name: candidate.name, positionIds: candidate.positionIds },
+  });
   return candidate;
 }

@@ -10,7 +10,12 @@ import type { createPositionBody } from './schemas.ts';
 import type { Position } from './types.ts';
 
 /** Adds a position (completions 3). @throws ApiError 409 `event_has_ballots`, 422 for settings foreign to the method, 422 `plan_limit` */
-export async function createPosition(tx: Transaction, deps: PaperDeps, organizer: Organizer, body: z.output<typeof createPositionBody>): Promise<Position> {
+export async function createPosition(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  body: z.output<typeof createPositionBody>,
+): Promise<Position> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   await requireNoBallots(tx, eventId);
@@ -32,6 +37,8 @@ export async function createPosition(tx: Transaction, deps: PaperDeps, organizer
     updatedAt: nowMs,
   });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'position.created', position.id, { after: { title: position.title, votingMethod: position.votingMethod } });
+  await recordPaperChange(tx, deps, organizer, 'position.created', position.id, {
+    after: { title: position.title, votingMethod: position.votingMethod },
+  });
   return position;
 }

@@ -5,7 +5,16 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
 import { type PaperDeps, recordPaperChange } from './paper-change.ts';
 import { REMOVE_DELETED_ROWS } from './remove-deleted-rows.ts';
-import { findCandidate, findGroup, findPosition, leaveGroup, updateCandidate, updateGroup, updatePosition, withdrawPosition } from './repository.ts';
+import {
+  findCandidate,
+  findGroup,
+  findPosition,
+  leaveGroup,
+  updateCandidate,
+  updateGroup,
+  updatePosition,
+  withdrawPosition,
+} from './repository.ts';
 
 /**
  * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;

@@ -1,6 +1,6 @@
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
-import { changeRoute, type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { changeGroup, createGroup } from './change-groups.ts';
@@ -49,7 +49,9 @@ function finder<Row>(deps: Deps, find: (db: Deps['db'], eventId: string, id: str
 }
 
 function candidateCount(position: Position, candidates: readonly Candidate[]): number {
-  return candidates.filter((candidate) => candidate.status === 'approved' && candidate.positionIds.includes(position.id)).length;
+  return candidates.filter(
+    (candidate) => candidate.status === 'approved' && candidate.positionIds.includes(position.id),
+  ).length;
 }
 
 export function positionRoutes(deps: Deps): Route[] {
@@ -100,7 +102,8 @@ export function positionRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: updatePositionBody,
       find: position,
-      change: async ({ target, body }, tx) => ok(await view(await changePosition(tx, deps, target, target.row.id, body), tx)),
+      change: async ({ target, body }, tx) =>
+        ok(await view(await changePosition(tx, deps, target, target.row.id, body), tx)),
     }),
     changeRoute({
       operationId: 'deletePosition',
@@ -130,7 +133,8 @@ export function candidateRoutes(deps: Deps): Route[] {
       scope: 'read',
       query: listCandidatesQuery,
       find: event,
-      read: async ({ target, query }) => list((await listCandidates(deps.db, target.event.id, query)).map(viewCandidate)),
+      read: async ({ target, query }) =>
+        list((await listCandidates(deps.db, target.event.id, query)).map(viewCandidate)),
     }),
     changeRoute({
       operationId: 'createCandidate',
@@ -159,7 +163,8 @@ export function candidateRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: updateCandidateBody,
       find: candidate,
-      change: async ({ target, body }, tx) => ok(viewCandidate(await changeCandidate(tx, deps, target, target.row.id, body))),
+      change: async ({ target, body }, tx) =>
+        ok(viewCandidate(await changeCandidate(tx, deps, target, target.row.id, body))),
     }),
     changeRoute({
       operationId: 'deleteCandidate',
@@ -189,7 +194,8 @@ export function groupRoutes(deps: Deps): Route[] {
       scope: 'read',
       query: searchQuery,
       find: event,
-      read: async ({ target, query }) => list((await listGroups(deps.db, target.event.id, query.search)).map(viewGroup)),
+      read: async ({ target, query }) =>
+        list((await listGroups(deps.db, target.event.id, query.search)).map(viewGroup)),
     }),
     changeRoute({
       operationId: 'createGroup',
@@ -248,7 +254,8 @@ export function sponsorRoutes(deps: Deps): Route[] {
       scope: 'read',
       query: searchQuery,
       find: event,
-      read: async ({ target, query }) => list((await listSponsors(deps.db, target.event.id, query.search)).map(viewSponsor)),
+      read: async ({ target, query }) =>
+        list((await listSponsors(deps.db, target.event.id, query.search)).map(viewSponsor)),
     }),
     changeRoute({
       operationId: 'createSponsor',
@@ -277,7 +284,8 @@ export function sponsorRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: updateSponsorBody,
       find: sponsor,
-      change: async ({ target, body }, tx) => ok(viewSponsor(await changeSponsor(tx, deps, target, target.row.id, body))),
+      change: async ({ target, body }, tx) =>
+        ok(viewSponsor(await changeSponsor(tx, deps, target, target.row.id, body))),
     }),
     changeRoute({
       operationId: 'deleteSponsor',

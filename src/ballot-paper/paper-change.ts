@@ -2,7 +2,7 @@ import { planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { invalidField, type Issue, validationError } from '#src/platform/errors.ts';
+import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { countRows, findGroup } from './repository.ts';
@@ -23,9 +23,14 @@ export async function requireRoom(tx: Transaction, kind: keyof typeof CAPS, even
 }
 
 /** @throws ApiError 422 on `groupId` when the event has no such group */
-export async function requireGroup(tx: Transaction, eventId: string, groupId: string | null | undefined): Promise<void> {
+export async function requireGroup(
+  tx: Transaction,
+  eventId: string,
+  groupId: string | null | undefined,
+): Promise<void> {
   if (groupId == null) return;
-  if ((await findGroup(tx, eventId, groupId)) === undefined) throw invalidField('groupId', 'is not a group of this event');
+  if ((await findGroup(tx, eventId, groupId)) === undefined)
+    throw invalidField('groupId', 'is not a group of this event');
 }
 
 /** @throws ApiError 422 naming each position that the event does not have */

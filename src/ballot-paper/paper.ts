@@ -29,15 +29,26 @@ export interface BallotPaper {
 
 export function assemblePaper(
   event: VotingEvent,
-  rows: { positions: readonly Position[]; candidates: readonly Candidate[]; groups: readonly Group[]; sponsors: readonly Sponsor[] },
+  rows: {
+    positions: readonly Position[];
+    candidates: readonly Candidate[];
+    groups: readonly Group[];
+    sponsors: readonly Sponsor[];
+  },
 ): BallotPaper {
   const positions = rows.positions.map((position): PaperPosition => {
     const everCandidates = rows.candidates.filter(
       (candidate) =>
-        (candidate.status === 'approved' || candidate.status === 'withdrawn') && candidate.positionIds.includes(position.id),
+        (candidate.status === 'approved' || candidate.status === 'withdrawn') &&
+        candidate.positionIds.includes(position.id),
     );
     const candidates = everCandidates.filter((candidate) => candidate.status === 'approved');
-    return { ...position, candidates, everCandidates, selectionLimit: position.maxSelections ?? Math.max(1, candidates.length) };
+    return {
+      ...position,
+      candidates,
+      everCandidates,
+      selectionLimit: position.maxSelections ?? Math.max(1, candidates.length),
+    };
   });
   return {
     ...rows,

@@ -41,7 +41,12 @@ const RULES: Readonly<Record<VotingMethod, MethodRule>> = {
   },
   score: { minSelections: 0, maxSelections: null, single: false, settings: { scoreMin: 0, scoreMax: 5 } },
   cumulative: { minSelections: 1, maxSelections: null, single: false, settings: { cumulativePointBudget: 10 } },
-  quadratic: { minSelections: 1, maxSelections: null, single: false, settings: { quadraticBaseCreditBudget: 100, quadraticTopUp: null } },
+  quadratic: {
+    minSelections: 1,
+    maxSelections: null,
+    single: false,
+    settings: { quadraticBaseCreditBudget: 100, quadraticTopUp: null },
+  },
   ranked_choice: { minSelections: 1, maxSelections: null, single: false, settings: {} },
 };
 
@@ -54,7 +59,9 @@ const SETTINGS: readonly Setting[] = [
   'rules',
 ];
 
-export type GivenSettings = { readonly [Key in keyof Omit<MethodSettings, 'votingMethod'>]?: MethodSettings[Key] | undefined };
+export type GivenSettings = {
+  readonly [Key in keyof Omit<MethodSettings, 'votingMethod'>]?: MethodSettings[Key] | undefined;
+};
 
 function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
   const own = RULES[method].settings;
@@ -84,7 +91,8 @@ function refuseBounds(settings: MethodSettings): Issue[] {
   if (settings.scoreMin !== null && settings.scoreMax !== null && settings.scoreMin >= settings.scoreMax) {
     issues.push({ field: 'scoreMax', message: 'must be greater than scoreMin' });
   }
-  if (votingMethod === 'referendum' && settings.seats !== 1) issues.push({ field: 'seats', message: 'is 1 for a referendum' });
+  if (votingMethod === 'referendum' && settings.seats !== 1)
+    issues.push({ field: 'seats', message: 'is 1 for a referendum' });
   const topUp = settings.quadraticTopUp;
   if (topUp?.pricingModel === 'ratio' && topUp.minCredits > topUp.maxCredits) {
     issues.push({ field: 'quadraticTopUp.minCredits', message: 'must not be greater than maxCredits' });
@@ -109,7 +117,12 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
     votingMethod: method,
     seats: given.seats ?? had?.seats ?? 1,
     minSelections: given.minSelections ?? base?.minSelections ?? rule.minSelections,
-    maxSelections: given.maxSelections !== undefined ? given.maxSelections : base === undefined ? rule.maxSelections : base.maxSelections,
+    maxSelections:
+      given.maxSelections !== undefined
+        ? given.maxSelections
+        : base === undefined
+          ? rule.maxSelections
+          : base.maxSelections,
     scoreMin: pick('scoreMin'),
     scoreMax: pick('scoreMax'),
     cumulativePointBudget: pick('cumulativePointBudget'),

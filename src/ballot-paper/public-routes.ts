@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
 import { idField } from '#src/http/fields.ts';
-import { changeRoute, type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { viewContext } from '#src/voting-events/views.ts';

@@ -14,12 +14,18 @@ import type { Candidate } from './types.ts';
  * Registers a candidate that waits for the organizer's approval (contract, "Candidate registration body").
  * @throws ApiError 403 `registration_closed`, `event_closed`; 422 for unknown positions or group; 422 `plan_limit`
  */
-export async function registerCandidate(tx: Transaction, deps: PaperDeps, caller: VoteCaller, body: z.output<typeof registerCandidateBody>): Promise<Candidate> {
+export async function registerCandidate(
+  tx: Transaction,
+  deps: PaperDeps,
+  caller: VoteCaller,
+  body: z.output<typeof registerCandidateBody>,
+): Promise<Candidate> {
   const event = await lockForChange(tx, caller.event.id);
   const positions = await listPositions(tx, event.id);
   requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
   await requireGroup(tx, event.id, body.groupId);
-  if (!event.candidateSelfRegistration) throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
+  if (!event.candidateSelfRegistration)
+    throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
   const nowMs = deps.clock.now();
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);

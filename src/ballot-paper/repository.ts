@@ -28,7 +28,11 @@ export interface PositionFilter {
   readonly groupId?: string | undefined;
 }
 
-export async function listPositions(executor: Executor, eventId: string, filter: PositionFilter = {}): Promise<Position[]> {
+export async function listPositions(
+  executor: Executor,
+  eventId: string,
+  filter: PositionFilter = {},
+): Promise<Position[]> {
   return executor
     .select()
     .from(positions)
@@ -56,7 +60,12 @@ export async function insertPosition(tx: Transaction, row: NewPosition): Promise
   return only(await tx.insert(positions).values(row).returning());
 }
 
-export async function updatePosition(tx: Transaction, eventId: string, id: string, changes: Partial<NewPosition>): Promise<Position> {
+export async function updatePosition(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewPosition>,
+): Promise<Position> {
   return only(
     await tx
       .update(positions)
@@ -75,7 +84,11 @@ export interface CandidateFilter {
   readonly status?: CandidateStatus | undefined;
 }
 
-export async function listCandidates(executor: Executor, eventId: string, filter: CandidateFilter = {}): Promise<Candidate[]> {
+export async function listCandidates(
+  executor: Executor,
+  eventId: string,
+  filter: CandidateFilter = {},
+): Promise<Candidate[]> {
   return executor
     .select()
     .from(candidates)
@@ -104,7 +117,12 @@ export async function insertCandidate(tx: Transaction, row: NewCandidate): Promi
   return only(await tx.insert(candidates).values(row).returning());
 }
 
-export async function updateCandidate(tx: Transaction, eventId: string, id: string, changes: Partial<NewCandidate>): Promise<Candidate> {
+export async function updateCandidate(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewCandidate>,
+): Promise<Candidate> {
   return only(
     await tx
       .update(candidates)
@@ -115,7 +133,12 @@ export async function updateCandidate(tx: Transaction, eventId: string, id: stri
 }
 
 /** Takes a position from every candidate; those that stood for nothing else go with it. */
-export async function withdrawPosition(tx: Transaction, eventId: string, positionId: string, nowMs: number): Promise<string[]> {
+export async function withdrawPosition(
+  tx: Transaction,
+  eventId: string,
+  positionId: string,
+  nowMs: number,
+): Promise<string[]> {
   const { rows } = await tx.execute<{ id: string; deleted: boolean }>(sql`
     UPDATE candidates
     SET position_ids = array_remove(position_ids, ${positionId}),
@@ -148,7 +171,12 @@ export async function insertGroup(tx: Transaction, row: NewGroup): Promise<Group
   return only(await tx.insert(groups).values(row).returning());
 }
 
-export async function updateGroup(tx: Transaction, eventId: string, id: string, changes: Partial<NewGroup>): Promise<Group> {
+export async function updateGroup(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewGroup>,
+): Promise<Group> {
   return only(
     await tx
       .update(groups)
@@ -159,8 +187,14 @@ export async function updateGroup(tx: Transaction, eventId: string, id: string, 
 }
 
 export async function leaveGroup(tx: Transaction, eventId: string, groupId: string): Promise<void> {
-  await tx.update(positions).set({ groupId: null }).where(and(eq(positions.votingEventId, eventId), eq(positions.groupId, groupId)));
-  await tx.update(candidates).set({ groupId: null }).where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId)));
+  await tx
+    .update(positions)
+    .set({ groupId: null })
+    .where(and(eq(positions.votingEventId, eventId), eq(positions.groupId, groupId)));
+  await tx
+    .update(candidates)
+    .set({ groupId: null })
+    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId)));
 }
 
 // Sponsors
@@ -174,7 +208,10 @@ export async function listSponsors(executor: Executor, eventId: string, search?:
 }
 
 export async function findSponsor(executor: Executor, eventId: string, id: string): Promise<Sponsor | undefined> {
-  const [row] = await executor.select().from(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+  const [row] = await executor
+    .select()
+    .from(sponsors)
+    .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
   return row;
 }
 
@@ -182,7 +219,12 @@ export async function insertSponsor(tx: Transaction, row: NewSponsor): Promise<S
   return only(await tx.insert(sponsors).values(row).returning());
 }
 
-export async function updateSponsor(tx: Transaction, eventId: string, id: string, changes: Partial<NewSponsor>): Promise<Sponsor> {
+export async function updateSponsor(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewSponsor>,
+): Promise<Sponsor> {
   return only(
     await tx
       .update(sponsors)
@@ -199,7 +241,11 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
 // Counts and removal
 
 /** Rows of a kind that stand in an event. Exact under the event's lock, which every insert takes. */
-export async function countRows(tx: Transaction, kind: 'positions' | 'candidates' | 'groups' | 'sponsors', eventId: string): Promise<number> {
+export async function countRows(
+  tx: Transaction,
+  kind: 'positions' | 'candidates' | 'groups' | 'sponsors',
+  eventId: string,
+): Promise<number> {
   const table = { positions, candidates, groups, sponsors }[kind];
   const alive = kind === 'sponsors' ? sql`true` : sql`deleted_at IS NULL`;
   const { rows } = await tx.execute<{ count: number }>(
@@ -209,7 +255,11 @@ export async function countRows(tx: Transaction, kind: 'positions' | 'candidates
 }
 
 /** Removes rows whose deletion was queued. Doing it again changes nothing. */
-export async function removeDeleted(executor: Executor, kind: 'positions' | 'candidates' | 'groups', eventId: string): Promise<void> {
+export async function removeDeleted(
+  executor: Executor,
+  kind: 'positions' | 'candidates' | 'groups',
+  eventId: string,
+): Promise<void> {
   const table = { positions, candidates, groups }[kind];
   await executor.execute(sql`DELETE FROM ${table} WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL`);
 }

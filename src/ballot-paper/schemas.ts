@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { descriptionField, emailField, httpsUrlField, idField, nameField, searchField, sortOrderField } from '#src/http/fields.ts';
+import {
+  descriptionField,
+  emailField,
+  httpsUrlField,
+  idField,
+  nameField,
+  searchField,
+  sortOrderField,
+} from '#src/http/fields.ts';
 import { VOTING_METHODS } from './types.ts';
 
 const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
@@ -7,15 +15,28 @@ const credits = z.int().min(1).max(1_000_000);
 const amountMinor = z.int().min(1).max(99_999_999);
 
 const fraction = z
-  .strictObject({ numerator: z.int().min(0).max(1_000_000), denominator: z.int().min(1).max(1_000_000), inclusive: z.boolean().default(false) })
+  .strictObject({
+    numerator: z.int().min(0).max(1_000_000),
+    denominator: z.int().min(1).max(1_000_000),
+    inclusive: z.boolean().default(false),
+  })
   .refine((value) => value.numerator <= value.denominator, 'must be at most 1');
 
 const topUp = z.discriminatedUnion('pricingModel', [
-  z.strictObject({ pricingModel: z.literal('ratio'), currency, pricePerCreditMinor: amountMinor, minCredits: credits.default(1), maxCredits: credits.default(1_000) }),
+  z.strictObject({
+    pricingModel: z.literal('ratio'),
+    currency,
+    pricePerCreditMinor: amountMinor,
+    minCredits: credits.default(1),
+    maxCredits: credits.default(1_000),
+  }),
   z.strictObject({
     pricingModel: z.literal('tiered'),
     currency,
-    tiers: z.array(z.strictObject({ id: idField(), label: nameField(), credits, amountMinor })).min(1).max(20),
+    tiers: z
+      .array(z.strictObject({ id: idField(), label: nameField(), credits, amountMinor }))
+      .min(1)
+      .max(20),
   }),
 ]);
 

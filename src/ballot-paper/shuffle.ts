@@ -9,7 +9,9 @@ function numbersFrom(...parts: string[]): (below: number) => number {
   let at = 0;
   const next = (): number => {
     if (at + 4 > bytes.length) {
-      bytes = createHash('sha256').update(JSON.stringify([...parts, block])).digest();
+      bytes = createHash('sha256')
+        .update(JSON.stringify([...parts, block]))
+        .digest();
       block += 1;
       at = 0;
     }
@@ -28,7 +30,12 @@ function numbersFrom(...parts: string[]): (below: number) => number {
 /** Which of the orders a seed picks for a position; a random one without a seed. */
 export function pickOrder(seed: string | undefined, positionId: string): number {
   if (seed === undefined) return randomInt(ORDERS);
-  return createHash('sha256').update(JSON.stringify([positionId, seed])).digest().readUInt8(0) % ORDERS;
+  return (
+    createHash('sha256')
+      .update(JSON.stringify([positionId, seed]))
+      .digest()
+      .readUInt8(0) % ORDERS
+  );
 }
 
 /** The same order for the same position and number, on every server and after every restart (Fisher–Yates). */

@@ -1,7 +1,15 @@
 import { index, integer, jsonb, pgTable, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type { CandidateSource, CandidateStatus, QuadraticTopUp, ReferendumRole, ReferendumRules, TieBreak, VotingMethod } from './types.ts';
+import type {
+  CandidateSource,
+  CandidateStatus,
+  QuadraticTopUp,
+  ReferendumRole,
+  ReferendumRules,
+  TieBreak,
+  VotingMethod,
+} from './types.ts';
 
 export const positions = pgTable(
   'positions',
@@ -107,5 +115,8 @@ export const sponsors = pgTable(
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.id] }), index('sponsors_order').on(table.votingEventId, table.sortOrder)],
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    index('sponsors_order').on(table.votingEventId, table.sortOrder),
+  ],
 );

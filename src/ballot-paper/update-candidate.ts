@@ -14,14 +14,22 @@ type Body = z.output<typeof updateCandidateBody>;
 /** Positions, roles and the order that may break ties are what ballots depend on; so is a candidacy that ballots may name. */
 function touchesBallots(before: Candidate, body: Body): boolean {
   const leavesBallot = before.status === 'approved' && (body.status === 'pending' || body.status === 'rejected');
-  return body.positionIds !== undefined || body.referendumRole !== undefined || body.sortOrder !== undefined || leavesBallot;
+  return (
+    body.positionIds !== undefined || body.referendumRole !== undefined || body.sortOrder !== undefined || leavesBallot
+  );
 }
 
 /**
  * Changes a candidate. Once ballots were cast, one that must go is set `withdrawn`: its votes stay, ranked counts skip it.
  * @throws ApiError 404, 409 `event_has_ballots`, 422
  */
-export async function changeCandidate(tx: Transaction, deps: PaperDeps, organizer: Organizer, id: string, body: Body): Promise<Candidate> {
+export async function changeCandidate(
+  tx: Transaction,
+  deps: PaperDeps,
+  organizer: Organizer,
+  id: string,
+  body: Body,
+): Promise<Candidate> {
   const eventId = organizer.event.id;
   await lockForChange(tx, eventId);
   const before = await findCandidate(tx, eventId, id);
@@ -31,7 +39,11 @@ export async function changeCandidate(tx: Transaction, deps: PaperDeps, organize
     const positions = await listPositions(tx, eventId);
     const positionIds = body.positionIds ?? before.positionIds;
     requireKnownPositions(positionIds, new Set(positions.map((position) => position.id)));
-    checkReferendumRole(body.referendumRole === undefined ? before.referendumRole : body.referendumRole, positionIds, positions);
+    checkReferendumRole(
+      body.referendumRole === undefined ? before.referendumRole : body.referendumRole,
+      positionIds,
+      positions,
+    );
   }
   await requireGroup(tx, eventId, body.groupId);
   const nowMs = deps.clock.now();

@@ -53,13 +53,25 @@ function pick<Row extends object, Name extends keyof Row>(row: Row, names: reado
 
 export const viewCandidate = (candidate: Candidate) => pick(candidate, CANDIDATE_FIELDS);
 
-export const viewGroup = (group: Group) => pick(group, ['id', 'votingEventId', 'name', 'description', 'createdAt', 'updatedAt']);
+export const viewGroup = (group: Group) =>
+  pick(group, ['id', 'votingEventId', 'name', 'description', 'createdAt', 'updatedAt']);
 
 export const viewSponsor = (sponsor: Sponsor) =>
-  pick(sponsor, ['id', 'votingEventId', 'name', 'logoUrl', 'websiteUrl', 'tier', 'sortOrder', 'createdAt', 'updatedAt']);
+  pick(sponsor, [
+    'id',
+    'votingEventId',
+    'name',
+    'logoUrl',
+    'websiteUrl',
+    'tier',
+    'sortOrder',
+    'createdAt',
+    'updatedAt',
+  ]);
 
 /** What a registered candidate's own server gets back (contract, "Registered candidate"). */
-export const viewRegisteredCandidate = (candidate: Candidate) => pick(candidate, ['id', 'name', 'positionIds', 'avatarUrl', 'status']);
+export const viewRegisteredCandidate = (candidate: Candidate) =>
+  pick(candidate, ['id', 'name', 'positionIds', 'avatarUrl', 'status']);
 
 function viewBallotPosition(position: PaperPosition, groups: ReadonlyMap<string, { id: string; name: string }>) {
   return {

@@ -18,7 +18,12 @@ export interface InsufficientCredits {
 
 export type Judgement =
   | { readonly valid: true; readonly positions: readonly PackedPosition[] }
-  | { readonly valid: false; readonly issues: readonly Issue[]; readonly notInGroup: boolean; readonly credits: InsufficientCredits | undefined };
+  | {
+      readonly valid: false;
+      readonly issues: readonly Issue[];
+      readonly notInGroup: boolean;
+      readonly credits: InsufficientCredits | undefined;
+    };
 
 interface Mark {
   readonly index: number;
@@ -46,7 +51,8 @@ export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[],
       groupIssues.push({ field: field('positionId'), message: 'is not open to the group of this voter' });
     }
     const candidate = position.candidates.find((one) => one.id === entry.candidateId);
-    if (candidate === undefined) issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
+    if (candidate === undefined)
+      issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
     const own = marks.get(position) ?? [];
     if (candidate !== undefined && own.some((mark) => mark.candidate === candidate)) {
       issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
@@ -62,10 +68,14 @@ export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[],
     if (position.votingMethod === 'quadratic') credits ??= judgeCredits(position, own);
   }
   const open = paper.positions.filter((position) => isOpenTo(position, voterGroup));
-  issues.push(...judgeLeftOut(open, marks));
-  if (credits !== undefined) issues.push({ field: 'votes', message: `costs ${credits.required} credits of ${credits.available} for position ${credits.positionId}` });
+  issues.push(...judgeLeftOut(paper.positions, marks));
+  if (credits !== undefined)
+    issues.push({
+      field: 'votes',
+      message: `costs ${credits.required} credits of ${credits.available} for position ${credits.positionId}`,
+    });
   const all = [...groupIssues, ...issues];
-  if (all.length > 0) return { valid: false, issues: all, notInGroup: groupIssues.length > 0 && issues.length === 0, credits };
+  if (all.length > 0) return { valid: false, issues: all, notInGroup: groupIssues.length > 0, credits };
   return { valid: true, positions: open.map((position) => packPosition(position, marks.get(position) ?? [])) };
 }
 
@@ -99,13 +109,15 @@ function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index
     case 'cumulative':
     case 'quadratic':
       if (value === undefined) refuse('value', 'is required');
-      else if (!Number.isSafeInteger(value) || value < 1 || value > VALUE_BOUND) refuse('value', 'must be a positive whole number');
+      else if (!Number.isSafeInteger(value) || value < 1 || value > VALUE_BOUND)
+        refuse('value', 'must be a positive whole number');
       break;
     case 'ranked_choice': {
       const last = position.candidates.length;
       if (value !== undefined) refuse('value', 'must be left out');
       if (rank === undefined) refuse('rank', 'is required');
-      else if (!Number.isSafeInteger(rank) || rank < 1 || rank > last) refuse('rank', `must be a whole number from 1 to ${last}`);
+      else if (!Number.isSafeInteger(rank) || rank < 1 || rank > last)
+        refuse('rank', `must be a whole number from 1 to ${last}`);
       break;
     }
     default:
@@ -118,10 +130,16 @@ function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index
 function judgeSelections(position: PaperPosition, marks: readonly Mark[]): Issue[] {
   const limit = position.selectionLimit;
   const beyond = marks.slice(limit);
-  const issues = beyond.map(({ index }) => ({ field: `votes[${index}].candidateId`, message: `is more than the ${limit} that may be chosen for "${position.title}"` }));
+  const issues = beyond.map(({ index }) => ({
+    field: `votes[${index}].candidateId`,
+    message: `is more than the ${limit} that may be chosen for "${position.title}"`,
+  }));
   const first = marks[0];
   if (first !== undefined && marks.length < position.minSelections) {
-    issues.push({ field: `votes[${first.index}].positionId`, message: `needs at least ${position.minSelections} choices for "${position.title}"` });
+    issues.push({
+      field: `votes[${first.index}].positionId`,
+      message: `needs at least ${position.minSelections} choices for "${position.title}"`,
+    });
   }
   return issues;
 }
@@ -130,7 +148,8 @@ function judgeRanks(_position: PaperPosition, marks: readonly Mark[]): Issue[] {
   const seen = new Set<number>();
   return marks.flatMap(({ entry, index }) => {
     if (entry.rank === undefined) return [];
-    if (seen.has(entry.rank)) return [{ field: `votes[${index}].rank`, message: 'is used twice for the same position' }];
+    if (seen.has(entry.rank))
+      return [{ field: `votes[${index}].rank`, message: 'is used twice for the same position' }];
     seen.add(entry.rank);
     return [];
   });
@@ -141,7 +160,10 @@ function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
   let total = 0;
   for (const { entry, index } of marks) {
     total += entry.value ?? 0;
-    if (total > budget) return [{ field: `votes[${index}].value`, message: `takes "${position.title}" over its budget of ${budget} points` }];
+    if (total > budget)
+      return [
+        { field: `votes[${index}].value`, message: `takes "${position.title}" over its budget of ${budget} points` },
+      ];
   }
   return [];
 }
@@ -154,9 +176,12 @@ function judgeCredits(position: PaperPosition, marks: readonly Mark[]): Insuffic
 }
 
 /** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */
-function judgeLeftOut(open: readonly PaperPosition[], marks: ReadonlyMap<PaperPosition, readonly Mark[]>): Issue[] {
-  const [only] = open;
-  if (open.length !== 1 || only === undefined || marks.has(only) || only.minSelections === 0) return [];
+function judgeLeftOut(
+  positions: readonly PaperPosition[],
+  marks: ReadonlyMap<PaperPosition, readonly Mark[]>,
+): Issue[] {
+  const [only] = positions;
+  if (positions.length !== 1 || only === undefined || marks.has(only) || only.minSelections === 0) return [];
   return [{ field: 'votes', message: `must choose at least ${only.minSelections} for "${only.title}"` }];
 }
 
@@ -164,6 +189,9 @@ function packPosition(position: PaperPosition, marks: readonly Mark[]): PackedPo
   const ranked = position.votingMethod === 'ranked_choice';
   return {
     position: position.number,
-    entries: marks.map(({ candidate, entry }) => ({ candidate: candidate.number, value: (ranked ? entry.rank : entry.value) ?? 1 })),
+    entries: marks.map(({ candidate, entry }) => ({
+      candidate: candidate.number,
+      value: (ranked ? entry.rank : entry.value) ?? 1,
+    })),
   };
 }

@@ -6,7 +6,8 @@ import type { Claim } from '#src/http/route.ts';
 import { ApiError, invalidField, notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
-import { findVoterByIdentity, type Identity } from '#src/voters/repository.ts';
+import type { Identity } from '#src/voters/identity.ts';
+import { verifyVoter } from '#src/voters/verify-voter.ts';
 import { identityHash, identityOf, participantsOf } from '#src/voters/voter-identity.ts';
 import { hashVoterKey } from '#src/voters/voter-key.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
@@ -36,7 +37,12 @@ const PAPER_RETRIES = 5;
  * Casts a ballot: it is stored as pending, and counts once it is confirmed (contract, "Cast body").
  * @throws ApiError 422 for entries against the rules, all at once; 403 and 409 for who may not cast; 429 after wrong keys
  */
-export async function castVotes(deps: CastDeps, { event }: VoteCaller, body: CastBody, claim: Claim | undefined): Promise<Answer> {
+export async function castVotes(
+  deps: CastDeps,
+  { event }: VoteCaller,
+  body: CastBody,
+  claim: Claim | undefined,
+): Promise<Answer> {
   let current = event;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const paper = await deps.papers.take(current);
@@ -68,14 +74,18 @@ async function prepare(deps: CastDeps, paper: BallotPaper, body: CastBody, code:
   const { event } = paper;
   const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
   const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
-  const group = identity === undefined ? null : await groupFor(deps, paper, identity);
+  const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '');
   const judgement = judgeBallot(paper, body.votes, group ?? null);
   if (!judgement.valid) {
     const { credits } = judgement;
     const onlyCredits = credits !== undefined && judgement.issues.length === 1;
     throw validationError(
       judgement.issues,
-      onlyCredits ? { reason: 'insufficient_credits', ...credits } : judgement.notInGroup ? { reason: 'not_in_group' } : {},
+      onlyCredits
+        ? { reason: 'insufficient_credits', ...credits }
+        : judgement.notInGroup
+          ? { reason: 'not_in_group' }
+          : {},
     );
   }
   return {
@@ -119,11 +129,23 @@ function requireParticipants(event: VotingEvent, body: CastBody): string[] {
 }
 
 /**
- * The voter's group where a position asks for one, else undefined. Read before the ballot is stored; the statement that stores it
- * checks that it is still the same. Nothing of it is answered to somebody with a wrong key: an unknown voter has no group.
+ * The voter's group where a position asks for one, else undefined. The key is proven first: nobody learns a group, or that a
+ * voter exists, without it. The statement that stores the ballot checks that the group is still the same.
  */
-async function groupFor(deps: CastDeps, paper: BallotPaper, identity: Identity): Promise<string | null | undefined> {
+async function groupFor(
+  deps: CastDeps,
+  paper: BallotPaper,
+  identity: Identity,
+  voterKey: string,
+): Promise<string | null | undefined> {
   if (paper.positions.every((position) => position.groupId === null)) return undefined;
-  const voter = await findVoterByIdentity(deps.db, paper.event.id, identity);
-  return voter?.groupId ?? null;
+  const { verdict, retryAfterMs, groupId } = await verifyVoter(
+    deps.db.$client,
+    deps.secrets,
+    paper.event,
+    identity,
+    voterKey,
+  );
+  if (isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
+  return groupId;
 }

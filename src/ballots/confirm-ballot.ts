@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { type Database, databaseErrorCode, inTransaction } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/route.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
+import type { Claim } from '#src/http/route.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -89,8 +89,15 @@ async function write(
 
 /** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but nobody shall try for free. */
 function unknownCode(deps: ConfirmDeps, keyId: string) {
-  const state = deps.rateLimiter.take(`wrong-code:${keyId}`, WRONG_CODES_PER_MINUTE, deps.clock.now(), WRONG_CODES_PER_MINUTE);
-  return state.retryAfterSeconds === undefined ? notFound() : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');
+  const state = deps.rateLimiter.take(
+    `wrong-code:${keyId}`,
+    WRONG_CODES_PER_MINUTE,
+    deps.clock.now(),
+    WRONG_CODES_PER_MINUTE,
+  );
+  return state.retryAfterSeconds === undefined
+    ? notFound()
+    : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');
 }
 
 /** What was confirmed. In a secret event the choices are told on the first confirm and while it is open, not afterwards. */

@@ -13,11 +13,7 @@ export function generateConfirmationCode(): string {
 
 /** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
 export function normaliseCode(text: string): string | undefined {
-  const code = text
-    .toUpperCase()
-    .replace(/[\s-]/g, '')
-    .replaceAll('O', '0')
-    .replace(/[IL]/g, '1');
+  const code = text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');
   return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(code) ? code : undefined;
 }
 

@@ -1,13 +1,15 @@
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { runNamed, type Transaction } from '#src/database/client.ts';
-import type { Identity } from '#src/voters/repository.ts';
+import type { Identity } from '#src/voters/identity.ts';
 
 export interface CastRow {
   readonly eventId: string;
   readonly paperVersion: number;
   /** Elections: who says to be whom, and the hash of the key that shall prove it. */
-  readonly voter: { readonly identity: Identity; readonly keyHash: Buffer; readonly failureIdentity: Buffer } | undefined;
+  readonly voter:
+    | { readonly identity: Identity; readonly keyHash: Buffer; readonly failureIdentity: Buffer }
+    | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
@@ -25,10 +27,14 @@ export interface CastVerdict {
   readonly retryAfterMs: number;
 }
 
-const CAST = 'SELECT verdict, retry_after_ms FROM cast_ballot($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)';
+const CAST =
+  'SELECT verdict, retry_after_ms FROM cast_ballot($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)';
 
 function castValues(row: CastRow): unknown[] {
-  const voter = row.voter === undefined ? null : JSON.stringify({ kind: row.voter.identity.kind, identity: row.voter.identity.key });
+  const voter =
+    row.voter === undefined
+      ? null
+      : JSON.stringify({ kind: row.voter.identity.kind, identity: row.voter.identity.key });
   return [
     [row.eventId, row.paperVersion, voter, row.voter?.keyHash ?? null, row.voter?.failureIdentity ?? null],
     [row.expectedGroup ?? null, row.participants, row.codeTag, row.entries],

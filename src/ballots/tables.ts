@@ -63,13 +63,9 @@ export const ballotQueue = pgTable('ballot_queue', boxColumns(), (table) => [
 ]);
 
 /** The box: confirmed ballots in the order of the log. */
-export const ballots = pgTable(
-  'ballots',
-  { ...boxColumns(), leafIndex: micro('leaf_index').notNull() },
-  (table) => [
-    primaryKey({ columns: [table.votingEventId, table.leafIndex] }),
-    uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
-    index('ballots_id').on(table.votingEventId, table.id),
-    index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
-  ],
-);
+export const ballots = pgTable('ballots', { ...boxColumns(), leafIndex: micro('leaf_index').notNull() }, (table) => [
+  primaryKey({ columns: [table.votingEventId, table.leafIndex] }),
+  uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
+  index('ballots_id').on(table.votingEventId, table.id),
+  index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
+]);

@@ -32,7 +32,9 @@ export function connectDatabase(options: ConnectOptions): Database {
     idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
   });
-  pool.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'));
+  pool.on('error', (fault) =>
+    options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'),
+  );
   pool.on('connect', (client) => {
     client.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'a database connection was lost'));
   });

@@ -1,6 +1,6 @@
+import { z } from 'zod';
 import { ApiError } from '#src/platform/errors.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
-import { z } from 'zod';
 
 export const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 200;
@@ -35,13 +35,20 @@ export function decodeCursor(secrets: Secrets, list: string, cursor: string | un
     bytes.toString('base64url') === cursor &&
     equalSecrets(bytes.subarray(0, MAC_BYTES), secrets.mac('cursor', `${list}\n${after}`).subarray(0, MAC_BYTES));
   if (!genuine) {
-    throw new ApiError('bad_request', 'The cursor is not one that this list gave. Pass nextCursor on unchanged.', { field: 'cursor' });
+    throw new ApiError('bad_request', 'The cursor is not one that this list gave. Pass nextCursor on unchanged.', {
+      field: 'cursor',
+    });
   }
   return after;
 }
 
 /** Cuts a page from rows that were asked for with one more than the page holds. */
-export function cutPage<Row>(rows: readonly Row[], limit: number, keyOf: (row: Row) => string, sign: (after: string) => string) {
+export function cutPage<Row>(
+  rows: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => string,
+  sign: (after: string) => string,
+) {
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const nextCursor = rows.length > limit && last !== undefined ? sign(keyOf(last)) : null;

@@ -20,7 +20,10 @@ const lengthFault = (min: number, max: number) => (text: string) => {
 
 /** A name or title: 1 to `max` code points after trimming, something visible in it. */
 export const nameField = (max = 200) =>
-  z.string().overwrite(normaliseText).check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)));
+  z
+    .string()
+    .overwrite(normaliseText)
+    .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)));
 
 /** A longer text; empty means null. */
 export const descriptionField = (max = 5_000) =>
@@ -48,7 +51,8 @@ export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | 
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text)) return 'must not hold credentials';
+  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text))
+    return 'must not hold credentials';
   if (url.protocol === 'http:') {
     return allowLoopbackHttp && LOOPBACK.has(url.hostname) ? undefined : 'must begin with https://';
   }
@@ -57,7 +61,11 @@ export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | 
   return undefined;
 }
 
-export const httpsUrlField = () => z.string().check(faultless((text) => webUrlFault(text.trim(), false))).overwrite((text) => text.trim());
+export const httpsUrlField = () =>
+  z
+    .string()
+    .check(faultless((text) => webUrlFault(text.trim(), false)))
+    .overwrite((text) => text.trim());
 
 const COUNTRY_CODES = new Set(
   'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'.split(
@@ -72,7 +80,9 @@ export const countryCodeField = () =>
     .overwrite((text) => text.trim())
     .check(
       faultless((text) =>
-        /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase()) ? undefined : 'must be a two-letter country code (ISO 3166-1)',
+        /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase())
+          ? undefined
+          : 'must be a two-letter country code (ISO 3166-1)',
       ),
     )
     .overwrite((text) => text.toUpperCase());
@@ -81,6 +91,10 @@ export const countryCodeField = () =>
 export const timeField = () => z.int().min(0).max(253_402_300_799_999);
 
 /** A text to look for in a list. */
-export const searchField = () => z.string().overwrite(normaliseText).check(faultless(lengthFault(0, 200)));
+export const searchField = () =>
+  z
+    .string()
+    .overwrite(normaliseText)
+    .check(faultless(lengthFault(0, 200)));
 
 export const sortOrderField = () => z.int().min(0).max(1_000_000);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Transaction } from '#src/database/client.ts';
-import { nowMs, NOW_MS } from '#src/database/columns.ts';
+import { NOW_MS, nowMs } from '#src/database/columns.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
@@ -98,7 +98,12 @@ export class IdempotencyStore {
       eq(idempotencyKeys.key, request.key),
       eq(idempotencyKeys.claim, token),
     );
-    const save = async (executor: Database | Transaction, status: number, body: string, keepMs = KEPT_MS): Promise<boolean> => {
+    const save = async (
+      executor: Database | Transaction,
+      status: number,
+      body: string,
+      keepMs = KEPT_MS,
+    ): Promise<boolean> => {
       const { rowCount } = await executor
         .update(idempotencyKeys)
         .set({ status, body: this.#seal(request, body), expiresAt: sql`${nowMs} + ${keepMs}::bigint` })
@@ -145,7 +150,10 @@ export function bodyText(answer: Answer): string {
 }
 
 function mismatch(): ApiError {
-  return new ApiError('idempotency_mismatch', 'This Idempotency-Key was used with another request. Use a new key for a new request.');
+  return new ApiError(
+    'idempotency_mismatch',
+    'This Idempotency-Key was used with another request. Use a new key for a new request.',
+  );
 }
 
 function inProgress(): ApiError {

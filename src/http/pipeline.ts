@@ -8,10 +8,16 @@ import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
-import { type IdempotencyStore, type IdempotentRequest } from './idempotency.ts';
-import { tooManyRequests, type RateLimiter } from './rate-limit.ts';
+import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
+import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
-import { announcesBody, checkContentType, checkRequestSyntax, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
+import {
+  announcesBody,
+  checkContentType,
+  checkRequestSyntax,
+  ownRequestId,
+  parseIdempotencyKey,
+} from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import type { Method, RequestContext, Route, UntypedCall } from './route.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
@@ -61,7 +67,8 @@ function isAway(fault: unknown): boolean {
   if (code !== undefined) return /^(08|53|57|58|25P03|55P03)/.test(code) || code === '57014';
   for (let error = fault; error instanceof Error; error = error.cause) {
     if (/^(ECONN|ETIMEDOUT|EPIPE|ENOENT)/.test(String(Reflect.get(error, 'code')))) return true;
-    if (/timeout exceeded when trying to connect|Query read timeout|Connection terminated/.test(error.message)) return true;
+    if (/timeout exceeded when trying to connect|Query read timeout|Connection terminated/.test(error.message))
+      return true;
   }
   return false;
 }
@@ -70,7 +77,12 @@ function isAway(fault: unknown): boolean {
 export function toApiError(fault: unknown): ApiError {
   if (fault instanceof ApiError) return fault;
   const retryAfterSeconds = isAway(fault) ? 1 : undefined;
-  return new ApiError('internal', 'The request could not be completed. Retry with backoff.', undefined, retryAfterSeconds);
+  return new ApiError(
+    'internal',
+    'The request could not be completed. Retry with backoff.',
+    undefined,
+    retryAfterSeconds,
+  );
 }
 
 function allowsScope(route: Route, caller: Caller): boolean {
@@ -103,7 +115,11 @@ function groupByPath(routes: readonly Route[]): Map<string, Map<Method, Route>> 
 }
 
 /** What every request gets, whoever answers it: an ID, safe headers, one line in the log. */
-async function frame(c: Context<Env>, next: () => Promise<void>, options: PipelineOptions): Promise<Response | undefined> {
+async function frame(
+  c: Context<Env>,
+  next: () => Promise<void>,
+  options: PipelineOptions,
+): Promise<Response | undefined> {
   const startedAt = performance.now();
   const { rawHeaders, url } = c.env.incoming;
   const requestId = ownRequestId(rawHeaders) ?? options.newRequestId();
@@ -129,14 +145,24 @@ function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions):
   const error = toApiError(fault);
   const { requestId, startedAt } = c.var;
   if (error.status === 500) {
-    options.log.error({ requestId, reason: error.details?.['reason'], fault: summariseFault(fault) }, 'a request failed');
+    options.log.error(
+      { requestId, reason: error.details?.['reason'], fault: summariseFault(fault) },
+      'a request failed',
+    );
   }
   logLine(c, error.status, startedAt, options);
   if (error.retryAfterSeconds !== undefined) c.env.outgoing.setHeader('Retry-After', String(error.retryAfterSeconds));
   return c.body(envelope(error, requestId), error.status, { 'Content-Type': 'application/json' });
 }
 
-function logLine(c: Context<Env>, status: number, startedAt: number, options: PipelineOptions, route?: Route, caller?: Caller): void {
+function logLine(
+  c: Context<Env>,
+  status: number,
+  startedAt: number,
+  options: PipelineOptions,
+  route?: Route,
+  caller?: Caller,
+): void {
   options.log.info(
     {
       requestId: c.var.requestId,
@@ -165,7 +191,11 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
   if (route === undefined) {
     const allowed = [...byMethod.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
     c.env.outgoing.setHeader('Allow', allowed);
-    return answerError(c, badRequest(`This address takes ${allowed}, not ${c.req.method}.`, { allow: allowed }), options);
+    return answerError(
+      c,
+      badRequest(`This address takes ${allowed}, not ${c.req.method}.`, { allow: allowed }),
+      options,
+    );
   }
   let caller: Caller | undefined;
   try {
@@ -192,7 +222,8 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
   const address = addressOf(c, options.trustProxy);
   if (route.scope === 'none') {
     const state = options.rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, nowMs, 20);
-    if (state.retryAfterSeconds !== undefined) throw tooManyRequests(state.retryAfterSeconds, 'Too many requests from this address.');
+    if (state.retryAfterSeconds !== undefined)
+      throw tooManyRequests(state.retryAfterSeconds, 'Too many requests from this address.');
     return NOBODY;
   }
   let caller: Caller;
@@ -200,7 +231,12 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
     caller = await options.authenticate(c.req.header('authorization'));
   } catch (fault) {
     if (fault instanceof ApiError && fault.code === 'unauthorized') {
-      const failures = options.rateLimiter.take(`failed:${address}`, FAILED_AUTHENTICATIONS_PER_MINUTE, nowMs, FAILED_AUTHENTICATIONS_PER_MINUTE);
+      const failures = options.rateLimiter.take(
+        `failed:${address}`,
+        FAILED_AUTHENTICATIONS_PER_MINUTE,
+        nowMs,
+        FAILED_AUTHENTICATIONS_PER_MINUTE,
+      );
       if (failures.retryAfterSeconds !== undefined) {
         throw tooManyRequests(failures.retryAfterSeconds, 'Too many requests with a wrong key from this address.');
       }
@@ -209,13 +245,17 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
   }
   if (!allowsScope(route, caller)) {
     const needed = typeof route.scope === 'string' ? route.scope : route.scope.join(' or ');
-    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, { required: route.scope, granted: caller.scopes });
+    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, {
+      required: route.scope,
+      granted: caller.scopes,
+    });
   }
   const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
   c.env.outgoing.setHeader('X-RateLimit-Limit', String(state.limit));
   c.env.outgoing.setHeader('X-RateLimit-Remaining', String(state.remaining));
   c.env.outgoing.setHeader('X-RateLimit-Reset', String(state.resetSeconds));
-  if (state.retryAfterSeconds !== undefined) throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
+  if (state.retryAfterSeconds !== undefined)
+    throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
   return caller;
 }
 
@@ -251,7 +291,14 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   const request: IdempotentRequest | undefined =
     idempotencyKey === undefined
       ? undefined
-      : { apiKeyId: caller.keyId, key: idempotencyKey, method: route.method, path: c.var.target.path, query, body: raw };
+      : {
+          apiKeyId: caller.keyId,
+          key: idempotencyKey,
+          method: route.method,
+          path: c.var.target.path,
+          query,
+          body: raw,
+        };
   let body: unknown;
   try {
     body = readBody(route, target, raw);
@@ -266,7 +313,11 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
 function readBody(route: Route, target: unknown, raw: JsonObject | undefined): unknown {
   if (route.bodyFor !== undefined) return parseBody(route.bodyFor(target, raw ?? {}), raw ?? {});
   const extra = Object.keys(raw ?? {})[0];
-  if (extra !== undefined) throw new ApiError('validation_error', 'This request takes no body.', { field: extra, issues: [{ field: extra, message: 'is not a known field' }] });
+  if (extra !== undefined)
+    throw new ApiError('validation_error', 'This request takes no body.', {
+      field: extra,
+      issues: [{ field: extra, message: 'is not a known field' }],
+    });
   return undefined;
 }
 
@@ -281,7 +332,9 @@ async function run(
   if (outcome?.kind === 'replay') {
     c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
     const { status, body } = outcome.answer;
-    return body === '' ? c.body(null, status as StatusCode) : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
+    return body === ''
+      ? c.body(null, status as StatusCode)
+      : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
   }
   const claim = outcome?.claim;
   try {
@@ -307,4 +360,3 @@ async function perform(
     return result;
   });
 }
-

@@ -21,7 +21,12 @@ export class RateLimiter {
   readonly #usedMs = new Map<string, number>();
 
   /** Takes one request from a key's quota, or refuses it without taking. */
-  take(key: string, perMinute: number, nowMs: number, burst = Math.max(1, Math.floor((perMinute * BURST_SECONDS) / 60))): RateState {
+  take(
+    key: string,
+    perMinute: number,
+    nowMs: number,
+    burst = Math.max(1, Math.floor((perMinute * BURST_SECONDS) / 60)),
+  ): RateState {
     const intervalMs = 60_000 / perMinute;
     const burstMs = intervalMs * burst;
     const fullAt = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs);

@@ -1,7 +1,8 @@
 import type { Answer } from './answer.ts';
-import { readRoute, type Route } from './route.ts';
+import { type Route, readRoute } from './route.ts';
 
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escapeHtml = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.6rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .6rem;border-bottom:1px solid #d8dee4;vertical-align:top}
@@ -18,7 +19,7 @@ function scopeText(scope: Route['scope']): string {
 function page(routes: readonly Route[]): string {
   const rows = routes.map(
     (route) =>
-      `<tr><td class="m"><code>${route.method}</code></td><td><code>${escape(route.path)}</code></td><td>${escape(route.summary)}</td><td>${escape(scopeText(route.scope))}</td></tr>`,
+      `<tr><td class="m"><code>${route.method}</code></td><td><code>${escapeHtml(route.path)}</code></td><td>${escapeHtml(route.summary)}</td><td>${escapeHtml(scopeText(route.scope))}</td></tr>`,
   );
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>API reference</title><style>${STYLE}</style><h1>API reference</h1>
@@ -40,6 +41,14 @@ export function referenceRoutes(routes: readonly Route[]): Route[] {
   const summary = 'This reference';
   return [
     readRoute({ operationId: 'getReference', summary, method: 'GET', path: '/reference', scope: 'none', find, read }),
-    readRoute({ operationId: 'getReferencePage', summary, method: 'GET', path: '/reference/:page', scope: 'none', find, read }),
+    readRoute({
+      operationId: 'getReferencePage',
+      summary,
+      method: 'GET',
+      path: '/reference/:page',
+      scope: 'none',
+      find,
+      read,
+    }),
   ];
 }

@@ -1,7 +1,15 @@
 import { badRequest } from '#src/platform/errors.ts';
 
 /** Headers that mean one thing or nothing: sent twice, two readers would disagree on them. */
-const SINGLE_VALUE = new Set(['authorization', 'host', 'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'expect']);
+const SINGLE_VALUE = new Set([
+  'authorization',
+  'host',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+  'expect',
+]);
 const HOST = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;

@@ -55,13 +55,15 @@ export interface ReadRoute<Query extends z.ZodType, Target> extends RouteBase<Qu
 }
 
 /** Changes in one transaction, which also stores the answer of an idempotent request. */
-export interface ChangeRoute<Query extends z.ZodType, Body extends z.ZodType, Target> extends RouteBase<Query, Body, Target> {
+export interface ChangeRoute<Query extends z.ZodType, Body extends z.ZodType, Target>
+  extends RouteBase<Query, Body, Target> {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly change: (call: Call<z.output<Query>, z.output<Body>, Target>, tx: Transaction) => Promise<Answer>;
 }
 
 /** Works without one surrounding transaction: hot statements, calls to payment providers. */
-export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Target> extends RouteBase<Query, Body, Target> {
+export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Target>
+  extends RouteBase<Query, Body, Target> {
   readonly method: 'POST';
   readonly work: (call: Call<z.output<Query>, z.output<Body>, Target>, claim: Claim | undefined) => Promise<Answer>;
 }

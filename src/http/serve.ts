@@ -67,7 +67,9 @@ function withOwnRefusals(server: Server, answering: Set<Duplex>): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     refuse(response, 'The header Expect takes 100-continue only.');
   });
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseOnSocket(socket, 'CONNECT is not supported.'));
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
+    refuseOnSocket(socket, 'CONNECT is not supported.'),
+  );
 }
 
 /** Listens, with every limit on what a peer may make the server wait for (trust: time limits). */
@@ -121,4 +123,3 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     },
   };
 }
-

@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts';
 import { ok, redirect } from './answer.ts';
-import { readRoute, type Route } from './route.ts';
+import { type Route, readRoute } from './route.ts';
 
 export interface ServiceInfo {
   readonly companyName: string;
@@ -28,7 +28,13 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       path: '/',
       scope: 'none',
       find: nothing,
-      read: async () => ok({ company: info.companyName, website: info.websiteUrl, api_doc: info.apiDocUrl, status_page: info.statusPageUrl }),
+      read: async () =>
+        ok({
+          company: info.companyName,
+          website: info.websiteUrl,
+          api_doc: info.apiDocUrl,
+          status_page: info.statusPageUrl,
+        }),
     }),
     readRoute({
       operationId: 'getDocs',
@@ -58,7 +64,10 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       read: async (): Promise<Answer> => {
         const health = await readHealth();
         const well = health.checks.database === 'ok' && health.checks.migrations === 'ok';
-        return { status: well ? 200 : 503, body: { data: { status: well ? 'ok' : 'unavailable', version: info.version, ...health } } };
+        return {
+          status: well ? 200 : 503,
+          body: { data: { status: well ? 'ok' : 'unavailable', version: info.version, ...health } },
+        };
       },
     }),
     readRoute({

@@ -17,5 +17,8 @@ export const idempotencyKeys = pgTable(
     body: text(),
     expiresAt: timeMs('expires_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.apiKeyId, table.key] }), index('idempotency_keys_expiry').on(table.expiresAt)],
+  (table) => [
+    primaryKey({ columns: [table.apiKeyId, table.key] }),
+    index('idempotency_keys_expiry').on(table.expiresAt),
+  ],
 );

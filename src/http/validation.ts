@@ -39,7 +39,8 @@ const noQuery = z.strictObject({});
 export function parseQuery(schema: z.ZodType | undefined, pairs: readonly (readonly [string, string])[]): unknown {
   const values: Record<string, string> = Object.create(null);
   for (const [name, value] of pairs) {
-    if (name in values) throw new ApiError('bad_request', `The query parameter ${name} must be given once.`, { field: name });
+    if (name in values)
+      throw new ApiError('bad_request', `The query parameter ${name} must be given once.`, { field: name });
     values[name] = value;
   }
   const parsed = (schema ?? noQuery).safeParse({ ...values }, { reportInput: true });

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { Logger, run, type Runner, type TaskList } from 'graphile-worker';
-import { z } from 'zod';
+import { Logger, type Runner, run, type TaskList } from 'graphile-worker';
+import type { z } from 'zod';
 import type { Database, Executor } from '#src/database/client.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 
@@ -38,7 +38,8 @@ export async function enqueue<Payload>(
   payload: Payload,
   options: EnqueueOptions = {},
 ): Promise<void> {
-  const runAt = options.runAtMs === undefined ? sql`NULL` : sql`to_timestamp(${options.runAtMs}::double precision / 1000)`;
+  const runAt =
+    options.runAtMs === undefined ? sql`NULL` : sql`to_timestamp(${options.runAtMs}::double precision / 1000)`;
   await executor.execute(sql`
     SELECT graphile_worker.add_job(
       identifier => ${job.name}, payload => ${JSON.stringify(payload)}::json, run_at => ${runAt},
@@ -87,7 +88,7 @@ export async function runJobs(
   const runner: Runner = await run({
     pgPool: db.$client,
     taskList,
-    crontab: recurring.map((job) => `${job.schedule} ${job.name} ?fill=0&max=1`).join('\n'),
+    crontab: recurring.map((job) => `${job.schedule} ${job.name} ?max=1`).join('\n'),
     concurrency: CONCURRENCY,
     pollInterval: POLL_INTERVAL_MS,
     noHandleSignals: true,

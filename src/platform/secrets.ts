@@ -1,7 +1,23 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 /** What a derived key is used for; each purpose has its own key, so that one use never tells of another. */
-export type SecretPurpose = 'encryption' | 'voter-key' | 'fingerprint' | 'cursor' | 'download' | 'identity' | 'invite' | 'log-signing';
+export type SecretPurpose =
+  | 'encryption'
+  | 'voter-key'
+  | 'fingerprint'
+  | 'cursor'
+  | 'download'
+  | 'identity'
+  | 'invite'
+  | 'log-signing';
 
 /** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
 export interface SealedPlace {

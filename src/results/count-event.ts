@@ -4,7 +4,15 @@ import { microToNumber } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PositionResult } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
-import { hasFractionalWeights, readBox, readElectorate, readQueue, readUnreleased, releaseBallots, type StoredBallot } from './repository.ts';
+import {
+  hasFractionalWeights,
+  readBox,
+  readElectorate,
+  readQueue,
+  readUnreleased,
+  releaseBallots,
+  type StoredBallot,
+} from './repository.ts';
 import { RunningCount } from './running-count.ts';
 
 export interface EventResults {
@@ -110,7 +118,11 @@ export class EventCounter {
   #shape(
     paper: BallotPaper,
     running: RunningCount,
-    moment: { readonly queue: readonly StoredBallot[]; readonly electorate: { readonly weightMicro: bigint } | null; readonly fractional: boolean },
+    moment: {
+      readonly queue: readonly StoredBallot[];
+      readonly electorate: { readonly weightMicro: bigint } | null;
+      readonly fractional: boolean;
+    },
     nowMs: number,
   ): EventResults {
     const { event } = paper;

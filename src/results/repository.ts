@@ -16,7 +16,11 @@ const stored = (row: { entries: Buffer; weight_micro: string }): StoredBallot =>
 });
 
 /** The box from a position on, in chunks, so that no more than one is ever held. `last` is the highest leaf of the chunk. */
-export async function* readBox(executor: Executor, eventId: string, afterLeaf: bigint): AsyncGenerator<{ ballots: StoredBallot[]; last: bigint }> {
+export async function* readBox(
+  executor: Executor,
+  eventId: string,
+  afterLeaf: bigint,
+): AsyncGenerator<{ ballots: StoredBallot[]; last: bigint }> {
   let after = afterLeaf;
   for (;;) {
     const { rows } = await executor.execute<BallotRow>(sql`
@@ -32,7 +36,9 @@ export async function* readBox(executor: Executor, eventId: string, afterLeaf: b
 
 /** Confirmed ballots that are not in the log yet. */
 export async function readQueue(executor: Executor, eventId: string): Promise<StoredBallot[]> {
-  const { rows } = await executor.execute<BallotRow>(sql`SELECT entries, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId}`);
+  const { rows } = await executor.execute<BallotRow>(
+    sql`SELECT entries, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId}`,
+  );
   return rows.map(stored);
 }
 
@@ -50,7 +56,10 @@ export async function releaseBallots(db: Database, eventId: string): Promise<voi
 }
 
 /** The approved voters' weight, and whether every weight of the event is whole. */
-export async function readElectorate(executor: Executor, eventId: string): Promise<{ weightMicro: bigint; heads: number }> {
+export async function readElectorate(
+  executor: Executor,
+  eventId: string,
+): Promise<{ weightMicro: bigint; heads: number }> {
   const { rows } = await executor.execute<{ weight: string; heads: number }>(sql`
     SELECT coalesce(sum(weight_micro), 0)::text AS weight, count(*)::int AS heads FROM voters
     WHERE voting_event_id = ${eventId} AND status = 'approved' AND deleted_at IS NULL`);

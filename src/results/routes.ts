@@ -1,6 +1,6 @@
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
-import { type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
 import { requireOrganizer, requireVoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -32,7 +32,8 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       find: (context: RequestContext) => requireVoteCaller(deps, context),
       read: async ({ target }) => {
         const nowMs = deps.clock.now();
-        if (!publicResultsAvailable(target.event, nowMs)) throw forbidden('results_not_available', 'The results of this event are not public.');
+        if (!publicResultsAvailable(target.event, nowMs))
+          throw forbidden('results_not_available', 'The results of this event are not public.');
         return ok(await counter.results(await paperOf(target.event), 'public', nowMs));
       },
     }),

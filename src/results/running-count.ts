@@ -61,10 +61,12 @@ export class RunningCount {
   #addOne({ entries, weightMicro }: StoredBallot, times: 1 | -1): void {
     for (const packed of unpackEntries(entries)) {
       const counted = this.#positions.get(packed.position);
-      if (counted === undefined) throw new Error(`a ballot names position ${packed.position}, which the paper does not have`);
+      if (counted === undefined)
+        throw new Error(`a ballot names position ${packed.position}, which the paper does not have`);
       const candidates = packed.entries.map(({ candidate }) => {
         const at = counted.indexByNumber.get(candidate);
-        if (at === undefined) throw new Error(`a ballot names candidate ${candidate}, which the position does not have`);
+        if (at === undefined)
+          throw new Error(`a ballot names candidate ${candidate}, which the position does not have`);
         return at;
       });
       const values = packed.entries.map(({ value }) => value);

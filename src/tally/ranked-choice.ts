@@ -52,7 +52,7 @@ function report(
     candidates: position.candidates.map(({ id, name }, candidate) => ({
       id,
       name,
-      ...count.log.figures(candidate),
+      ...count.log.finalFigures(candidate),
       winner: outcome.winners.includes(candidate),
       tied: outcome.tied.includes(candidate),
     })),

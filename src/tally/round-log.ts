@@ -1,3 +1,5 @@
+import { requireThat } from './count-refused.ts';
+import { EarlierRounds } from './earlier-rounds.ts';
 import { cutToWholeNumber, scaledToDecimal } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { CandidateResult, Round, RoundTransfer, TallyPosition, TieDecision } from './types.ts';
@@ -10,52 +12,63 @@ export interface RoundDecision {
   readonly tie: TieDecision | null;
 }
 
-/** A candidate's figures as they are reported. */
-type Figures = Pick<CandidateResult, 'votesWon' | 'weightWon'>;
+/** A candidate's tallies, and how they are reported. */
+interface Figures {
+  readonly weight: bigint;
+  readonly heads: bigint;
+  readonly votesWon: number;
+  readonly weightWon: string;
+}
+
+/** What a round starts with. */
+interface OpenRound {
+  readonly listed: readonly number[];
+  /** By weight, of every candidate. */
+  readonly tallies: readonly bigint[];
+  readonly threshold: bigint;
+  readonly exhausted: bigint;
+}
 
 /** The rounds of one ranked count as they happen, and what a report or a later tie wants to know of them. */
 export class RoundLog {
   readonly rounds: Round[] = [];
+  /** The rounds before the open one, which ties look back at. */
+  readonly earlier: EarlierRounds;
   readonly #position: TallyPosition;
   readonly #piles: Piles;
   readonly #wholeWeights: boolean;
-  readonly #tallies: bigint[][] = [];
   readonly #last = new Map<number, Figures>();
-  #open: { threshold: string; exhausted: string; listed: readonly number[] } | undefined;
+  #open: OpenRound | undefined;
 
   constructor(position: TallyPosition, piles: Piles, wholeWeights: boolean) {
     this.#position = position;
     this.#piles = piles;
     this.#wholeWeights = wholeWeights;
-  }
-
-  /** Tallies by weight, by candidate, of the rounds before the open one, oldest first: what ties look back at. */
-  get earlier(): readonly (readonly bigint[])[] {
-    return this.#tallies.slice(0, -1);
+    this.earlier = new EarlierRounds(position.candidates.length);
   }
 
   /** Notes the tallies with which a round starts; `listed` are the candidates who continue or are elected. */
   open(listed: readonly number[], threshold: bigint): void {
-    this.#tallies.push([...this.#piles.weight]);
+    if (this.#open !== undefined) {
+      this.earlier.note(this.#open.listed, this.#open.tallies);
+    }
+    const tallies = [...this.#piles.weight];
     let held = 0n;
     for (const candidate of listed) {
-      held += this.#piles.weight[candidate] ?? 0n;
-      this.#last.set(candidate, this.#figures(candidate));
+      held += tallies[candidate] ?? 0n;
+      this.#noteFigures(candidate);
     }
-    this.#open = {
-      threshold: scaledToDecimal(threshold, TALLY_DECIMALS),
-      exhausted: scaledToDecimal(this.#piles.rankedWeight - held, TALLY_DECIMALS),
-      listed,
-    };
+    this.#open = { listed, tallies, threshold, exhausted: this.#piles.rankedWeight - held };
   }
 
   close(decision: RoundDecision): void {
-    const { threshold = '0', exhausted = '0', listed = [] } = this.#open ?? {};
+    requireThat(this.#open !== undefined, 'a round ends that did not start');
+    const { listed, threshold, exhausted } = this.#open;
     this.rounds.push({
       round: this.rounds.length + 1,
-      threshold,
-      tallies: listed.map((candidate) => ({ candidateId: this.#id(candidate), ...this.figures(candidate) })),
-      exhausted,
+      threshold: scaledToDecimal(threshold, TALLY_DECIMALS),
+      tallies: listed.map((candidate) => ({ candidateId: this.#id(candidate), ...this.finalFigures(candidate) })),
+      exhausted: scaledToDecimal(exhausted, TALLY_DECIMALS),
       elected: decision.elected.map((candidate) => this.#id(candidate)),
       eliminated: decision.eliminated.map((candidate) => this.#id(candidate)),
       transfers: this.#transfers(decision.transfer),
@@ -64,18 +77,26 @@ export class RoundLog {
   }
 
   /** The candidate's figures in the last round that listed it. */
-  figures(candidate: number): Figures {
-    return this.#last.get(candidate) ?? { votesWon: 0, weightWon: '0' };
+  finalFigures(candidate: number): Pick<CandidateResult, 'votesWon' | 'weightWon'> {
+    const { votesWon, weightWon } = this.#last.get(candidate) ?? { votesWon: 0, weightWon: '0' };
+    return { votesWon, weightWon };
   }
 
-  #figures(candidate: number): Figures {
+  /** Most tallies stay as they are from one round to the next, and need not be written out again. */
+  #noteFigures(candidate: number): void {
     const weight = this.#piles.weight[candidate] ?? 0n;
-    return {
-      votesWon: this.#wholeWeights
-        ? cutToWholeNumber(weight, TALLY_DECIMALS)
-        : cutToWholeNumber(this.#piles.heads[candidate] ?? 0n, VALUE_DECIMALS),
-      weightWon: scaledToDecimal(weight, TALLY_DECIMALS),
-    };
+    const heads = this.#piles.heads[candidate] ?? 0n;
+    const last = this.#last.get(candidate);
+    if (last?.weight !== weight || last.heads !== heads) {
+      this.#last.set(candidate, {
+        weight,
+        heads,
+        votesWon: this.#wholeWeights
+          ? cutToWholeNumber(weight, TALLY_DECIMALS)
+          : cutToWholeNumber(heads, VALUE_DECIMALS),
+        weightWon: scaledToDecimal(weight, TALLY_DECIMALS),
+      });
+    }
   }
 
   #transfers(transfer: RoundDecision['transfer']): RoundTransfer[] {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { requireThat } from './count-refused.ts';
-import type { TallyPosition, TieDecision } from './types.ts';
+import type { EarlierRounds } from './earlier-rounds.ts';
+import type { TallyCandidate, TallyPosition, TieDecision } from './types.ts';
 
 /** How the tied for a seat fare: who of them wins, in the order in which seats are given. */
 export interface SeatTie {
@@ -22,13 +23,15 @@ export class Ties {
   readonly #seed: string | null;
   /** Place in the candidate order, by candidate. */
   readonly #place: readonly number[];
+  /** Place in the order of the lot, by candidate, once a tie has needed it. */
+  #lotPlace: readonly number[] | undefined;
 
   /** @param seed hex of the lot's seed, or null while it is not revealed. */
   constructor(position: TallyPosition, seed: string | null) {
     requireThat(seed === null || /^(?:[0-9a-f]{2})+$/i.test(seed), 'the seed of the lot is not hexadecimal');
     this.#position = position;
     this.#seed = seed;
-    this.#place = placesInOrder(position);
+    this.#place = placesBy(position.candidates, ({ sortOrder, id }) => [sortOrder, id]);
   }
 
   /** Sorts by `sortOrder`, then id. */
@@ -55,29 +58,22 @@ export class Ties {
     };
   }
 
-  /**
-   * Picks the one who goes out among those who share the lowest figure.
-   * @param earlier figures of the rounds before, by candidate, oldest first.
-   */
-  forElimination(tied: readonly number[], earlier: readonly (readonly bigint[])[]): Pick {
-    return this.#pick(tied, earlier, 'lowest');
+  /** Picks the one who goes out among those who share the lowest tally. */
+  forElimination(tied: readonly number[], earlier: EarlierRounds): Pick {
+    const lowest = Math.min(...tied.map((candidate) => earlier.standing(candidate)));
+    return this.#pick(tied, earlier, lowest, -1);
   }
 
-  /** Picks the one whose equal surplus is transferred first; `earlier` as for an elimination. */
-  forSurplus(tied: readonly number[], earlier: readonly (readonly bigint[])[]): Pick {
-    return this.#pick(tied, earlier, 'highest');
+  /** Picks the one whose surplus is transferred first among those who share the largest. */
+  forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
+    const highest = Math.max(...tied.map((candidate) => earlier.standing(candidate)));
+    return this.#pick(tied, earlier, highest, 0);
   }
 
-  #pick(tied: readonly number[], earlier: readonly (readonly bigint[])[], end: 'lowest' | 'highest'): Pick {
-    const sign = end === 'lowest' ? 1 : -1;
-    let left = [...tied];
-    for (let round = earlier.length - 1; round >= 0 && left.length > 1; round -= 1) {
-      const figures = earlier[round] ?? [];
-      const outermost = left.reduce((a, b) => (sign * compare(figures[b] ?? 0n, figures[a] ?? 0n) < 0 ? b : a));
-      left = left.filter((candidate) => figures[candidate] === figures[outermost]);
-    }
-    const ordered = this.#luckiestFirst(left);
-    const picked = end === 'lowest' ? ordered.at(-1) : ordered[0];
+  /** Picks among those of a standing: the luckiest (`at` 0) or the unluckiest (-1), if they are several. */
+  #pick(tied: readonly number[], earlier: EarlierRounds, standing: number, at: 0 | -1): Pick {
+    const left = tied.filter((candidate) => earlier.standing(candidate) === standing);
+    const picked = this.#luckiestFirst(left).at(at);
     requireThat(picked !== undefined, 'a tie has nobody in it');
     const policy = left.length === 1 ? 'earlier_round' : this.#drawsLots() ? 'lot' : 'candidate_order';
     return { picked, decision: this.#decision(tied, policy) };
@@ -93,8 +89,9 @@ export class Ties {
     if (this.#position.tieBreak !== 'lot' || seed === null) {
       return this.inCandidateOrder(tied);
     }
-    const lot = new Map(tied.map((candidate) => [candidate, lotNumber(seed, this.#idOf(candidate))]));
-    return [...tied].sort((a, b) => compare(lot.get(a) ?? '', lot.get(b) ?? ''));
+    this.#lotPlace ??= placesBy(this.#position.candidates, ({ id }) => [lotNumber(seed, id)]);
+    const place = this.#lotPlace;
+    return [...tied].sort((a, b) => (place[a] ?? 0) - (place[b] ?? 0));
   }
 
   #decision(tied: readonly number[], policy: TieDecision['policy']): TieDecision {
@@ -121,17 +118,30 @@ function lotNumber(seed: string, candidateId: string): string {
   return createHash('sha256').update(seed, 'hex').update(candidateId, 'utf8').digest('hex');
 }
 
-function placesInOrder(position: TallyPosition): number[] {
-  const sorted = position.candidates
-    .map((candidate, index) => ({ index, id: candidate.id, sortOrder: candidate.sortOrder }))
-    .sort((a, b) => a.sortOrder - b.sortOrder || compare(a.id, b.id));
+/** The place of each candidate when all are sorted, ascending, by these keys. */
+function placesBy(
+  candidates: readonly TallyCandidate[],
+  keysOf: (candidate: TallyCandidate) => readonly (number | string)[],
+): number[] {
+  const keys = candidates.map(keysOf);
+  const sorted = [...candidates.keys()].sort((a, b) => compareKeys(keys[a] ?? [], keys[b] ?? []));
   const places = new Array<number>(sorted.length).fill(0);
-  for (const [place, { index }] of sorted.entries()) {
-    places[index] = place;
+  for (const [place, candidate] of sorted.entries()) {
+    places[candidate] = place;
   }
   return places;
 }
 
-function compare<T extends bigint | string>(a: T, b: T): number {
+function compareKeys(a: readonly (number | string)[], b: readonly (number | string)[]): number {
+  for (const [index, key] of a.entries()) {
+    const other = b[index];
+    if (other !== undefined && key !== other) {
+      return key < other ? -1 : 1;
+    }
+  }
+  return 0;
+}
+
+function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -6,9 +6,8 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { isRefusal, refusalError } from './eligibility.ts';
-import type { Identity } from './repository.ts';
-import { identityHash, identityOf, participantsOf } from './voter-identity.ts';
-import { hashVoterKey } from './voter-key.ts';
+import { verifyVoter } from './verify-voter.ts';
+import { identityOf, participantsOf } from './voter-identity.ts';
 
 export interface EligibilityDeps {
   readonly pool: Pool;
@@ -17,11 +16,6 @@ export interface EligibilityDeps {
 }
 
 export type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
-
-interface Verdict {
-  readonly verdict: string;
-  readonly retry_after_ms: string | null;
-}
 
 const not = (reason: string): Eligibility => ({ eligible: false, reason });
 
@@ -38,15 +32,20 @@ export async function checkVoter(
 ): Promise<Eligibility> {
   const status = statusAt(event, deps.clock.now());
   if (status !== 'open') return not(status === 'closed' ? 'event_closed' : 'event_not_open');
-  if (event.type === 'poll') return checkVisitor(deps, event, participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' }));
+  if (event.type === 'poll')
+    return checkVisitor(deps, event, participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' }));
   const identity = identityOf(event, sent);
   if (identity === undefined) return not('identity_required');
-  const { verdict, retry_after_ms } = await verifyVoter(deps, event, identity, sent.voterKey ?? '');
-  if (verdict === 'locked' && isRefusal(verdict)) throw refusalError(verdict, Number(retry_after_ms ?? 0));
+  const { verdict, retryAfterMs } = await verifyVoter(deps.pool, deps.secrets, event, identity, sent.voterKey ?? '');
+  if (verdict === 'locked' && isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
   return verdict === 'eligible' ? { eligible: true } : not(verdict);
 }
 
-async function checkVisitor(deps: EligibilityDeps, event: VotingEvent, participants: string[] | undefined): Promise<Eligibility> {
+async function checkVisitor(
+  deps: EligibilityDeps,
+  event: VotingEvent,
+  participants: string[] | undefined,
+): Promise<Eligibility> {
   if (participants === undefined) return not('identity_required');
   if (event.repeatVotes) return { eligible: true };
   const rows = await runNamed<{ participant: string }>(
@@ -56,22 +55,4 @@ async function checkVisitor(deps: EligibilityDeps, event: VotingEvent, participa
     [event.id, participants],
   );
   return rows.length === 0 ? { eligible: true } : not('already_voted');
-}
-
-async function verifyVoter(deps: EligibilityDeps, event: VotingEvent, identity: Identity, voterKey: string): Promise<Verdict> {
-  const [row] = await runNamed<Verdict & Record<string, unknown>>(
-    deps.pool,
-    'verify_voter',
-    'SELECT verdict, retry_after_ms FROM verify_voter($1, $2, $3, $4, $5, $6)',
-    [
-      event.id,
-      identity.kind,
-      identity.key,
-      hashVoterKey(deps.secrets, event.id, voterKey),
-      identityHash(deps.secrets, event.id, identity),
-      event.voterApproval,
-    ],
-  );
-  if (row === undefined) throw new Error('verify_voter answers with one row');
-  return row;
 }

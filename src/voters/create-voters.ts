@@ -1,4 +1,4 @@
-import { planLimit, type Plans } from '#src/accounts/plans.ts';
+import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -25,35 +25,53 @@ type FieldName = (index: number, field: string) => string;
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
 
-function issuesOf(event: VotingEvent, rows: readonly VoterInput[], groupIds: ReadonlySet<string>, name: FieldName): Issue[] {
+function issuesOf(
+  event: VotingEvent,
+  rows: readonly VoterInput[],
+  groupIds: ReadonlySet<string>,
+  name: FieldName,
+): Issue[] {
   return rows.flatMap((row, index) => {
     const issues: Issue[] = [];
-    if (event.requireVoterId && row.voterId == null) issues.push({ field: name(index, 'voterId'), message: 'is required: this event requires voter IDs' });
-    else if (row.email == null && row.voterId == null) issues.push({ field: name(index, 'email'), message: 'is required where there is no voterId' });
-    if (row.groupId != null && !groupIds.has(row.groupId)) issues.push({ field: name(index, 'groupId'), message: 'is not a group of this event' });
+    if (event.requireVoterId && row.voterId == null)
+      issues.push({ field: name(index, 'voterId'), message: 'is required: this event requires voter IDs' });
+    else if (row.email == null && row.voterId == null)
+      issues.push({ field: name(index, 'email'), message: 'is required where there is no voterId' });
+    if (row.groupId != null && !groupIds.has(row.groupId))
+      issues.push({ field: name(index, 'groupId'), message: 'is not a group of this event' });
     return issues;
   });
 }
 
 /** A 409 that names every row whose e-mail or voter ID stands in the event, or earlier in the same batch. */
-function duplicates(rows: readonly NewVoter[], taken: { emails: ReadonlySet<string | null>; voterIds: ReadonlySet<string | null> }, name: FieldName): ApiError {
+function duplicates(
+  rows: readonly NewVoter[],
+  taken: { emails: ReadonlySet<string | null>; voterIds: ReadonlySet<string | null> },
+  name: FieldName,
+): ApiError {
   const seenEmails = new Set(taken.emails);
   const seenIds = new Set(taken.voterIds);
   const issues: Issue[] = [];
   rows.forEach((row, index) => {
-    if (row.emailKey != null && seenEmails.has(row.emailKey)) issues.push({ field: name(index, 'email'), message: 'is already used by another voter of this event' });
-    if (row.voterIdKey != null && seenIds.has(row.voterIdKey)) issues.push({ field: name(index, 'voterId'), message: 'is already used by another voter of this event' });
+    if (row.emailKey != null && seenEmails.has(row.emailKey))
+      issues.push({ field: name(index, 'email'), message: 'is already used by another voter of this event' });
+    if (row.voterIdKey != null && seenIds.has(row.voterIdKey))
+      issues.push({ field: name(index, 'voterId'), message: 'is already used by another voter of this event' });
     seenEmails.add(row.emailKey ?? null);
     seenIds.add(row.voterIdKey ?? null);
     seenEmails.delete(null);
     seenIds.delete(null);
   });
   const first = issues[0];
-  return new ApiError('conflict', first === undefined ? 'A voter with this e-mail or voter ID was just added.' : `${first.field}: ${first.message}`, {
-    reason: 'voter_exists',
-    ...(first === undefined ? {} : { field: first.field }),
-    issues: issues.slice(0, 50),
-  });
+  return new ApiError(
+    'conflict',
+    first === undefined ? 'A voter with this e-mail or voter ID was just added.' : `${first.field}: ${first.message}`,
+    {
+      reason: 'voter_exists',
+      ...(first === undefined ? {} : { field: first.field }),
+      issues: issues.slice(0, 50),
+    },
+  );
 }
 
 export interface NewVoterSource {
@@ -113,7 +131,13 @@ export async function addVoters(
 }
 
 /** The organizer's own voters: approved at once unless said otherwise. */
-export async function createVoters(tx: Transaction, deps: VoterDeps, organizer: Organizer, inputs: readonly VoterInput[], name: FieldName): Promise<Voter[]> {
+export async function createVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  inputs: readonly VoterInput[],
+  name: FieldName,
+): Promise<Voter[]> {
   const source: NewVoterSource = { source: 'organizer', status: 'approved', plan: organizer.caller.plan };
   const voters = await addVoters(tx, deps, organizer.event, inputs, source, name);
   await recordChange(tx, deps, {

@@ -21,7 +21,8 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   const event = await lockForChange(tx, organizer.event.id);
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
-  if (await hasBallot(tx, event.id, id)) throw conflict('event_has_ballots', 'This voter has a ballot in the box and cannot be deleted.');
+  if (await hasBallot(tx, event.id, id))
+    throw conflict('event_has_ballots', 'This voter has a ballot in the box and cannot be deleted.');
   await updateVoter(tx, event.id, id, { deletedAt: deps.clock.now(), emailKey: null, voterIdKey: null });
   await giveVotersBack(tx, event.id, 1);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });

@@ -1,6 +1,6 @@
+import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, conflict, forbidden, notFound } from '#src/platform/errors.ts';
-import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { notOpen } from '#src/voting-events/lifecycle.ts';
 
 /** What the database says of a voter or an event; the functions in `migrations/` give these words. */
@@ -23,7 +23,8 @@ const REFUSALS: Readonly<Record<Refusal, (retryAfterMs: number) => ApiError>> = 
   draft: () => notOpen('draft'),
   scheduled: () => notOpen('scheduled'),
   closed: () => notOpen('closed'),
-  locked: (retryAfterMs) => tooManyRequests(Math.max(1, Math.ceil(retryAfterMs / SECOND_MS)), 'Too many wrong keys for this voter.'),
+  locked: (retryAfterMs) =>
+    tooManyRequests(Math.max(1, Math.ceil(retryAfterMs / SECOND_MS)), 'Too many wrong keys for this voter.'),
   voter_key_invalid: () => forbidden('voter_key_invalid', 'This voter key is wrong or has expired. Ask for a new one.'),
   voter_pending: () => forbidden('voter_pending', 'This voter still waits for the approval of the organizers.'),
   voter_rejected: () => forbidden('voter_rejected', 'The organizers have not approved this voter.'),

@@ -21,7 +21,9 @@ export const canReceiveMail: DomainCheck = async (address) => {
     if (!NOTHING.has(codeOf(fault))) return true;
   }
   const looks = await Promise.allSettled([resolver.resolve4(domain), resolver.resolve6(domain)]);
-  return looks.some((look) => (look.status === 'fulfilled' ? look.value.length > 0 : !NOTHING.has(codeOf(look.reason))));
+  return looks.some((look) =>
+    look.status === 'fulfilled' ? look.value.length > 0 : !NOTHING.has(codeOf(look.reason)),
+  );
 };
 
 /** For settings without the look-up. */

@@ -1,7 +1,7 @@
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
-import { changeRoute, type RequestContext, readRoute, type Route } from '#src/http/route.ts';
+import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
@@ -39,7 +39,12 @@ export function voterRoutes(deps: Deps): Route[] {
         const { search, status, groupId } = filter;
         const wanted = { search, status, groupId, after, voted: voted === undefined ? undefined : voted === 'true' };
         const rows = await listVoters(deps.db, target.event.id, wanted, limit);
-        const { page, nextCursor } = cutPage(rows, limit, (row) => row.id, (key) => encodeCursor(deps.secrets, name, key));
+        const { page, nextCursor } = cutPage(
+          rows,
+          limit,
+          (row) => row.id,
+          (key) => encodeCursor(deps.secrets, name, key),
+        );
         return list(page.map(viewVoter), nextCursor);
       },
     }),
@@ -64,7 +69,8 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: createVotersBody,
       find: event,
-      change: async ({ target, body }, tx) => created((await createVoters(tx, deps, target, body.voters, batchField)).map(viewVoter)),
+      change: async ({ target, body }, tx) =>
+        created((await createVoters(tx, deps, target, body.voters, batchField)).map(viewVoter)),
     }),
     readRoute({
       operationId: 'getVoter',

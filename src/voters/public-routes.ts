@@ -21,7 +21,9 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       body: registerVoterBody,
       find: event,
       work: async ({ target, body }, claim) => {
-        const voter = await registerVoter(deps, target, body, async (tx, row) => claim?.store(tx, created(viewRegisteredVoter(row))));
+        const voter = await registerVoter(deps, target, body, async (tx, row) =>
+          claim?.store(tx, created(viewRegisteredVoter(row))),
+        );
         return created(viewRegisteredVoter(voter));
       },
     }),
@@ -47,4 +49,3 @@ export function publicVoterRoutes(deps: Deps): Route[] {
     }),
   ];
 }
-

@@ -15,7 +15,8 @@ export interface RegistrationDeps extends VoterDeps {
 }
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
-  if (!event.voterSelfRegistration) throw forbidden('registration_closed', 'Voters cannot register themselves for this event.');
+  if (!event.voterSelfRegistration)
+    throw forbidden('registration_closed', 'Voters cannot register themselves for this event.');
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);
 }

@@ -2,6 +2,7 @@ import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'dri
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
+import type { Identity } from './identity.ts';
 import { voterKeys, voters } from './tables.ts';
 import type { Voter, VoterStatus } from './types.ts';
 
@@ -35,13 +36,11 @@ export async function findVoter(executor: Executor, eventId: string, id: string)
   return row;
 }
 
-export interface Identity {
-  readonly kind: 'email' | 'voter_id';
-  /** In the form by which identities are the same. */
-  readonly key: string;
-}
-
-export async function findVoterByIdentity(executor: Executor, eventId: string, identity: Identity): Promise<Voter | undefined> {
+export async function findVoterByIdentity(
+  executor: Executor,
+  eventId: string,
+  identity: Identity,
+): Promise<Voter | undefined> {
   const column = identity.kind === 'email' ? voters.emailKey : voters.voterIdKey;
   const [row] = await executor
     .select(columns)
@@ -59,7 +58,12 @@ export interface VoterFilter {
 }
 
 /** Voters in the order of their creation, one more than asked for when there are more. */
-export async function listVoters(executor: Executor, eventId: string, filter: VoterFilter, limit: number): Promise<Voter[]> {
+export async function listVoters(
+  executor: Executor,
+  eventId: string,
+  filter: VoterFilter,
+  limit: number,
+): Promise<Voter[]> {
   const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   return executor
     .select(columns)
@@ -72,7 +76,9 @@ export async function listVoters(executor: Executor, eventId: string, filter: Vo
         filter.status === undefined ? undefined : eq(voters.status, filter.status),
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
-        pattern === undefined ? undefined : or(ilike(voters.name, pattern), ilike(voters.email, pattern), ilike(voters.voterId, pattern)),
+        pattern === undefined
+          ? undefined
+          : or(ilike(voters.name, pattern), ilike(voters.email, pattern), ilike(voters.voterId, pattern)),
       ),
     )
     .orderBy(asc(voters.id))
@@ -93,14 +99,22 @@ export async function findTaken(tx: Transaction, eventId: string, emails: string
     .where(
       and(
         eq(voters.votingEventId, eventId),
-        or(inArray(voters.emailKey, emails.length > 0 ? emails : ['']), inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : [''])),
+        or(
+          inArray(voters.emailKey, emails.length > 0 ? emails : ['']),
+          inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : ['']),
+        ),
       ),
     );
   return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
 }
 
 /** @throws a unique violation of `voters_email` or `voters_voter_id` */
-export async function updateVoter(tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> {
+export async function updateVoter(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewVoter>,
+): Promise<void> {
   await tx
     .update(voters)
     .set(changes)
@@ -108,7 +122,12 @@ export async function updateVoter(tx: Transaction, eventId: string, id: string, 
 }
 
 /** Adds to the event's number of voters within the plan's limit: one conditional update, which no race can pass. */
-export async function takeVotersFromPlan(tx: Transaction, eventId: string, count: number, max: number): Promise<boolean> {
+export async function takeVotersFromPlan(
+  tx: Transaction,
+  eventId: string,
+  count: number,
+  max: number,
+): Promise<boolean> {
   const rows = await tx
     .update(votingEvents)
     .set({ voterCount: sql`${votingEvents.voterCount} + ${count}` })
@@ -145,7 +164,13 @@ export async function removeDeletedVoters(executor: Executor, eventId: string): 
 const KEYS_VALID = 3;
 
 /** Stores a key's hash; the latest three stay valid. */
-export async function insertVoterKey(tx: Transaction, eventId: string, voterId: string, keyHash: Buffer, nowMs: number): Promise<void> {
+export async function insertVoterKey(
+  tx: Transaction,
+  eventId: string,
+  voterId: string,
+  keyHash: Buffer,
+  nowMs: number,
+): Promise<void> {
   await tx.insert(voterKeys).values({ votingEventId: eventId, voterId, keyHash, createdAt: nowMs });
   await tx.execute(sql`
     DELETE FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId} AND key_hash IN (
@@ -153,14 +178,24 @@ export async function insertVoterKey(tx: Transaction, eventId: string, voterId: 
       ORDER BY created_at DESC, key_hash OFFSET ${KEYS_VALID})`);
 }
 
-export async function deleteVoterKey(executor: Executor, eventId: string, voterId: string, keyHash: Buffer): Promise<void> {
+export async function deleteVoterKey(
+  executor: Executor,
+  eventId: string,
+  voterId: string,
+  keyHash: Buffer,
+): Promise<void> {
   await executor
     .delete(voterKeys)
     .where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId), eq(voterKeys.keyHash, keyHash)));
 }
 
 /** Counts one request of an identity within the hour; returns how many there were, this one included. */
-export async function countKeyRequest(tx: Transaction, eventId: string, identity: Buffer, windowMs: number): Promise<number> {
+export async function countKeyRequest(
+  tx: Transaction,
+  eventId: string,
+  identity: Buffer,
+  windowMs: number,
+): Promise<number> {
   const { rows } = await tx.execute<{ requests: number }>(sql`
     INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
     VALUES (${eventId}, ${identity}, now_ms(), 1)

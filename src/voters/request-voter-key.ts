@@ -7,7 +7,8 @@ import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { countKeyRequest, findVoter, findVoterByIdentity, type Identity } from './repository.ts';
+import type { Identity } from './identity.ts';
+import { countKeyRequest, findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
 import { SEND_VOTER_KEY } from './send-voter-key.ts';
 import { identityHash, identityOf } from './voter-identity.ts';
@@ -30,7 +31,10 @@ function inventedMask(hash: Buffer): string {
 function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterKeyBody>): Identity {
   const identity = identityOf(event, body);
   if (identity !== undefined) return identity;
-  throw invalidField(event.requireVoterId ? 'voterId' : 'email', event.requireVoterId ? 'is required: this event requires voter IDs' : 'is required where there is no voterId');
+  throw invalidField(
+    event.requireVoterId ? 'voterId' : 'email',
+    event.requireVoterId ? 'is required: this event requires voter IDs' : 'is required where there is no voterId',
+  );
 }
 
 /** Asks for a voter key by mail. The answer is the same for everybody (completions 4.3). @throws ApiError 422 without an identity, 409 in a poll */
@@ -45,7 +49,8 @@ export async function requestVoterKey(
   const hash = identityHash(secrets, event.id, identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
   // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
-  const counted = voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+  const counted =
+    voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter?.id ?? null });
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
@@ -53,7 +58,12 @@ export async function requestVoterKey(
 }
 
 /** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
-export async function mailVoterKeyAgain(tx: Transaction, secrets: Secrets, organizer: Organizer, id: string): Promise<void> {
+export async function mailVoterKeyAgain(
+  tx: Transaction,
+  secrets: Secrets,
+  organizer: Organizer,
+  id: string,
+): Promise<void> {
   const { event } = organizer;
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();

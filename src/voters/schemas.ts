@@ -25,7 +25,9 @@ const voterFields = z.object({
 });
 
 export const createVoterBody = z.strictObject({ ...voterFields.partial().shape, name: voterFields.shape.name });
-export const createVotersBody = z.strictObject({ voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters') });
+export const createVotersBody = z.strictObject({
+  voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
+});
 export const updateVoterBody = z
   .strictObject(voterFields.partial().shape)
   .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
@@ -48,11 +50,17 @@ export const registerVoterBody = z.strictObject({
   groupId: idField().optional(),
 });
 
-export const requestVoterKeyBody = z.strictObject({ voterId: voterIdField().optional(), email: emailField().optional() });
+export const requestVoterKeyBody = z.strictObject({
+  voterId: voterIdField().optional(),
+  email: emailField().optional(),
+});
 
 /** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other digit becomes the same visitor. */
 export const visitorIdField = () =>
-  z.string().regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters').overwrite((id) => id.toLowerCase());
+  z
+    .string()
+    .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
+    .overwrite((id) => id.toLowerCase());
 
 /** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */
 export const voterKeyField = () => z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters');

@@ -59,7 +59,12 @@ async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter,
   await setKeyStatus(deps, event.id, voter, 'sent');
 }
 
-async function setKeyStatus(deps: SendVoterKeyDeps, eventId: string, voter: Voter, keyStatus: 'sent' | 'failed'): Promise<void> {
+async function setKeyStatus(
+  deps: SendVoterKeyDeps,
+  eventId: string,
+  voter: Voter,
+  keyStatus: 'sent' | 'failed',
+): Promise<void> {
   if (voter.keyStatus === 'used') return;
   await inTransaction(deps.db, (tx) => updateVoter(tx, eventId, voter.id, { keyStatus }));
 }
@@ -87,5 +92,9 @@ function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'reject
     status === 'pending'
       ? 'Your registration still waits for the approval of the organizers. Ask for a key again once they have approved it.'
       : 'The organizers have not approved your registration, so there is no key for you. Please turn to them.';
-  return { to, subject: `Your registration for ${event.title}`, text: `Hello,\n\na voter key for "${event.title}" was asked for.\n\n${words}\n` };
+  return {
+    to,
+    subject: `Your registration for ${event.title}`,
+    text: `Hello,\n\na voter key for "${event.title}" was asked for.\n\n${words}\n`,
+  };
 }

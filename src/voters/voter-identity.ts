@@ -1,10 +1,13 @@
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import type { Identity } from './repository.ts';
+import type { Identity } from './identity.ts';
 
 /** How a voter of an election names itself: by voter ID where the event requires one or one was sent, else by e-mail. Undefined when neither was sent. */
-export function identityOf(event: VotingEvent, sent: { readonly voterId?: string | undefined; readonly email?: string | undefined }): Identity | undefined {
+export function identityOf(
+  event: VotingEvent,
+  sent: { readonly voterId?: string | undefined; readonly email?: string | undefined },
+): Identity | undefined {
   if (sent.voterId !== undefined) return { kind: 'voter_id', key: sent.voterId };
   if (event.requireVoterId || sent.email === undefined) return undefined;
   return { kind: 'email', key: emailKey(sent.email) };

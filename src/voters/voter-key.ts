@@ -12,11 +12,7 @@ export function generateVoterKey(): string {
 
 /** Crockford's reading of what people type: any case, no dashes or spaces, O is 0, I and L are 1. */
 export function normaliseTyped(text: string): string {
-  return text
-    .toUpperCase()
-    .replace(/[\s-]/g, '')
-    .replaceAll('O', '0')
-    .replace(/[IL]/g, '1');
+  return text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');
 }
 
 /** What is stored of a key. Bound to the event, so that one hash never speaks for two. */

@@ -1,4 +1,4 @@
-import { invalidField, type Issue, validationError } from '#src/platform/errors.ts';
+import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { NewEventRow } from './repository.ts';
 import type { EventFields } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
@@ -35,13 +35,19 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
 }
 
 /** The settings that an event would have: those it has, and the changes. */
-type Merged = Pick<VotingEvent, 'type' | 'startsAt' | 'endsAt' | 'payToVote' | 'payToRegisterCandidate' | 'repeatVotes' | 'paymentBusinessId'>;
+type Merged = Pick<
+  VotingEvent,
+  'type' | 'startsAt' | 'endsAt' | 'payToVote' | 'payToRegisterCandidate' | 'repeatVotes' | 'paymentBusinessId'
+>;
 
 /** @throws ApiError `validation_error` with everything that does not go together */
 export function checkSettings(merged: Merged, body: Settings): void {
   const issues: Issue[] = [];
   if (merged.startsAt !== null && merged.endsAt !== null && merged.endsAt <= merged.startsAt) {
-    issues.push({ field: body.endsAt === undefined ? 'startsAt' : 'endsAt', message: 'the end must come after the start' });
+    issues.push({
+      field: body.endsAt === undefined ? 'startsAt' : 'endsAt',
+      message: 'the end must come after the start',
+    });
   }
   if (merged.payToVote !== null && merged.type !== 'poll') {
     issues.push({ field: 'payments.payToVote', message: 'is for polls only' });

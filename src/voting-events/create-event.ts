@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
-import { planLimit, type Plans } from '#src/accounts/plans.ts';
+import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { takeEventFromPlan } from '#src/accounts/repository.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';

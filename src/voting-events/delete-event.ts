@@ -8,10 +8,18 @@ import { lockForChange } from './guard-change.ts';
 import { deleteEvent, hasConfirmedBallots } from './repository.ts';
 
 /** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
-export async function deleteVotingEvent(tx: Transaction, deps: EventDeps, organizer: Organizer, force: boolean): Promise<void> {
+export async function deleteVotingEvent(
+  tx: Transaction,
+  deps: EventDeps,
+  organizer: Organizer,
+  force: boolean,
+): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
   if (!force && (await hasConfirmedBallots(tx, event.id))) {
-    throw conflict('event_has_ballots', 'Ballots were confirmed in this event. To delete it with them, add ?force=true.');
+    throw conflict(
+      'event_has_ballots',
+      'Ballots were confirmed in this event. To delete it with them, add ?force=true.',
+    );
   }
   await deleteEvent(tx, event.id);
   await giveEventBack(tx, event.accountId);

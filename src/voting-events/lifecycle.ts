@@ -29,7 +29,9 @@ export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
 }
 
 /** By what a poll tells two participants apart. */
-export function pollIdentityOf(event: Pick<VotingEvent, 'type' | 'saveVoterInfo' | 'requireVoterId'>): PollIdentity | null {
+export function pollIdentityOf(
+  event: Pick<VotingEvent, 'type' | 'saveVoterInfo' | 'requireVoterId'>,
+): PollIdentity | null {
   if (event.type === 'election') return null;
   if (event.saveVoterInfo) return 'email';
   return event.requireVoterId ? 'voter_id' : 'visitor_id';
@@ -51,7 +53,10 @@ export function notOpen(status: EventStatus): ApiError {
  * When the results became public for good. With visibility `published` that is the organizer's word on a closed event,
  * or the close itself when the organizer had said it before.
  */
-export function publishedTime(event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>, nowMs: number): number | null {
+export function publishedTime(
+  event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>,
+  nowMs: number,
+): number | null {
   if (event.resultsVisibility !== 'published') return null;
   if (event.resultsPublishedAt !== null) return event.resultsPublishedAt;
   return statusAt(event, nowMs) === 'closed' ? closeTime(event) : null;

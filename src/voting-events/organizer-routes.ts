@@ -1,7 +1,7 @@
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
-import { changeRoute, readRoute, type Route } from '#src/http/route.ts';
+import { changeRoute, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { requireOrganizer } from './access.ts';
 import { createEvent } from './create-event.ts';
@@ -27,8 +27,17 @@ export function eventRoutes(deps: Deps): Route[] {
         const after = decodeCursor(deps.secrets, name, cursor);
         const nowMs = deps.clock.now();
         const { search, status, type } = filter;
-        const rows = await listEvents(deps.db, { accountId: caller.accountId, search, status, type, after, nowMs }, limit);
-        const { page, nextCursor } = cutPage(rows, limit, (event) => event.id, (key) => encodeCursor(deps.secrets, name, key));
+        const rows = await listEvents(
+          deps.db,
+          { accountId: caller.accountId, search, status, type, after, nowMs },
+          limit,
+        );
+        const { page, nextCursor } = cutPage(
+          rows,
+          limit,
+          (event) => event.id,
+          (key) => encodeCursor(deps.secrets, name, key),
+        );
         return list(
           page.map((event) => viewEvent(event, nowMs)),
           nextCursor,
@@ -43,7 +52,8 @@ export function eventRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: createEventBody,
       find: async ({ caller }) => caller,
-      change: async ({ caller, body }, tx) => created(viewEvent(await createEvent(tx, deps, caller, body), deps.clock.now())),
+      change: async ({ caller, body }, tx) =>
+        created(viewEvent(await createEvent(tx, deps, caller, body), deps.clock.now())),
     }),
     readRoute({
       operationId: 'getVotingEvent',
@@ -62,7 +72,8 @@ export function eventRoutes(deps: Deps): Route[] {
       scope: 'write',
       body: updateEventBody,
       find: (context) => requireOrganizer(deps, context),
-      change: async ({ target, body }, tx) => ok(viewEvent(await updateVotingEvent(tx, deps, target, body), deps.clock.now())),
+      change: async ({ target, body }, tx) =>
+        ok(viewEvent(await updateVotingEvent(tx, deps, target, body), deps.clock.now())),
     }),
     changeRoute({
       operationId: 'deleteVotingEvent',

@@ -15,7 +15,11 @@ function byReference(reference: string): SQL | undefined {
 }
 
 /** The event of an account that a path names by ID or code. */
-export async function findEvent(executor: Executor, accountId: string, reference: string): Promise<VotingEvent | undefined> {
+export async function findEvent(
+  executor: Executor,
+  accountId: string,
+  reference: string,
+): Promise<VotingEvent | undefined> {
   const [row] = await executor
     .select()
     .from(votingEvents)
@@ -113,7 +117,10 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
 }
 
 /** What still stands in the way of opening: no position, or positions without a candidate (their titles). */
-export async function missingForOpening(executor: Executor, eventId: string): Promise<{ position: boolean; candidatesFor: string[] }> {
+export async function missingForOpening(
+  executor: Executor,
+  eventId: string,
+): Promise<{ position: boolean; candidatesFor: string[] }> {
   const { rows } = await executor.execute<{ id: string; filled: boolean }>(sql`
     SELECT p.id, EXISTS (
       SELECT 1 FROM candidates c WHERE c.voting_event_id = p.voting_event_id AND c.deleted_at IS NULL

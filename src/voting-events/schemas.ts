@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { descriptionField, nameField, searchField, timeField } from '#src/http/fields.ts';
 
-const price = z.strictObject({ amountMinor: z.int().min(1).max(99_999_999), currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code') });
+const price = z.strictObject({
+  amountMinor: z.int().min(1).max(99_999_999),
+  currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code'),
+});
 
 const timeZone = z.string().refine((zone) => {
   try {
@@ -47,7 +50,11 @@ const fields = {
   }),
 };
 
-export const createEventBody = z.strictObject({ ...z.object(fields).partial().shape, title: fields.title, type: fields.type });
+export const createEventBody = z.strictObject({
+  ...z.object(fields).partial().shape,
+  title: fields.title,
+  type: fields.type,
+});
 
 export const updateEventBody = z
   .strictObject({ ...z.object(fields).partial().shape, status: z.enum(['open', 'closed']).optional() })

@@ -17,7 +17,12 @@ type Body = z.output<typeof updateEventBody>;
 const FROZEN = ['type', 'requireVoterId', 'saveVoterInfo'] as const;
 
 /** Changes an event, opens or closes it (completions 3, rules 1 to 4). @throws ApiError 409 `event_has_ballots`, `not_ready`, `results_published`; 422 */
-export async function updateVotingEvent(tx: Transaction, deps: EventDeps, organizer: Organizer, body: Body): Promise<VotingEvent> {
+export async function updateVotingEvent(
+  tx: Transaction,
+  deps: EventDeps,
+  organizer: Organizer,
+  body: Body,
+): Promise<VotingEvent> {
   const nowMs = deps.clock.now();
   const before = await lockForChange(tx, organizer.event.id);
   const columns = columnsOf(body);
@@ -88,7 +93,10 @@ async function statusChange(
 const UNTOLD = new Set<keyof VotingEvent>(['tieSeed', 'paperVersion', 'updatedAt']);
 
 /** The fields that differ, for the audit trail. */
-function difference(before: VotingEvent, after: VotingEvent): { before: Record<string, unknown>; after: Record<string, unknown> } {
+function difference(
+  before: VotingEvent,
+  after: VotingEvent,
+): { before: Record<string, unknown>; after: Record<string, unknown> } {
   const names = (Object.keys(after) as (keyof VotingEvent)[]).filter(
     (name) => !UNTOLD.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]),
   );

@@ -44,7 +44,11 @@ export function publicResultsAvailable(event: VotingEvent, nowMs: number): boole
 export function viewContext(
   event: VotingEvent,
   nowMs: number,
-  extra: { readonly votingMethods: readonly string[]; readonly provider: string | null; readonly quadraticCredits: boolean },
+  extra: {
+    readonly votingMethods: readonly string[];
+    readonly provider: string | null;
+    readonly quadraticCredits: boolean;
+  },
 ) {
   const view = viewEvent(event, nowMs);
   return {

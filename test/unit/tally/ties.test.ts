@@ -104,7 +104,7 @@ describe('a tie for the last seat', () => {
 describe('a tie for an elimination', () => {
   /** b and c share the lowest place in round 1, when there is no earlier round to look at. */
   const FIRST_ROUND = [
-    [ranking('ab'), 4],
+    [ranking('ab'), 5],
     [ranking('ba'), 2],
     [ranking('cb'), 2],
     [ranking('d'), 3],

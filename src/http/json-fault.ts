@@ -1,0 +1,188 @@
+/** Bounds on what a body may hold (completions 1.1). */
+export const MAX_DEPTH = 32;
+export const MAX_VALUES = 20_000;
+
+/** A name is quoted in an answer up to this length: the answer to a body of one long name must not be as long. */
+const MAX_QUOTED_NAME = 64;
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WHITE_SPACE = /[ \t\n\r]*/y;
+const HEX_DIGITS = /[0-9a-fA-F]{4}/y;
+const LITERALS = ['true', 'false', 'null'];
+
+export interface JsonFault {
+  /** The path down to the fault, such as `votes[2].rank`; empty for the body as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
+class FaultFound extends Error {
+  readonly fault: JsonFault;
+
+  constructor(fault: JsonFault) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+function below(path: string, name: string): string {
+  const quoted = name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
+  return path === '' ? quoted : `${path}.${quoted}`;
+}
+
+/** Reads a text from the front, by the grammar of RFC 8259 and the stricter rules of this service, up to its first fault. */
+class FaultSearch {
+  readonly #text: string;
+  #at = 0;
+  #values = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** @throws FaultFound */
+  run(): void {
+    if (this.#text.startsWith('\ufeff'))
+      throw new FaultFound({ field: '', message: 'must not begin with a byte order mark' });
+    this.#skip(WHITE_SPACE);
+    if (this.#next() !== '{') throw new FaultFound({ field: '', message: 'must be a JSON object' });
+    this.#readValue('', 1);
+    this.#skip(WHITE_SPACE);
+    if (this.#at < this.#text.length) this.#refuseSyntax('', 'nothing may follow the object');
+  }
+
+  #next(): string {
+    return this.#text.charAt(this.#at);
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0] ?? '';
+    this.#at += found.length;
+    return found;
+  }
+
+  /** For people, who count from one. */
+  #place(at: number): string {
+    const before = this.#text.slice(0, at).split('\n');
+    return `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
+  }
+
+  #refuse(field: string, message: string, at: number): never {
+    throw new FaultFound({ field, message: `${message} (${this.#place(at)})` });
+  }
+
+  #refuseSyntax(field: string, message: string): never {
+    this.#refuse(field, `is not valid JSON: ${message}`, this.#at);
+  }
+
+  #readValue(path: string, depth: number): void {
+    this.#values += 1;
+    if (this.#values > MAX_VALUES) this.#refuse('', `must hold at most ${MAX_VALUES} values`, this.#at);
+    const first = this.#next();
+    if (first === '{' || first === '[') {
+      if (depth > MAX_DEPTH) this.#refuse(path, `must not be nested more than ${MAX_DEPTH} deep`, this.#at);
+      this.#at += 1;
+      if (first === '{') this.#readObject(path, depth);
+      else this.#readArray(path, depth);
+    } else if (first === '"') {
+      this.#readString(path, '');
+    } else if (first === '-' || (first >= '0' && first <= '9')) {
+      this.#readNumber(path);
+    } else {
+      const literal = LITERALS.find((word) => this.#text.startsWith(word, this.#at));
+      if (literal === undefined) this.#refuseSyntax(path, 'a value was expected');
+      this.#at += literal.length;
+    }
+  }
+
+  #readObject(path: string, depth: number): void {
+    const names = new Set<string>();
+    this.#skip(WHITE_SPACE);
+    if (this.#takes('}')) return;
+    for (;;) {
+      this.#skip(WHITE_SPACE);
+      if (this.#next() !== '"') this.#refuseSyntax(path, 'a field name in double quotes was expected');
+      const start = this.#at;
+      const name = this.#readString(path, 'a field name ');
+      const field = below(path, name);
+      if (names.has(name)) this.#refuse(field, 'must not be given more than once', start);
+      names.add(name);
+      this.#skip(WHITE_SPACE);
+      if (!this.#takes(':')) this.#refuseSyntax(field, 'a colon was expected');
+      this.#skip(WHITE_SPACE);
+      this.#readValue(field, depth + 1);
+      this.#skip(WHITE_SPACE);
+      if (this.#takes('}')) return;
+      if (!this.#takes(',')) this.#refuseSyntax(path, 'a comma or a closing brace was expected');
+    }
+  }
+
+  #readArray(path: string, depth: number): void {
+    this.#skip(WHITE_SPACE);
+    if (this.#takes(']')) return;
+    for (let index = 0; ; index += 1) {
+      this.#skip(WHITE_SPACE);
+      this.#readValue(`${path}[${index}]`, depth + 1);
+      this.#skip(WHITE_SPACE);
+      if (this.#takes(']')) return;
+      if (!this.#takes(',')) this.#refuseSyntax(path, 'a comma or a closing bracket was expected');
+    }
+  }
+
+  #takes(character: string): boolean {
+    if (this.#next() !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #readNumber(path: string): void {
+    const start = this.#at;
+    const value = Number.parseFloat(this.#skip(NUMBER));
+    if (Number.isNaN(value)) this.#refuseSyntax(path, 'a number was expected');
+    if (!Number.isFinite(value)) this.#refuse(path, 'is larger than any number this service can hold', start);
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+      this.#refuse(path, `is a whole number beyond ${Number.MAX_SAFE_INTEGER}, which cannot be kept exactly`, start);
+    }
+  }
+
+  /** Reads a string and gives it decoded. The subject begins the message where the fault is not that of the field itself. */
+  #readString(path: string, subject: string): string {
+    const start = this.#at;
+    for (this.#at += 1; this.#next() !== '"'; ) this.#readCharacter(path);
+    this.#at += 1;
+    const decoded: unknown = JSON.parse(this.#text.slice(start, this.#at));
+    const text = typeof decoded === 'string' ? decoded : '';
+    if (text.includes('\0')) this.#refuse(path, `${subject}must not hold a NUL character`, start);
+    if (!text.isWellFormed()) this.#refuse(path, `${subject}must not hold half of a surrogate pair`, start);
+    return text;
+  }
+
+  #readCharacter(path: string): void {
+    const character = this.#next();
+    if (character === '') this.#refuseSyntax(path, 'the text ends within a string');
+    if (character < ' ') this.#refuseSyntax(path, 'a control character within a string must be escaped');
+    this.#at += 1;
+    if (character !== '\\') return;
+    const escaped = this.#next();
+    if (escaped === '' || !'"\\/bfnrtu'.includes(escaped))
+      this.#refuseSyntax(path, 'an unknown escape within a string');
+    this.#at += 1;
+    if (escaped === 'u' && this.#skip(HEX_DIGITS) === '')
+      this.#refuseSyntax(path, 'four hexadecimal digits were expected');
+  }
+}
+
+/**
+ * The first thing for which a text is not a strict JSON object: bad syntax, a name given twice, too deep, too many values,
+ * a NUL character, half of a surrogate pair, a number that cannot be kept. Undefined when there is none.
+ */
+export function findJsonFault(text: string): JsonFault | undefined {
+  try {
+    new FaultSearch(text).run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof FaultFound) return error.fault;
+    throw error;
+  }
+}

@@ -1,0 +1,439 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const EVERY_METHOD = [
+  { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'approval', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'referendum', candidates: ['Yes', 'No'] },
+  { votingMethod: 'score', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'cumulative', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'quadratic', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cy'] },
+];
+
+function at<T>(values: readonly T[], index: number): T {
+  const value = values[index];
+  if (value === undefined) throw new Error(`there is no value ${index}`);
+  return value;
+}
+
+const vote = (event: TestEvent, position: number, candidate: number, extra: object = {}) => ({
+  positionId: at(event.positions, position).id,
+  candidateId: at(at(event.positions, position).candidates, candidate),
+  ...extra,
+});
+
+describe('a poll', () => {
+  test('takes ballots of all seven methods and counts each by its own rule', async () => {
+    const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, EVERY_METHOD);
+    const ballot = [
+      vote(event, 0, 0),
+      vote(event, 1, 0),
+      vote(event, 1, 1),
+      vote(event, 2, 0),
+      vote(event, 3, 0, { value: 5 }),
+      vote(event, 3, 1, { value: 2 }),
+      vote(event, 4, 2, { value: 10 }),
+      vote(event, 5, 1, { value: 3 }),
+      vote(event, 6, 2, { rank: 1 }),
+      vote(event, 6, 0, { rank: 2 }),
+    ];
+    const confirmed = await votePoll(service, account, event, ballot);
+    expect(confirmed).toMatchObject({ confirmedCount: 10, totalVotes: 10 });
+    expect(confirmed.votes).toContainEqual({ positionName: 'By plurality', candidateName: 'Ada' });
+    await votePoll(service, account, event, [vote(event, 0, 1)]);
+    const results = await service.call('GET', `/public/voting-events/${event.code.toLowerCase()}/results`, undefined, {
+      key: account.vote,
+    });
+    expect(results.status).toBe(200);
+    const won = results.body.data.positions.map((position: { candidates: { votesWon: number }[] }) =>
+      position.candidates.map((one) => one.votesWon),
+    );
+    expect(won).toEqual([
+      [1, 1, 0],
+      [1, 1, 0],
+      [1, 0],
+      [5, 2, 0],
+      [0, 0, 10],
+      [0, 3, 0],
+      [0, 0, 1],
+    ]);
+    expect(results.body.data.positions[6].rounds).toHaveLength(1);
+    expect(results.body.data.positions[1]).toMatchObject({ ballots: 1, abstentions: 1 });
+    expect(results.body.data).toMatchObject({ final: false, stats: { ballots: 2 } });
+  });
+
+  test('counts one ballot of a visitor, and says so to the second', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const visitorId = visitor();
+    await votePoll(service, account, event, [vote(event, 0, 0)], visitorId);
+    const again = await service.call(
+      'POST',
+      `/public/voting-events/${event.id}/ballot/cast`,
+      { visitorId, votes: [vote(event, 0, 0)] },
+      { key: account.vote },
+    );
+    expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
+    const check = await service.call(
+      'POST',
+      `/public/voting-events/${event.id}/voter/check`,
+      { visitorId },
+      { key: account.vote },
+    );
+    expect(check.body.data).toEqual({ eligible: false, reason: 'already_voted' });
+    const voters = await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read });
+    expect(voters.body.data).toMatchObject([{ voterId: visitorId, hasVoted: true, source: 'poll' }]);
+  });
+
+  test.each([
+    [
+      'email',
+      { voter: { saveVoterInfo: true } },
+      { email: 'Same@Mail.example' },
+      { email: 'same@mail.example' },
+      'email',
+    ],
+    ['voter_id', { voter: { requireVoterId: true } }, { voterId: 'K-1' }, { voterId: ' K-1 ' }, 'voterId'],
+  ])(
+    'by %s tells two visitors with the same one apart from nobody',
+    async (identity, settings, first, second, field) => {
+      const event = await createTestEvent(service, account, settings, EVERY_METHOD.slice(0, 1));
+      const base = `/public/voting-events/${event.id}`;
+      const context = await service.call('GET', base, undefined, { key: account.vote });
+      expect(context.body.data.voter.pollIdentity).toBe(identity);
+      const votes = [vote(event, 0, 0)];
+      const missing = await service.call(
+        'POST',
+        `${base}/ballot/cast`,
+        { visitorId: visitor(), votes },
+        { key: account.vote },
+      );
+      expect([missing.status, missing.body.error.details.field]).toEqual([422, field]);
+      const cast = await service.call(
+        'POST',
+        `${base}/ballot/cast`,
+        { visitorId: visitor(), votes, ...first },
+        { key: account.vote },
+      );
+      expect(cast.status).toBe(201);
+      const rival = await service.call(
+        'POST',
+        `${base}/ballot/cast`,
+        { visitorId: visitor(), votes, ...second },
+        { key: account.vote },
+      );
+      expect(rival.status).toBe(201);
+      const confirm = (code: string) =>
+        service.call('POST', `${base}/ballot/confirm`, { confirmationCode: code }, { key: account.vote });
+      expect((await confirm(cast.body.data.confirmationCode)).status).toBe(200);
+      const refused = await confirm(rival.body.data.confirmationCode);
+      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'already_voted']);
+    },
+  );
+
+  test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const base = `/public/voting-events/${event.id}/ballot`;
+    const cast = await service.call(
+      'POST',
+      `${base}/cast`,
+      { visitorId: visitor(), votes: [vote(event, 0, 0)] },
+      { key: account.vote },
+    );
+    const body = { confirmationCode: cast.body.data.confirmationCode };
+    const first = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
+    const second = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
+    await service.deps.db.$client.query('SELECT seal_ballots($1, 1)', [event.id]);
+    const third = await service.call(
+      'POST',
+      `${base}/confirm`,
+      { confirmationCode: body.confirmationCode.toLowerCase() },
+      { key: account.vote },
+    );
+    expect(first.status).toBe(200);
+    expect(second.body).toEqual(first.body);
+    expect(third.body).toEqual(first.body);
+    const unknown = await service.call('POST', `${base}/confirm`, { confirmationCode: '%' }, { key: account.vote });
+    expect(unknown.status).toBe(404);
+  });
+
+  test('names every entry that breaks a rule, all at once', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD);
+    const votes = [
+      vote(event, 0, 0, { rank: 1 }),
+      vote(event, 0, 1),
+      vote(event, 3, 0, { value: 6 }),
+      vote(event, 4, 0, { value: 0 }),
+      vote(event, 6, 0, { rank: 1 }),
+      vote(event, 6, 1, { rank: 1, value: 1 }),
+      { positionId: 'pos_nope', candidateId: 'cnd_nope' },
+    ];
+    const answer = await service.call(
+      'POST',
+      `/public/voting-events/${event.id}/ballot/cast`,
+      { visitorId: visitor(), votes },
+      { key: account.vote },
+    );
+    expect(answer.status).toBe(422);
+    const fields = answer.body.error.details.issues.map((issue: { field: string }) => issue.field).sort();
+    expect(fields).toEqual([
+      'votes[0].rank',
+      'votes[1].candidateId',
+      'votes[2].value',
+      'votes[3].value',
+      'votes[5].rank',
+      'votes[5].value',
+      'votes[6].positionId',
+    ]);
+  });
+
+  test('refuses more credits than a quadratic position has, and says how many', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(5, 6));
+    const votes = [vote(event, 0, 0, { value: 10 }), vote(event, 0, 1, { value: 1 })];
+    const answer = await service.call(
+      'POST',
+      `/public/voting-events/${event.id}/ballot/cast`,
+      { visitorId: visitor(), votes },
+      { key: account.vote },
+    );
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.details).toMatchObject({
+      field: 'votes',
+      reason: 'insufficient_credits',
+      required: 101,
+      available: 100,
+    });
+  });
+
+  test('keeps a seeded order of candidates', async () => {
+    const many = Array.from({ length: 20 }, (_, index) => `Candidate ${index}`);
+    const event = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [
+      { votingMethod: 'approval', candidates: many },
+    ]);
+    const order = async (seed: string) => {
+      const answer = await service.call('GET', `/public/voting-events/${event.id}/ballot?seed=${seed}`, undefined, {
+        key: account.vote,
+      });
+      return answer.body.data.candidates.map((one: { id: string }) => one.id);
+    };
+    expect(await order('a')).toEqual(await order('a'));
+    expect(await order('a')).not.toEqual(await order('b'));
+    expect((await order('a')).toSorted()).toEqual(at(event.positions, 0).candidates.toSorted());
+  });
+});
+
+describe('an election', () => {
+  async function keyFor(base: string, identity: object): Promise<string> {
+    const before = service.mails().length;
+    const answer = await service.call('POST', `${base}/voter-key/request`, identity, { key: account.vote });
+    expect([answer.status, answer.body.data.sent]).toEqual([200, true]);
+    return eventually(() => {
+      const mail = service.mails().slice(before).at(-1);
+      return /[0-9A-Z]{4}(-[0-9A-Z]{4}){3}/.exec(mail ?? '')?.[0];
+    });
+  }
+
+  test('runs from the roll to the results, with a key that came by mail', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', results: { visibility: 'published' } },
+      EVERY_METHOD.slice(0, 2),
+    );
+    const base = `/public/voting-events/${event.id}`;
+    const rows = [
+      { name: 'Vera', email: 'vera@mail.example', weight: 2.5 },
+      { name: 'Otto', email: 'otto@mail.example' },
+    ];
+    const batch = await service.call(
+      'POST',
+      `/voting-events/${event.id}/voters/batch`,
+      { voters: rows },
+      { key: account.write },
+    );
+    expect(batch.status).toBe(201);
+    const voterKey = await keyFor(base, { email: 'VERA@mail.example' });
+    const typed = voterKey.toLowerCase().replaceAll('-', '');
+    const check = await service.call(
+      'POST',
+      `${base}/voter/check`,
+      { voterKey: typed, email: 'vera@mail.example' },
+      { key: account.vote },
+    );
+    expect(check.body.data).toEqual({ eligible: true });
+    const cast = await service.call(
+      'POST',
+      `${base}/ballot/cast`,
+      { voterKey: typed, email: 'vera@mail.example', votes: [vote(event, 0, 1)] },
+      { key: account.vote },
+    );
+    expect(cast.status).toBe(201);
+    const confirmed = await service.call(
+      'POST',
+      `${base}/ballot/confirm`,
+      { confirmationCode: cast.body.data.confirmationCode },
+      { key: account.vote },
+    );
+    expect(confirmed.status).toBe(200);
+    const hidden = await service.call('GET', `${base}/results`, undefined, { key: account.vote });
+    expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
+    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
+    expect(at(results.body.data.positions, 0)).toMatchObject({
+      candidates: [{}, { votesWon: 1, weightWon: '2.5', winner: true }, {}],
+    });
+    const voters = await service.call('GET', `/voting-events/${event.id}/voters?voted=true`, undefined, {
+      key: account.read,
+    });
+    expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
+    const closed = await service.call(
+      'PATCH',
+      `/voting-events/${event.id}`,
+      { status: 'closed' },
+      { key: account.write },
+    );
+    expect(closed.body.data.status).toBe('closed');
+    expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
+    const late = await service.call(
+      'POST',
+      `${base}/ballot/cast`,
+      { voterKey: typed, email: 'otto@mail.example', votes: [vote(event, 0, 1)] },
+      { key: account.vote },
+    );
+    expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
+  });
+
+  test('shows its live count to the public only in steps of five ballots', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', results: { visibility: 'live' } },
+      EVERY_METHOD.slice(0, 1),
+    );
+    const base = `/public/voting-events/${event.id}`;
+    const seen: number[] = [];
+    for (let index = 0; index < 6; index += 1) {
+      const email = `voter${index}@mail.example`;
+      await service.call(
+        'POST',
+        `/voting-events/${event.id}/voters`,
+        { name: `Voter ${index}`, email },
+        { key: account.write },
+      );
+      const voterKey = await keyFor(base, { email });
+      const cast = await service.call(
+        'POST',
+        `${base}/ballot/cast`,
+        { voterKey, email, votes: [vote(event, 0, 0)] },
+        { key: account.vote },
+      );
+      await service.call(
+        'POST',
+        `${base}/ballot/confirm`,
+        { confirmationCode: cast.body.data.confirmationCode },
+        { key: account.vote },
+      );
+      seen.push(
+        (await service.call('GET', `${base}/results`, undefined, { key: account.vote })).body.data.stats.ballots,
+      );
+    }
+    expect(seen).toEqual([0, 0, 0, 0, 5, 5]);
+    const own = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(own.body.data.stats.ballots).toBe(6);
+  });
+
+  test('refuses ten wrong keys, then every key of that voter; an unknown voter fares the same', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
+    const base = `/public/voting-events/${event.id}`;
+    await service.call(
+      'POST',
+      `/voting-events/${event.id}/voters`,
+      { name: 'Vera', email: 'vera@mail.example' },
+      { key: account.write },
+    );
+    const voterKey = await keyFor(base, { email: 'vera@mail.example' });
+    for (const email of ['vera@mail.example', 'nobody@mail.example']) {
+      const attempt = (key: string) =>
+        service.call(
+          'POST',
+          `${base}/ballot/cast`,
+          { voterKey: key, email, votes: [vote(event, 0, 0)] },
+          { key: account.vote },
+        );
+      for (let count = 0; count < 10; count += 1) {
+        const answer = await attempt('0000-0000-0000-0000');
+        expect([answer.status, answer.body.error.details.reason]).toEqual([403, 'voter_key_invalid']);
+      }
+      const locked = await attempt(voterKey);
+      expect(locked.status).toBe(429);
+      expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+  });
+
+  test('answers a request for a key the same for a voter and for nobody', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
+    const base = `/public/voting-events/${event.id}/voter-key/request`;
+    await service.call(
+      'POST',
+      `/voting-events/${event.id}/voters`,
+      { name: 'Vera', email: 'jane@example.com' },
+      { key: account.write },
+    );
+    const known = await service.call('POST', base, { email: 'jane@example.com' }, { key: account.vote });
+    const unknown = await service.call('POST', base, { email: 'john@example.com' }, { key: account.vote });
+    expect(known.body).toEqual({ data: { sent: true, maskedEmail: 'j***@e***.com' } });
+    expect(unknown.body).toEqual(known.body);
+  });
+
+  test('opens a position to its group alone', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 2), false);
+    const base = `/public/voting-events/${event.id}`;
+    const group = await service.call(
+      'POST',
+      `/voting-events/${event.id}/groups`,
+      { name: 'North' },
+      { key: account.write },
+    );
+    await service.call(
+      'PATCH',
+      `/voting-events/${event.id}/positions/${at(event.positions, 1).id}`,
+      { groupId: group.body.data.id },
+      { key: account.write },
+    );
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write });
+    const rows = [
+      { name: 'In', email: 'in@mail.example', groupId: group.body.data.id },
+      { name: 'Out', email: 'out@mail.example' },
+    ];
+    expect(
+      (await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, { key: account.write }))
+        .status,
+    ).toBe(201);
+    const castAs = async (email: string) =>
+      service.call(
+        'POST',
+        `${base}/ballot/cast`,
+        { voterKey: await keyFor(base, { email }), email, votes: [vote(event, 1, 0)] },
+        { key: account.vote },
+      );
+    expect((await castAs('in@mail.example')).status).toBe(201);
+    const refused = await castAs('out@mail.example');
+    expect(refused.body.error.details).toMatchObject({ field: 'votes[0].positionId', reason: 'not_in_group' });
+  });
+});

@@ -1,0 +1,144 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const SOURCE = path.resolve(import.meta.dirname, '../src');
+
+/** The rooms from the ground up: one imports from those above it in this list, and never from those below. */
+const ROOMS = [
+  'platform',
+  'database',
+  'http',
+  'jobs',
+  'mail',
+  'accounts',
+  'webhooks',
+  'voting-events',
+  'ballot-paper',
+  'voters',
+  'payments',
+  'credits',
+  'ballots',
+  'ballot-log',
+  'tally',
+  'results',
+  'demo',
+];
+/** A slice's own business: other slices meet it at its verbs and types. */
+const CLOSED = /^(routes|organizer-routes|public-routes|repository|tables)\.ts$/;
+/** Doors that stay open for a stated reason. */
+const OPEN_DOORS = new Map([
+  [
+    'voting-events/repository.ts',
+    'every slice below stands on events: their row is looked up, locked and versioned here',
+  ],
+  ['accounts/repository.ts', 'plan counters are taken and given back by the slices that count'],
+]);
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+function sourceFiles(folder = SOURCE): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const file = path.join(folder, name);
+    if (statSync(file).isDirectory()) return sourceFiles(file);
+    return name.endsWith('.ts') ? [file] : [];
+  });
+}
+
+const files = sourceFiles().map((file) => ({ name: path.relative(SOURCE, file), text: readFileSync(file, 'utf8') }));
+
+const imports: Import[] = files.flatMap(({ name, text }) =>
+  [...text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from '([^']+)'/gms)].map((match) => ({
+    from: name,
+    to: match[2] ?? '',
+    typeOnly: match[1] !== undefined,
+  })),
+);
+
+const roomOf = (file: string): string | undefined => (file.includes('/') ? file.split('/')[0] : undefined);
+const internal = imports
+  .filter(({ to }) => to.startsWith('#src/'))
+  .map((one) => ({ ...one, to: one.to.slice('#src/'.length) }));
+
+describe('the house', () => {
+  test('has no room that the plan does not name', () => {
+    const rooms = new Set(files.flatMap(({ name }) => roomOf(name) ?? []));
+    expect([...rooms].filter((room) => !ROOMS.includes(room))).toEqual([]);
+  });
+
+  test('lets a room import only from rooms above it', () => {
+    const wrong = internal.filter(({ from, to }) => {
+      const own = roomOf(from);
+      const other = roomOf(to);
+      return own !== undefined && other !== undefined && ROOMS.indexOf(other) > ROOMS.indexOf(own);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('lets no room import the files that put the house together, but for the types of config and deps', () => {
+    const wrong = internal.filter(({ from, to, typeOnly }) => {
+      const root = roomOf(from) !== undefined && roomOf(to) === undefined;
+      return root && !(typeOnly && (to === 'deps.ts' || to === 'config.ts'));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('keeps counting free of everything but numbers', () => {
+    const foreign = imports.filter(
+      ({ from, to }) =>
+        roomOf(from) === 'tally' && !to.startsWith('./') && !to.startsWith('#src/platform/') && to !== 'node:crypto',
+    );
+    expect(foreign).toEqual([]);
+  });
+
+  test('closes routes, repositories and tables of a slice to other slices', () => {
+    const wrong = internal.filter(({ from, to }) => {
+      const own = roomOf(from);
+      const [room, file = ''] = to.split('/');
+      if (own === undefined || own === room || !CLOSED.test(file)) return false;
+      return (
+        !from.endsWith('/tables.ts') &&
+        own !== 'results' &&
+        !OPEN_DOORS.has(to) &&
+        !(file === 'tables.ts' && room === 'voting-events')
+      );
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('imports within a room by a relative path, and across rooms by name', () => {
+    const climbing = imports.filter(({ to }) => to.startsWith('../'));
+    const roundabout = internal.filter(({ from, to }) => roomOf(from) !== undefined && roomOf(from) === roomOf(to));
+    expect([...climbing, ...roundabout]).toEqual([]);
+  });
+
+  test('reads the environment in config.ts alone', () => {
+    const readers = files
+      .filter(({ name, text }) => name !== 'config.ts' && /process\.env\b/.test(text))
+      .map(({ name }) => name);
+    // The embedded database passes its child the variables that a program needs to run at all.
+    expect(readers.filter((name) => !name.startsWith('database/embedded'))).toEqual([]);
+  });
+
+  test('takes the clock from Deps', () => {
+    const readers = files
+      .filter(({ name, text }) => /\bDate\.now\(\)|new Date\(\)/.test(text) && !name.startsWith('database/embedded'))
+      .map(({ name }) => name);
+    expect(readers).toEqual(['platform/clock.ts', 'platform/log.ts']);
+  });
+
+  test('declares a scope on every route', () => {
+    const undeclared = files
+      .filter(({ name }) => name.endsWith('routes.ts') || name.endsWith('-page.ts'))
+      .flatMap(({ name, text }) => {
+        const routes = text.match(/\b(?:read|change|work)Route\(\{/g)?.length ?? 0;
+        const scopes = text.match(/\bscope:/g)?.length ?? 0;
+        return routes > scopes ? [`${name}: ${routes} routes, ${scopes} scopes`] : [];
+      });
+    expect(undeclared).toEqual([]);
+  });
+});

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createAccount } from '#src/accounts/create-account.ts';
+import { createApiKey } from '#src/accounts/create-api-key.ts';
+import type { PlanName } from '#src/accounts/plans.ts';
+import { readConfig } from '#src/config.ts';
+import type { Deps } from '#src/deps.ts';
+import type { Scope } from '#src/http/caller.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createDeps, type Service, startService } from '#src/service.ts';
+import { createTestDatabase } from './test-database.ts';
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape, and fail where the shape is not as expected
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A server on a database of its own, spoken to over real HTTP. */
+export interface TestService {
+  readonly deps: Deps;
+  readonly port: number;
+  call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<TestAnswer>;
+  /** A second server process' worth of service on the same database. */
+  another(): Promise<TestService>;
+  /** Mails written so far, newest last. */
+  mails(): string[];
+  stop(): Promise<void>;
+}
+
+async function serve(
+  databaseUrl: string,
+  secretKey: string,
+  dataDir: string,
+  worker: boolean,
+  tidy: () => Promise<void>,
+): Promise<TestService> {
+  const config = readConfig({
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY: secretKey,
+    DATA_DIR: dataDir,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'silent',
+    EMAIL_DOMAIN_CHECK: 'off',
+    WORKER: worker ? 'on' : 'off',
+  });
+  const deps = createDeps(config, databaseUrl, createLog('silent'));
+  const service: Service = await startService(deps, databaseUrl);
+  return {
+    deps,
+    port: service.port,
+    async call(method, target, body, options = {}) {
+      const response = await fetch(`http://127.0.0.1:${service.port}${target}`, {
+        method,
+        redirect: 'manual',
+        headers: {
+          ...(options.key === undefined ? {} : { Authorization: `Bearer ${options.key}` }),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...options.headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const json = response.headers.get('content-type')?.startsWith('application/json') === true;
+      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+    },
+    another: () => serve(databaseUrl, secretKey, dataDir, false, async () => undefined),
+    mails() {
+      const folder = path.join(dataDir, 'mail');
+      try {
+        return readdirSync(folder)
+          .filter((name) => name.endsWith('.eml'))
+          .sort()
+          .map((name) => readFileSync(path.join(folder, name), 'utf8'));
+      } catch {
+        return [];
+      }
+    },
+    async stop() {
+      await service.stop();
+      await tidy();
+    },
+  };
+}
+
+export async function startTestService(): Promise<TestService> {
+  const database = await createTestDatabase();
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
+  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, async () => {
+    rmSync(dataDir, { recursive: true, force: true });
+    await database.drop();
+  });
+}
+
+export interface TestAccount {
+  readonly id: string;
+  readonly read: string;
+  readonly write: string;
+  readonly vote: string;
+}
+
+/** A fresh account with a key of each kind. */
+export async function createTestAccount(service: TestService, plan: PlanName = 'enterprise'): Promise<TestAccount> {
+  const { deps } = service;
+  const { id } = await createAccount(deps.db, deps, { name: 'Test account', plan });
+  const key = async (scopes: readonly Scope[]): Promise<string> =>
+    (
+      await createApiKey(deps.db, deps, {
+        accountId: id,
+        name: scopes.join(),
+        scopes,
+        votingEventId: null,
+        expiresInDays: null,
+      })
+    ).key;
+  return { id, read: await key(['read']), write: await key(['read', 'write']), vote: await key(['vote']) };
+}
+
+/** Waits until something becomes true, for work that a job does. */
+export async function eventually<T>(
+  what: () => T | undefined | Promise<T | undefined>,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await what();
+    if (value !== undefined) return value;
+    if (Date.now() > until) throw new Error('it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest';
+import type { Round } from '#src/tally/types.ts';
+import { position, ranking, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
+
+function rounds(of: { rounds: readonly Round[] | null }): readonly Round[] {
+  return of.rounds ?? [];
+}
+
+describe('instant runoff', () => {
+  const VOTES: Votes = [
+    [ranking('abc'), 4],
+    [ranking('bca'), 3],
+    [ranking('cba'), 1],
+    [ranking('c'), 1],
+    [ranking(''), 2],
+  ];
+
+  test('eliminates the lowest until somebody has more than half of the ballots still active', () => {
+    const won = result(position('ranked_choice', 3), VOTES);
+    expect(won.rounds).toEqual([
+      {
+        round: 1,
+        threshold: '5',
+        tallies: [
+          { candidateId: 'a', votesWon: 4, weightWon: '4' },
+          { candidateId: 'b', votesWon: 3, weightWon: '3' },
+          { candidateId: 'c', votesWon: 2, weightWon: '2' },
+        ],
+        exhausted: '0',
+        elected: [],
+        eliminated: ['c'],
+        transfers: [
+          { from: 'c', to: 'b', weight: '1' },
+          { from: 'c', to: null, weight: '1' },
+        ],
+        tie: null,
+      },
+      {
+        round: 2,
+        threshold: '5',
+        tallies: [
+          { candidateId: 'a', votesWon: 4, weightWon: '4' },
+          { candidateId: 'b', votesWon: 4, weightWon: '4' },
+        ],
+        exhausted: '1',
+        elected: ['a', 'b'],
+        eliminated: [],
+        transfers: [],
+        tie: { candidateIds: ['a', 'b'], policy: 'joint', seed: null },
+      },
+    ]);
+  });
+
+  test('votes won are those of the last round in which the candidate stood; total votes are the ballots that ranked', () => {
+    const won = result(position('ranked_choice', 3), VOTES);
+    expect(votesOf(won)).toEqual({ a: 4, b: 4, c: 2 });
+    expect(won).toMatchObject({ totalVotes: 9, ballots: 9, abstentions: 2 });
+  });
+
+  test('the majority is of the active ballots, not of all', () => {
+    const won = result(position('ranked_choice', 3), [
+      [ranking('a'), 4],
+      [ranking('b'), 3],
+      [ranking('c'), 2],
+    ]);
+    expect(rounds(won)[1]).toMatchObject({ threshold: '4', elected: ['a'], exhausted: '2' });
+  });
+
+  test('it stops at a majority, with candidates left standing', () => {
+    const won = result(position('ranked_choice', 4), [
+      [ranking('a'), 4],
+      [ranking('bc'), 2],
+      [ranking('cb'), 1],
+    ]);
+    expect(rounds(won)).toHaveLength(1);
+    expect(won).toMatchObject({ winners: ['a'], tie: null });
+  });
+
+  test('candidates without a vote go out one at a time like any other', () => {
+    const won = result(position('ranked_choice', 5), [
+      [ranking('a'), 2],
+      [ranking('b'), 2],
+      [ranking('c'), 1],
+    ]);
+    expect(rounds(won).map(({ eliminated }) => eliminated)).toEqual([['e'], ['d'], ['c'], []]);
+  });
+
+  test.each([
+    ['joint', ['a', 'b'], null],
+    ['candidate_order', ['b'], null],
+  ] as const)('a tie between the last two goes by the policy: %s', (tieBreak, winners, seed) => {
+    // Round 1 told them apart; a tie for the seat does not look back at it.
+    const votes: Votes = [
+      [ranking('a'), 5],
+      [ranking('b'), 4],
+      [ranking('cb'), 1],
+    ];
+    const won = result(position('ranked_choice', [{ sortOrder: 5 }, {}, {}], { tieBreak }), votes, { seed });
+    expect(won.winners.toSorted()).toEqual(winners);
+    expect(won.tie).toEqual({ candidateIds: ['b', 'a'], policy: tieBreak, seed: null });
+    expect(won.candidates.map(({ tied }) => tied)).toEqual([true, true, false]);
+    expect(rounds(won).at(-1)?.tie).toEqual(won.tie);
+  });
+
+  test('a lone candidate whom somebody ranked wins in one round', () => {
+    const won = result(position('ranked_choice', 1), [[ranking('a'), 1]]);
+    expect(won).toMatchObject({ winners: ['a'], rounds: [{ threshold: '1', elected: ['a'] }] });
+  });
+});
+
+describe('rankings', () => {
+  test('gaps in the ranks close, and the order of the entries does not matter', () => {
+    const votes: Votes = [
+      [values({ a: 2, b: 7, c: 3 }), 1],
+      [values({ b: 40, c: 2, a: 1 }), 1],
+      [ranking('acb'), 1],
+      [ranking('b'), 2],
+    ];
+    expect(result(position('ranked_choice', 3), votes)).toEqual(
+      result(position('ranked_choice', 3), [
+        [ranking('acb'), 3],
+        [ranking('b'), 2],
+      ]),
+    );
+  });
+
+  test('a withdrawn candidate is passed over, and has no place in the rounds', () => {
+    const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), [
+      [ranking('bca'), 3],
+      [ranking('a'), 2],
+      [ranking('b'), 4],
+    ]);
+    expect(rounds(won)).toEqual([
+      {
+        round: 1,
+        threshold: '3',
+        tallies: [
+          { candidateId: 'a', votesWon: 2, weightWon: '2' },
+          { candidateId: 'c', votesWon: 3, weightWon: '3' },
+        ],
+        exhausted: '4',
+        elected: ['c'],
+        eliminated: [],
+        transfers: [],
+        tie: null,
+      },
+    ]);
+    expect(votesOf(won)).toEqual({ a: 2, b: 0, c: 3 });
+    expect(won).toMatchObject({ totalVotes: 9, ballots: 9, winners: ['c'] });
+  });
+
+  test('where every ranked candidate is withdrawn there are no rounds and no winner', () => {
+    for (const seats of [1, 2]) {
+      const won = result(position('ranked_choice', [{ withdrawn: true }, {}, {}], { seats }), [[ranking('a'), 3]]);
+      expect(won).toMatchObject({ winners: [], rounds: [], totalVotes: 3, ballots: 3 });
+    }
+  });
+});
+
+describe('weights', () => {
+  test('the weight decides, in six decimals; votes won are heads where a weight is no whole number', () => {
+    const votes: Votes = [
+      [ranking('a'), 2, WHOLE],
+      [ranking('b'), 1, 1_999_999n],
+      [ranking('cb'), 1, 2n],
+    ];
+    const won = result(position('ranked_choice', 3), votes, { wholeWeights: false });
+    expect(rounds(won)[1]).toMatchObject({
+      threshold: '2.000001',
+      elected: ['b'],
+      tallies: [
+        { candidateId: 'a', votesWon: 2, weightWon: '2' },
+        { candidateId: 'b', votesWon: 2, weightWon: '2.000001' },
+      ],
+    });
+    expect(won).toMatchObject({ winners: ['b'], totalVotes: 4 });
+  });
+
+  test('whole weights make weighted votes', () => {
+    const won = result(position('ranked_choice', 2), [
+      [ranking('a'), 2, 3n * WHOLE],
+      [ranking('b'), 5],
+    ]);
+    expect(votesOf(won)).toEqual({ a: 6, b: 5 });
+    expect(won).toMatchObject({ winners: ['a'], totalVotes: 11, ballots: 7, rounds: [{ threshold: '6' }] });
+  });
+
+  test('weights too large for plain integers are added up to the last decimal', () => {
+    const huge = 2n ** 80n + 1n;
+    const votes: Votes = [
+      [ranking('a'), 3, huge],
+      [ranking('b'), 2, huge],
+      [ranking('cb'), 1, huge + 1n],
+    ];
+    const won = result(position('ranked_choice', 3), votes, { wholeWeights: false });
+    expect(won.winners).toEqual(['b']);
+    expect(weightsOf(won)).toMatchObject({ a: '3626777458843887524.118531', b: '3626777458843887524.118532' });
+  });
+});

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { PositionResult, Round } from '#src/tally/types.ts';
+import { position, ranking, result, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
+
+function tallies(round: Round | undefined): Record<string, string> {
+  return Object.fromEntries((round?.tallies ?? []).map(({ candidateId, weightWon }) => [candidateId, weightWon]));
+}
+
+function round(of: PositionResult, number: number): Round | undefined {
+  return of.rounds?.[number - 1];
+}
+
+describe('one surplus', () => {
+  // Quota floor(15 / 3) + 1 = 6. a's surplus of 3 passes at floor(100000 × 3 / 9) = 0.33333 a ballot.
+  const VOTES: Votes = [
+    [ranking('ab'), 6],
+    [ranking('ac'), 3],
+    [ranking('b'), 2],
+    [ranking('c'), 4],
+    [ranking(''), 1],
+  ];
+  const won = result(position('ranked_choice', 3, { seats: 2 }), VOTES);
+
+  test('the quota is the whole number above a share of seats plus one of the ballots that rank somebody', () => {
+    expect(won.rounds?.map(({ threshold }) => threshold)).toEqual(['6', '6', '6']);
+  });
+
+  test('it passes on at five decimals cut down, and what is cut off is exhausted', () => {
+    expect(round(won, 1)).toMatchObject({
+      elected: ['a'],
+      eliminated: [],
+      exhausted: '0',
+      transfers: [
+        { from: 'a', to: 'b', weight: '1.99998' },
+        { from: 'a', to: 'c', weight: '0.99999' },
+        { from: 'a', to: null, weight: '0.00003' },
+      ],
+      tie: null,
+    });
+    expect(tallies(round(won, 2))).toEqual({ a: '6', b: '3.99998', c: '4.99999' });
+    expect(round(won, 2)?.exhausted).toBe('0.00003');
+  });
+
+  test('without a surplus the lowest is eliminated, and its ballots pass on at the value they have', () => {
+    expect(round(won, 2)).toMatchObject({ eliminated: ['b'], transfers: [{ from: 'b', to: null, weight: '3.99998' }] });
+  });
+
+  test('when no more continue than seats are open, they are elected below the quota', () => {
+    expect(round(won, 3)).toMatchObject({ elected: ['c'], exhausted: '4.00001', transfers: [] });
+    expect(won.winners).toEqual(['a', 'c']);
+    expect(won.rounds).toHaveLength(3);
+  });
+
+  test('votes won are the last tallies, cut down to whole votes; the elected stay at the quota', () => {
+    expect(votesOf(won)).toEqual({ a: 6, b: 3, c: 4 });
+    expect(weightsOf(won)).toEqual({ a: '6', b: '3.99998', c: '4.99999' });
+    expect(won).toMatchObject({ totalVotes: 15, ballots: 15, abstentions: 1 });
+  });
+});
+
+describe('several surpluses', () => {
+  test('all who reach the quota are elected at once, and the largest surplus passes on first, one a round', () => {
+    // 24 ballots, 3 seats, quota 7: a 10, b 8, c 3, d 2, e 1.
+    const votes: Votes = [
+      [ranking('ac'), 10],
+      [ranking('bad'), 8],
+      [ranking('c'), 3],
+      [ranking('d'), 2],
+      [ranking('e'), 1],
+    ];
+    const won = result(position('ranked_choice', 5, { seats: 3 }), votes);
+    expect(round(won, 1)).toMatchObject({ elected: ['a', 'b'], transfers: [{ from: 'a', to: 'c', weight: '3' }] });
+    expect(tallies(round(won, 2))).toEqual({ a: '7', b: '8', c: '6', d: '2', e: '1' });
+    // b's ballots pass a by, who is elected: 8 × floor(100000 / 8) = 8 × 0.125.
+    expect(round(won, 2)).toMatchObject({ elected: [], transfers: [{ from: 'b', to: 'd', weight: '1' }] });
+    expect(tallies(round(won, 3))).toEqual({ a: '7', b: '7', c: '6', d: '3', e: '1' });
+    expect(round(won, 3)?.eliminated).toEqual(['e']);
+    expect(round(won, 4)?.eliminated).toEqual(['d']);
+    expect(round(won, 5)).toMatchObject({ elected: ['c'], exhausted: '4' });
+  });
+
+  test('a ballot that passes twice is worth the fraction of its fraction, cut down again', () => {
+    // 14 ballots, 3 seats, quota 4: a's 7 pass on at 0.42857, so b holds 3 + 7 × 0.42857 = 5.99999.
+    const votes: Votes = [
+      [ranking('abc'), 7],
+      [ranking('b'), 3],
+      [ranking('c'), 2],
+      [ranking('d'), 2],
+    ];
+    const won = result(position('ranked_choice', 4, { seats: 3 }), votes);
+    expect(round(won, 1)?.threshold).toBe('4');
+    expect(tallies(round(won, 2))).toEqual({ a: '4', b: '5.99999', c: '2', d: '2' });
+    // floor(42857 × 1.99999 / 5.99999) = 14285, and 7 × 0.14285 = 0.99995. b's own three: 33333 each, exhausted.
+    expect(round(won, 2)?.transfers).toEqual([
+      { from: 'b', to: 'c', weight: '0.99995' },
+      { from: 'b', to: null, weight: '1.00004' },
+    ]);
+    expect(tallies(round(won, 3))).toEqual({ a: '4', b: '4', c: '2.99995', d: '2' });
+    expect(won.winners).toEqual(['a', 'b', 'c']);
+  });
+
+  test('equal surpluses: the larger in the latest earlier round in which they differ passes on first', () => {
+    // 30 ballots, 3 seats, quota 8. e goes out first, and brings a from 7 and b from 6 to 9 each.
+    const votes: Votes = [
+      [ranking('ac'), 7],
+      [ranking('bd'), 6],
+      [ranking('c'), 6],
+      [ranking('d'), 6],
+      [ranking('ea'), 2],
+      [ranking('eb'), 3],
+    ];
+    const won = result(position('ranked_choice', [{ sortOrder: 9 }, {}, {}, {}, {}], { seats: 3 }), votes);
+    expect(round(won, 1)?.eliminated).toEqual(['e']);
+    expect(round(won, 2)).toMatchObject({
+      elected: ['b', 'a'],
+      transfers: [
+        { from: 'a', to: 'c', weight: '0.77777' },
+        { from: 'a', to: null, weight: '0.22223' },
+      ],
+      tie: { candidateIds: ['b', 'a'], policy: 'earlier_round', seed: null },
+    });
+  });
+
+  test('equal surpluses that always were equal go by candidate order, or by the lot where it is drawn', () => {
+    // 20 ballots, 3 seats, quota 6: a and b hold 8 each.
+    const votes: Votes = [
+      [ranking('ac'), 8],
+      [ranking('bd'), 8],
+      [ranking('c'), 2],
+      [ranking('d'), 2],
+    ];
+    const rows = [{ sortOrder: 9 }, {}, {}, {}];
+    const ordered = result(position('ranked_choice', rows, { seats: 3 }), votes);
+    expect(round(ordered, 1)).toMatchObject({
+      elected: ['b', 'a'],
+      transfers: [{ from: 'b', to: 'd', weight: '2' }],
+      tie: { candidateIds: ['b', 'a'], policy: 'candidate_order', seed: null },
+    });
+    const firsts = new Set<string | undefined>();
+    for (let draw = 0; draw < 20; draw += 1) {
+      const seed = createHash('sha256').update(String(draw)).digest('hex');
+      const drawn = result(position('ranked_choice', rows, { seats: 3, tieBreak: 'lot' }), votes, { seed });
+      expect(round(drawn, 1)?.tie).toEqual({ candidateIds: ['b', 'a'], policy: 'lot', seed });
+      firsts.add(round(drawn, 1)?.transfers[0]?.from);
+    }
+    expect(firsts).toEqual(new Set(['a', 'b']));
+  });
+});
+
+describe('a tie for the last seat', () => {
+  // 13 ballots, 2 seats, quota 5: a has its seat without a surplus, b and c share the lowest place for the other.
+  const VOTES: Votes = [
+    [ranking('a'), 5],
+    [ranking('b'), 4],
+    [ranking('c'), 4],
+  ];
+
+  test('joint: both win, beyond the number of seats', () => {
+    const won = result(position('ranked_choice', 3, { seats: 2 }), VOTES);
+    expect(won.winners).toEqual(['a', 'b', 'c']);
+    expect(won.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'joint', seed: null });
+    expect(won.candidates.map(({ tied }) => tied)).toEqual([false, true, true]);
+    expect(won.rounds).toHaveLength(1);
+    expect(round(won, 1)).toMatchObject({ elected: ['a', 'b', 'c'], eliminated: [], tie: won.tie });
+  });
+
+  test('candidate_order: the last goes out, and the other is elected in the next round', () => {
+    const rows = [{}, { sortOrder: 5 }, {}];
+    const won = result(position('ranked_choice', rows, { seats: 2, tieBreak: 'candidate_order' }), VOTES);
+    expect(won.winners).toEqual(['a', 'c']);
+    expect(won.tie).toEqual({ candidateIds: ['c', 'b'], policy: 'candidate_order', seed: null });
+    expect(round(won, 1)).toMatchObject({ elected: ['a'], eliminated: ['b'], tie: won.tie });
+    expect(round(won, 2)).toMatchObject({ elected: ['c'], tie: null });
+  });
+
+  test('lot: the same by the lot, and as joint while the seed is not revealed', () => {
+    const of = position('ranked_choice', 3, { seats: 2, tieBreak: 'lot' });
+    const seed = 'ab'.repeat(32);
+    const drawn = result(of, VOTES, { seed });
+    expect(drawn.winners).toHaveLength(2);
+    expect(drawn.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed });
+    const open = result(of, VOTES);
+    expect(open.winners).toEqual(['a', 'b', 'c']);
+    expect(open.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed: null });
+  });
+});
+
+describe('edges', () => {
+  test('with no more candidates than seats all are elected at once, even one without a vote', () => {
+    const won = result(position('ranked_choice', 3, { seats: 5 }), [
+      [ranking('b'), 3],
+      [ranking('a'), 1],
+    ]);
+    expect(won).toMatchObject({ winners: ['b', 'a', 'c'], rounds: [{ threshold: '1', elected: ['b', 'a', 'c'] }] });
+  });
+
+  test('a withdrawn candidate is neither elected nor counted in the quota', () => {
+    const rows = [{ withdrawn: true }, {}, {}, {}];
+    const votes: Votes = [
+      [ranking('a'), 9],
+      [ranking('ab'), 2],
+      [ranking('c'), 2],
+      [ranking('d'), 1],
+    ];
+    const won = result(position('ranked_choice', rows, { seats: 2 }), votes);
+    expect(round(won, 1)).toMatchObject({ threshold: '2', elected: ['b', 'c'], exhausted: '9' });
+    expect(won.winners).toEqual(['b', 'c']);
+  });
+
+  test('fractional weights are counted exactly, with a quota in whole units and votes won in heads', () => {
+    // Weight 12.000002 for 2 seats: quota 4 + 1. a's surplus is 2.5 of 7.5.
+    const votes: Votes = [
+      [ranking('ab'), 5, 1_500_000n],
+      [ranking('b'), 3, 1_000_000n],
+      [ranking('c'), 1, 1_500_002n],
+    ];
+    const won = result(position('ranked_choice', 3, { seats: 2 }), votes, { wholeWeights: false });
+    expect(round(won, 1)).toMatchObject({
+      threshold: '5',
+      elected: ['a'],
+      transfers: [
+        { from: 'a', to: 'b', weight: '2.499975' },
+        { from: 'a', to: null, weight: '0.000025' },
+      ],
+    });
+    // Heads: a keeps 5 − 5 × 0.33333, b has 3 + 5 × 0.33333.
+    expect(round(won, 2)?.tallies).toEqual([
+      { candidateId: 'a', votesWon: 3, weightWon: '5' },
+      { candidateId: 'b', votesWon: 4, weightWon: '5.499975' },
+      { candidateId: 'c', votesWon: 1, weightWon: '1.500002' },
+    ]);
+    expect(won.winners).toEqual(['a', 'b']);
+  });
+
+  test('a weight of millionths passes on to the eleventh decimal', () => {
+    const votes: Votes = [
+      [ranking('ab'), 3, 1_000_001n],
+      [ranking('b'), 1, WHOLE],
+      [ranking('c'), 1, WHOLE],
+    ];
+    const won = result(position('ranked_choice', 3, { seats: 2 }), votes, { wholeWeights: false });
+    // Quota 2; the surplus of 1.000003 passes at floor(100000 × 1.000003 / 3.000003) = 0.33333.
+    expect(tallies(round(won, 2))).toEqual({ a: '2', b: '1.99999099999', c: '1' });
+  });
+});
