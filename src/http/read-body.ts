@@ -1,26 +1,47 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest, invalidField } from '#src/platform/errors.ts';
+import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import { MAX_BODY_BYTES } from './strict-json.ts';
 
+function tooLarge(): ApiError {
+  return invalidField('', `must have at most ${MAX_BODY_BYTES} bytes`);
+}
+
+function brokenOff(): ApiError {
+  return badRequest('The body ended before its announced length.');
+}
+
 /**
- * Reads a body, counting while it comes: a length that is announced is not believed.
+ * Reads a body, counting while it comes: an announced length can refuse it early, but is never believed. What is left
+ * unread of a body that is refused stays on the connection, which the server drains or closes after its answer.
  * @throws ApiError `validation_error` past 1 MiB, `bad_request` when the sender stops in the middle.
  */
-export async function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    // Leaving the loop early must not destroy the socket: the answer still has to go out on it.
-    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
-      const bytes: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
-      length += bytes.length;
-      if (length > MAX_BODY_BYTES) break;
-      chunks.push(bytes);
-    }
-  } catch {
-    throw badRequest('The body ended before its announced length.');
-  }
-  if (length > MAX_BODY_BYTES) throw invalidField('', `must have at most ${MAX_BODY_BYTES} bytes`);
-  if (!incoming.complete) throw badRequest('The body ended before its announced length.');
-  return Buffer.concat(chunks, length);
+export function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
+  if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
+  if (incoming.destroyed) return Promise.reject(brokenOff());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const release = (): void => {
+      incoming.off('data', onData).off('end', onEnd).off('close', onBreak);
+      incoming.pause();
+    };
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length <= MAX_BODY_BYTES) return;
+      release();
+      reject(tooLarge());
+    };
+    const onEnd = (): void => {
+      release();
+      const [only] = chunks;
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length));
+    };
+    const onBreak = (): void => {
+      release();
+      reject(brokenOff());
+    };
+    incoming.on('data', onData).on('end', onEnd).on('close', onBreak);
+  });
 }

@@ -3,28 +3,63 @@ import { badRequest } from '#src/platform/errors.ts';
 /** Headers that mean one thing or nothing: sent twice, two readers would disagree on them. */
 const SINGLE_VALUE = new Set([
   'authorization',
-  'host',
-  'content-type',
-  'content-length',
   'content-encoding',
-  'transfer-encoding',
+  'content-length',
+  'content-type',
+  'date',
   'expect',
+  'from',
+  'host',
+  'if-modified-since',
+  'if-unmodified-since',
+  'max-forwards',
+  'origin',
+  'proxy-authorization',
+  'referer',
+  'transfer-encoding',
+  'user-agent',
 ]);
-const HOST = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
+// A last label that begins with a letter is not the end of an address: nothing there can be spelt in two ways.
+const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;
+const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+const PORT = /:\d+$/;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
-const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+const JSON_TYPE = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
+const ZERO = /^0+$/;
 
-/** Every value of a header as it came, in order. `rawHeaders` is Node's flat list of names and values. */
+/** Every value of a header as it came, in order. `rawHeaders` is Node's flat list of names and values, `name` in lower case. */
 export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+    const sent = rawHeaders[index];
+    if (sent?.length === name.length && sent.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }
 
-/** The first stage, before any route is looked for: what makes a request ambiguous. @throws ApiError `bad_request` */
+/**
+ * Whether a Host header names a host that a URL can have, written as a URL would write it: `127.1` and `0x7f.1` are
+ * other spellings of an address, and two readers may take them for two hosts.
+ */
+function isHost(value: string): boolean {
+  if (PLAIN_HOST.test(value)) return true;
+  if (!HOST.test(value)) return false;
+  const url = URL.parse(`http://${value}`);
+  return url !== null && url.hostname === value.replace(PORT, '').toLowerCase();
+}
+
+function checkTransferEncoding(values: readonly string[]): void {
+  const [coding] = values;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw badRequest('The only Transfer-Encoding taken is chunked.', { field: 'Transfer-Encoding' });
+  }
+}
+
+/**
+ * The first stage, before any route is looked for: headers that make a request mean two things.
+ * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host, a coded body.
+ */
 export function checkRequestSyntax(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -33,12 +68,12 @@ export function checkRequestSyntax(rawHeaders: readonly string[]): void {
     if (seen.has(name)) throw badRequest(`The header ${name} must be sent once.`, { field: name });
     seen.add(name);
   }
-  const host = valuesOf(rawHeaders, 'host')[0];
-  if (host === undefined || !HOST.test(host)) throw badRequest('The header Host must name a host.', { field: 'Host' });
-  const encoding = valuesOf(rawHeaders, 'content-encoding')[0];
-  if (encoding !== undefined) {
+  const [host] = valuesOf(rawHeaders, 'host');
+  if (host === undefined || !isHost(host)) throw badRequest('The header Host must name a host.', { field: 'Host' });
+  if (seen.has('content-encoding')) {
     throw badRequest('Bodies are taken as they are: leave Content-Encoding out.', { field: 'Content-Encoding' });
   }
+  checkTransferEncoding(valuesOf(rawHeaders, 'transfer-encoding'));
 }
 
 /** The caller's own request ID when it can be used as one, otherwise undefined: a bad one is never an error. */
@@ -48,7 +83,10 @@ export function ownRequestId(rawHeaders: readonly string[]): string | undefined 
   return values.length === 1 && only !== undefined && REQUEST_ID.test(only) ? only : undefined;
 }
 
-/** The key of an idempotent request, or undefined. @throws ApiError `bad_request` when it is not 1–255 visible ASCII characters or stands twice. */
+/**
+ * The key of an idempotent request, or undefined where none was sent.
+ * @throws ApiError `bad_request` when it is not 1 to 255 visible ASCII characters, or was sent twice.
+ */
 export function parseIdempotencyKey(rawHeaders: readonly string[]): string | undefined {
   const values = valuesOf(rawHeaders, 'idempotency-key');
   const [only] = values;
@@ -61,15 +99,15 @@ export function parseIdempotencyKey(rawHeaders: readonly string[]): string | und
   return only;
 }
 
-/** Whether a body was announced at all. */
+/** Whether a body was announced at all: by a length above zero, or by a transfer coding, however little follows it. */
 export function announcesBody(rawHeaders: readonly string[]): boolean {
-  const length = valuesOf(rawHeaders, 'content-length')[0];
-  return valuesOf(rawHeaders, 'transfer-encoding').length > 0 || (length !== undefined && length !== '0');
+  const [length] = valuesOf(rawHeaders, 'content-length');
+  return valuesOf(rawHeaders, 'transfer-encoding').length > 0 || (length !== undefined && !ZERO.test(length));
 }
 
-/** @throws ApiError `bad_request` unless the body is declared as JSON in UTF-8. */
+/** @throws ApiError `bad_request` unless the body is declared as JSON in UTF-8, once. */
 export function checkContentType(rawHeaders: readonly string[]): void {
-  const type = valuesOf(rawHeaders, 'content-type')[0];
+  const [type] = valuesOf(rawHeaders, 'content-type');
   if (type === undefined || !JSON_TYPE.test(type)) {
     throw badRequest('A body needs the header Content-Type: application/json.', { field: 'Content-Type' });
   }

@@ -1,9 +1,10 @@
-import { badRequest } from '#src/platform/errors.ts';
+import { badRequest, notFound } from '#src/platform/errors.ts';
 
-const MAX_TARGET_LENGTH = 8 * 1024;
+/** The longest path and query together, in bytes as sent. */
+export const MAX_TARGET_LENGTH = 8 * 1024;
+
 const CONTROL = /\p{Cc}/u;
-// What RFC 3986 lets stand in a path and query, and the few more that browsers and tools leave as they are.
-const TARGET = /^[\x21-\x7e]*$/;
+const PRINTABLE_ASCII = /^[\x21-\x7e]*$/;
 
 export interface RequestTarget {
   /** As it came, not decoded. */
@@ -15,6 +16,8 @@ export interface RequestTarget {
 }
 
 function decode(text: string, what: string): string {
+  // What is not escaped is printable ASCII already.
+  if (!text.includes('%')) return text;
   let decoded: string;
   try {
     decoded = decodeURIComponent(text);
@@ -25,29 +28,42 @@ function decode(text: string, what: string): string {
   return decoded;
 }
 
-/**
- * Takes a raw request target apart, strictly: decoded once, nothing normalised.
- * In a query a `+` is a space, as forms and `URLSearchParams` write it.
- * @throws ApiError `bad_request` for malformed encoding, control characters and anything that is not a plain path.
- */
-export function parseRequestTarget(target: string): RequestTarget {
-  if (target.length > MAX_TARGET_LENGTH) throw badRequest('The address is too long.');
-  if (!target.startsWith('/')) throw badRequest('The request target must be a path.');
-  if (!TARGET.test(target)) throw badRequest('The address must be ASCII; percent-encode everything else.');
-  if (target.includes('#')) throw badRequest('The address must not hold a fragment.');
-  const mark = target.indexOf('?');
-  const path = mark === -1 ? target : target.slice(0, mark);
-  const query = mark === -1 ? '' : target.slice(mark + 1);
+function decodePath(path: string): string[] {
   const segments = path
     .slice(1)
     .split('/')
     .map((segment) => decode(segment, 'path'));
-  const pairs: [string, string][] = [];
-  for (const pair of query === '' ? [] : query.split('&')) {
-    const equals = pair.indexOf('=');
-    const name = equals === -1 ? pair : pair.slice(0, equals);
-    const value = equals === -1 ? '' : pair.slice(equals + 1);
-    pairs.push([decode(name.replaceAll('+', ' '), 'query'), decode(value.replaceAll('+', ' '), 'query')]);
-  }
-  return { path, segments, query: pairs };
+  // URL parsers further in would resolve these to another path, which may be a route; here they name nothing.
+  const resolvable = path.includes('\\') || segments.some((segment) => segment === '.' || segment === '..');
+  if (resolvable) throw notFound();
+  return segments;
+}
+
+function decodeQuery(query: string): [string, string][] {
+  return query.split('&').map((pair) => {
+    const spaced = pair.replaceAll('+', ' ');
+    const equals = spaced.indexOf('=');
+    const name = equals === -1 ? spaced : spaced.slice(0, equals);
+    const value = equals === -1 ? '' : spaced.slice(equals + 1);
+    return [decode(name, 'query'), decode(value, 'query')];
+  });
+}
+
+/**
+ * Takes a raw request target apart, strictly: decoded once, nothing normalised or repaired.
+ * In a query a `+` is a space, as forms and `URLSearchParams` write it.
+ * @throws ApiError `bad_request` for malformed encoding, control characters and anything that is not a plain path of at
+ * most 8 KiB; `not_found` for dot segments and backslashes, which are never part of a route.
+ */
+export function parseRequestTarget(target: string): RequestTarget {
+  if (target.length > MAX_TARGET_LENGTH) throw badRequest(`The address is longer than ${MAX_TARGET_LENGTH} bytes.`);
+  if (!target.startsWith('/')) throw badRequest('The request target must be a path.');
+  if (!PRINTABLE_ASCII.test(target)) throw badRequest('The address must be ASCII; percent-encode everything else.');
+  if (target.includes('#')) throw badRequest('The address must not hold a fragment.');
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  const query = mark === -1 ? '' : target.slice(mark + 1);
+  // The whole query is decoded before a path that names nothing is told so: syntax comes before routes.
+  const pairs = query === '' ? [] : decodeQuery(query);
+  return { path, segments: decodePath(path), query: pairs };
 }

@@ -1,125 +1,199 @@
-import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { AddressInfo, ListenOptions as NetListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
+import { ApiError, badRequest } from '#src/platform/errors.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
+import { checkRequestSyntax, valuesOf } from './request-headers.ts';
+import { parseRequestTarget } from './request-target.ts';
 
-const MAX_HEADER_BYTES = 16 * 1024;
-const MAX_HEADERS = 200;
+export const MAX_HEADER_BYTES = 16 * 1024;
+export const MAX_HEADERS = 200;
 
-export interface ListenOptions {
+/** What Node's server is made with: every limit on what one peer may make it wait for or keep. */
+export const HTTP_SERVER_OPTIONS = {
+  headersTimeout: TIME_LIMITS.requestHeadersMs,
+  requestTimeout: TIME_LIMITS.requestMs,
+  connectionsCheckingInterval: TIME_LIMITS.connectionsCheckIntervalMs,
+  keepAliveTimeout: TIME_LIMITS.keepAliveMs,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  insecureHTTPParser: false,
+  // Node refuses a missing Host with an empty answer; the guard below gives the envelope.
+  requireHostHeader: false,
+} as const satisfies ServerOptions;
+
+type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
+
+export interface ListenOptions extends SocketOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
   readonly host: string;
+  /** Told of the requests that are refused before the app sees them, and of faults of the listening socket. */
+  readonly log?: Log | undefined;
+  /** Other limits than the service's own, for tests of what happens when they pass. */
+  readonly serverOptions?: ServerOptions;
 }
 
 export interface Listener {
   readonly port: number;
-  /** Stops accepting, lets requests in flight finish within the grace, then closes what is left. */
+  /** Stops accepting, lets requests in flight finish within the grace, then cuts what is left. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Node answers broken HTTP itself, with an empty 400, 408, 413, 417 or 431. The caller gets the envelope instead. */
-function refusal(message: string): { body: string; headers: Record<string, string> } {
-  const requestId = randomUUID();
-  const body = JSON.stringify({ error: { code: 'bad_request', message, requestId } });
-  return {
-    body,
-    headers: {
-      'Content-Type': 'application/json',
-      'Content-Length': String(Buffer.byteLength(body)),
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
-      Connection: 'close',
-    },
-  };
+function refusalOf(code: string | undefined): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW') return badRequest(`The headers are larger than ${MAX_HEADER_BYTES} bytes.`);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return badRequest('The request took too long to arrive.');
+  if (code === 'HPE_INVALID_EOF_STATE') return badRequest('The request ended before it was complete.');
+  return badRequest('The request is not valid HTTP.');
 }
 
-function messageFor(code: string | undefined): string {
-  if (code === 'HPE_HEADER_OVERFLOW') return `The headers are larger than ${MAX_HEADER_BYTES} bytes.`;
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request took too long to arrive.';
-  return 'The request is not valid HTTP.';
-}
-
-function refuseOnSocket(socket: Duplex, message: string): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
+/** What Node's parser lets through although two readers could take it differently. @throws ApiError */
+function checkFraming(request: IncomingMessage): void {
+  // Node drops headers past its maximum without a word: what was not read could have been anything.
+  if (request.rawHeaders.length > 2 * MAX_HEADERS) throw badRequest(`A request has at most ${MAX_HEADERS} headers.`);
+  if (request.httpVersion === '1.0' && valuesOf(request.rawHeaders, 'transfer-encoding').length > 0) {
+    throw badRequest('Transfer-Encoding does not exist in HTTP/1.0.');
   }
-  const { body, headers } = refusal(message);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
 }
 
-function refuse(response: ServerResponse, message: string): void {
-  const { body, headers } = refusal(message);
-  response.writeHead(400, headers).end(body);
-}
+/** Takes connections, refuses what is no request, and hands the rest to the app. */
+class FrontDoor {
+  readonly #server: Server;
+  readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly #log: Log | undefined;
+  readonly #sockets = new Set<Socket>();
+  /** The answers that are not finished, in the order of their requests. */
+  readonly #unanswered = new Set<ServerResponse>();
+  readonly #refused = new WeakSet<Duplex>();
+  #draining = false;
 
-function withOwnRefusals(server: Server, answering: Set<Duplex>): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // A body that breaks off while its request is being answered: the answer tells, a second one would garble it.
-    if (answering.has(socket)) return;
-    refuseOnSocket(socket, messageFor(error.code));
-  });
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    refuse(response, 'The header Expect takes 100-continue only.');
-  });
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
-    refuseOnSocket(socket, 'CONNECT is not supported.'),
-  );
-}
+  constructor(options: ListenOptions) {
+    this.#log = options.log;
+    // A backstop for what should never come: node-server itself would answer it bare.
+    const errorHandler = (fault: unknown): Response => this.#answerFault(fault);
+    this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
+    this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
+    this.#server.maxHeadersCount = MAX_HEADERS + 1;
+    // A peer that has sent everything may close its side and still read the answer. Not in Node's types.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#attach();
+  }
 
-/** Listens, with every limit on what a peer may make the server wait for (trust: time limits). */
-export async function listen(options: ListenOptions): Promise<Listener> {
-  // node-server answers errors of its own with bare text; ours are all caught before.
-  const handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0]);
-  const answering = new Set<Duplex>();
-  let draining = false;
-  const server = createServer(
-    {
-      headersTimeout: TIME_LIMITS.requestHeadersMs,
-      requestTimeout: TIME_LIMITS.requestMs,
-      keepAliveTimeout: TIME_LIMITS.keepAliveMs,
-      connectionsCheckingInterval: TIME_LIMITS.connectionsCheckIntervalMs,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // A missing Host is refused by the guard, which answers with the envelope.
-      requireHostHeader: false,
-      insecureHTTPParser: false,
-    },
-    (request, response) => {
-      const { socket } = request;
-      answering.add(socket);
-      response.once('close', () => answering.delete(socket));
-      if (draining) response.setHeader('Connection', 'close');
-      if (request.rawHeaders.length / 2 >= MAX_HEADERS) {
-        refuse(response, `A request has fewer than ${MAX_HEADERS} headers.`);
-        return;
-      }
-      void handle(request, response);
-    },
-  );
-  server.maxHeadersCount = MAX_HEADERS;
-  withOwnRefusals(server, answering);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port: options.port, host: options.host }, () => {
-      server.removeListener('error', reject);
-      resolve();
+  /** No listener for upgrades, on purpose: without one Node takes such a request as what it is besides. */
+  #attach(): void {
+    this.#server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
     });
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    async close(graceMs) {
-      draining = true;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-      await closed;
-      clearTimeout(timer);
-    },
-  };
+    this.#server.on('request', (request, response) => this.#take(request, response));
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuseConnection(error, socket));
+    this.#server.on('checkExpectation', (_request, response) => {
+      this.#refuse(response, badRequest('The header Expect takes 100-continue only.', { field: 'Expect' }), true);
+    });
+    this.#server.on('connect', (request, socket) => {
+      const error = badRequest('CONNECT is not supported.');
+      // Node has let go of this connection: its errors are nobody else's.
+      socket.on('error', () => socket.destroy());
+      this.#note(refuseOnSocket(socket, error, request.rawHeaders), error);
+    });
+  }
+
+  #note(requestId: string, error: ApiError): void {
+    this.#log?.info({ requestId, status: error.status, reason: error.message }, 'request refused');
+  }
+
+  #refuse(response: ServerResponse, error: ApiError, closing: boolean): void {
+    this.#note(refuseOnResponse(response, error, closing), error);
+  }
+
+  #answerFault(fault: unknown): Response {
+    if (fault instanceof RequestError) return refusalResponse(badRequest('The request target is not valid.'));
+    this.#log?.error({ fault: summariseFault(fault) }, 'the app threw');
+    return refusalResponse(new ApiError('internal', 'The request could not be completed. Retry with backoff.'));
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    this.#unanswered.add(response);
+    response.once('close', () => this.#unanswered.delete(response));
+    if (this.#draining) response.setHeader('Connection', 'close');
+    let framed = false;
+    try {
+      checkFraming(request);
+      framed = true;
+      // Before the app, because the URL that node-server makes of a bad Host or target would be refused bare, or mended.
+      checkRequestSyntax(request.rawHeaders);
+      parseRequestTarget(request.url ?? '');
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#refuse(response, error, !framed);
+      return;
+    }
+    void this.#handle(request, response);
+  }
+
+  /**
+   * Node could not read on. Requests that came before on the same connection are answered first: a refusal in their
+   * place would say of a ballot that was taken that it was not.
+   */
+  #refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (this.#refused.has(socket)) return;
+    this.#refused.add(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const before = [...this.#unanswered].filter((response) => response.req.socket === socket);
+    const broken = before.at(-1)?.req.complete === false ? before.pop() : undefined;
+    const refuse = (): void => {
+      if (broken?.headersSent === true) endGently(socket);
+      else if (socket.writable) {
+        const refusal = refusalOf(error.code);
+        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders), refusal);
+      }
+    };
+    const previous = before.at(-1);
+    if (previous === undefined) refuse();
+    else previous.once('close', refuse);
+  }
+
+  async listen(options: ListenOptions): Promise<number> {
+    const { port, host, fetch: _fetch, log: _log, serverOptions: _serverOptions, ...socketOptions } = options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ port, host, ...socketOptions }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    // Accepting can fail later, for instance for want of file descriptors; the process must outlive that.
+    this.#server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#draining = true;
+    // Closes idle connections too.
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const response of this.#unanswered) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+    }
+    // A connection on which nothing ever came is not idle to Node, and would hold the whole grace.
+    for (const socket of this.#sockets) {
+      if (socket.bytesRead === 0) socket.destroy();
+    }
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, graceMs);
+    await closed;
+    clearTimeout(timer);
+  }
+}
+
+/** Listens, with every limit on what a peer may make the server wait for, and the envelope on every refusal. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const door = new FrontDoor(options);
+  const port = await door.listen(options);
+  return { port, close: (graceMs) => door.close(graceMs) };
 }

@@ -1,11 +1,20 @@
-/** Every time limit of the service in one place, in milliseconds. Inner limits are shorter than the outer ones around them. */
+/**
+ * Every time limit of the service, in milliseconds. Inner limits are shorter than the outer ones around them, so that
+ * the innermost one that knows what went wrong is the one that says so.
+ */
 export const TIME_LIMITS = {
+  /** From the first byte of a request, or from the connection where none comes. */
   requestHeadersMs: 5_000,
   requestMs: 10_000,
+  /** How often the two above are looked at: Node's own 30 s would make them 35 s and 40 s. */
   connectionsCheckIntervalMs: 500,
+  /** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
   keepAliveMs: 65_000,
+  /** How long a refused peer may take to read why, before its connection is cut. */
+  refusalLingerMs: 1_000,
   shutdownGraceMs: 10_000,
   databaseConnectMs: 1_000,
+  /** Counted by the client: the only limit that ends a query on a silent network. */
   databaseQueryMs: 4_000,
   databaseStatementMs: 3_000,
   databaseLockMs: 2_000,

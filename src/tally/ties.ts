@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { requireThat } from './count-refused.ts';
 import type { EarlierRounds } from './earlier-rounds.ts';
-import type { TallyCandidate, TallyPosition, TieDecision } from './types.ts';
+import type { TallyPosition, TieDecision } from './types.ts';
 
 /** How the tied for a seat fare: who of them wins, in the order in which seats are given. */
 export interface SeatTie {
@@ -31,7 +31,12 @@ export class Ties {
     requireThat(seed === null || /^(?:[0-9a-f]{2})+$/i.test(seed), 'the seed of the lot is not hexadecimal');
     this.#position = position;
     this.#seed = seed;
-    this.#place = placesBy(position.candidates, ({ sortOrder, id }) => [sortOrder, id]);
+    const orders = position.candidates.map(({ sortOrder }) => sortOrder);
+    const ids = position.candidates.map(({ id }) => id);
+    this.#place = placesBy(
+      ids.length,
+      (a, b) => compare(orders[a] ?? 0, orders[b] ?? 0) || compare(ids[a] ?? '', ids[b] ?? ''),
+    );
   }
 
   /** Sorts by `sortOrder`, then id. */
@@ -89,7 +94,7 @@ export class Ties {
     if (this.#position.tieBreak !== 'lot' || seed === null) {
       return this.inCandidateOrder(tied);
     }
-    this.#lotPlace ??= placesBy(this.#position.candidates, ({ id }) => [lotNumber(seed, id)]);
+    this.#lotPlace ??= lotPlaces(this.#position, seed);
     const place = this.#lotPlace;
     return [...tied].sort((a, b) => (place[a] ?? 0) - (place[b] ?? 0));
   }
@@ -113,35 +118,27 @@ export class Ties {
   }
 }
 
+/** Ascending by lot number. */
+function lotPlaces(position: TallyPosition, seed: string): number[] {
+  const lots = position.candidates.map(({ id }) => lotNumber(seed, id));
+  return placesBy(lots.length, (a, b) => compare(lots[a] ?? '', lots[b] ?? ''));
+}
+
 /** Hex of SHA-256(seed ‖ candidate id): the smaller, the luckier. */
 function lotNumber(seed: string, candidateId: string): string {
   return createHash('sha256').update(seed, 'hex').update(candidateId, 'utf8').digest('hex');
 }
 
-/** The place of each candidate when all are sorted, ascending, by these keys. */
-function placesBy(
-  candidates: readonly TallyCandidate[],
-  keysOf: (candidate: TallyCandidate) => readonly (number | string)[],
-): number[] {
-  const keys = candidates.map(keysOf);
-  const sorted = [...candidates.keys()].sort((a, b) => compareKeys(keys[a] ?? [], keys[b] ?? []));
-  const places = new Array<number>(sorted.length).fill(0);
+/** The place of each candidate when all are sorted. */
+function placesBy(candidates: number, compareTwo: (a: number, b: number) => number): number[] {
+  const sorted = Array.from({ length: candidates }, (_, candidate) => candidate).sort(compareTwo);
+  const places = new Array<number>(candidates).fill(0);
   for (const [place, candidate] of sorted.entries()) {
     places[candidate] = place;
   }
   return places;
 }
 
-function compareKeys(a: readonly (number | string)[], b: readonly (number | string)[]): number {
-  for (const [index, key] of a.entries()) {
-    const other = b[index];
-    if (other !== undefined && key !== other) {
-      return key < other ? -1 : 1;
-    }
-  }
-  return 0;
-}
-
-function compare(a: bigint, b: bigint): number {
+function compare<T extends bigint | number | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

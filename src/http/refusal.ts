@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ApiError } from '#src/platform/errors.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { ownRequestId } from './request-headers.ts';
+
+/** An answer to a request that never reaches the app: the same envelope and headers as the app's own refusals. */
+interface Refusal {
+  readonly status: number;
+  readonly requestId: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+function composeRefusal(error: ApiError, rawHeaders: readonly string[]): Refusal {
+  const requestId = ownRequestId(rawHeaders) ?? randomUUID();
+  const details = error.details === undefined ? {} : { details: error.details };
+  const body = JSON.stringify({ error: { code: error.code, message: error.message, ...details, requestId } });
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
+  };
+  return { status: error.status, requestId, headers, body };
+}
+
+/** Answers on a response that Node made. @returns the request ID of the answer */
+export function refuseOnResponse(response: ServerResponse, error: ApiError, closing: boolean): string {
+  const { status, requestId, headers, body } = composeRefusal(error, response.req.rawHeaders);
+  response.writeHead(status, closing ? { ...headers, Connection: 'close' } : headers).end(body);
+  return requestId;
+}
+
+/** The same as a response of the app's kind. */
+export function refusalResponse(error: ApiError): Response {
+  const { status, headers, body } = composeRefusal(error, []);
+  return new Response(body, { status, headers });
+}
+
+/**
+ * Ends a connection, but goes on reading what the peer still sends for a moment: closing with unread bytes resets the
+ * connection, and the peer would lose the answer.
+ */
+export function endGently(socket: Duplex, lastWords?: string): void {
+  socket.end(lastWords);
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), TIME_LIMITS.refusalLingerMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Answers on a bare connection, where there is no request that Node could read, and closes it. @returns the request ID */
+export function refuseOnSocket(socket: Duplex, error: ApiError, rawHeaders: readonly string[] = []): string {
+  const { status, requestId, headers, body } = composeRefusal(error, rawHeaders);
+  const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
+  endGently(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  return requestId;
+}
