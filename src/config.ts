@@ -14,23 +14,17 @@ export interface Config {
   readonly dataDir: string;
   /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
   readonly secretKeys: readonly Buffer[];
-  readonly logSigningKey: Buffer | undefined;
   readonly companyName: string;
   readonly websiteUrl: string;
   readonly apiDocUrl: string;
   readonly statusPageUrl: string;
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
-  readonly webConcurrency: number;
   readonly worker: boolean;
   readonly logLevel: string;
   readonly emailDomainCheck: boolean;
   readonly plansFile: string | undefined;
   readonly trustProxy: number;
-  readonly webhookAllowPrivate: boolean;
-  readonly metricsPort: number | undefined;
-  readonly providerAApiUrl: string | undefined;
-  readonly providerBApiUrl: string | undefined;
   readonly production: boolean;
 }
 
@@ -78,7 +72,6 @@ const environmentSchema = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
-  LOG_SIGNING_KEY: key32('an Ed25519 seed of 32 bytes').optional(),
   COMPANY_NAME: z.string().min(1).default('Voting Service'),
   WEBSITE_URL: webUrl.optional(),
   API_DOC_URL: webUrl.optional(),
@@ -88,16 +81,11 @@ const environmentSchema = z.object({
     .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
-  WEB_CONCURRENCY: count(64).pipe(z.int().min(1)).default(1),
   WORKER: onOff.default(true),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   EMAIL_DOMAIN_CHECK: onOff.optional(),
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
-  WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
-  METRICS_PORT: port.optional(),
-  PROVIDER_A_API_URL: webUrl.optional(),
-  PROVIDER_B_API_URL: webUrl.optional(),
   NODE_ENV: z.string().optional(),
 });
 
@@ -133,24 +121,18 @@ export function readConfig(environment: Environment = process.env): Config {
     databaseUrl: settings.DATABASE_URL,
     dataDir: path.resolve(settings.DATA_DIR?.replace(/^~(?=\/)/, homedir()) ?? path.join(PROJECT_ROOT, '.data')),
     secretKeys: settings.SECRET_KEY ?? [],
-    logSigningKey: settings.LOG_SIGNING_KEY,
     companyName: settings.COMPANY_NAME,
     websiteUrl: settings.WEBSITE_URL ?? baseUrl,
     apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,
     statusPageUrl: settings.STATUS_PAGE_URL ?? `${baseUrl}/health`,
     smtpUrl: settings.SMTP_URL,
     mailFrom: settings.MAIL_FROM,
-    webConcurrency: settings.WEB_CONCURRENCY,
     worker: settings.WORKER,
     logLevel: settings.LOG_LEVEL,
     // The demo's addresses end in .example, which has no mail server anywhere.
     emailDomainCheck: settings.EMAIL_DOMAIN_CHECK ?? !embedded,
     plansFile: settings.PLANS_FILE === undefined ? undefined : path.resolve(settings.PLANS_FILE),
     trustProxy: settings.TRUST_PROXY,
-    webhookAllowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
-    metricsPort: settings.METRICS_PORT,
-    providerAApiUrl: settings.PROVIDER_A_API_URL,
-    providerBApiUrl: settings.PROVIDER_B_API_URL,
     production: settings.NODE_ENV === 'production',
   };
 }

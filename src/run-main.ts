@@ -33,8 +33,9 @@ async function start(given: Config): Promise<{ service: Service; database: Embed
     const deps = createDeps(config, url, createLog(config.logLevel));
     await assertDurable(deps.db.$client);
     const service = await startService(deps, url);
-    say(`Listening on http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`);
-    if (embedded) await showDemo(deps, say);
+    const address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
+    say(`Listening on ${address}`);
+    if (embedded) await showDemo(deps, address, say);
     return { service, database };
   } catch (fault) {
     await database?.stop();

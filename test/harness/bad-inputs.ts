@@ -2,78 +2,153 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type RawAnswer, sendRaw } from './raw-http.ts';
 
-const FILE = path.resolve(import.meta.dirname, '../../../shared/cases/bad-inputs.json');
-
-interface Request {
+interface Step {
   readonly method: string;
   readonly path: string;
+  /** A header of null is left out. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly body?: unknown;
   readonly rawBody?: string;
   readonly rawBodyEncoding?: 'base64';
+  /** The whole request as it goes over the wire, one character a byte, and then our side is closed. */
   readonly rawRequest?: string;
 }
 
-export interface BadInput extends Request {
+/** One hostile request and the one right answer to it. */
+export interface BadInput extends Step {
   readonly name: string;
-  readonly before?: readonly Request[];
+  readonly before?: readonly Step[];
   readonly expectStatus: number;
-  readonly expectCode?: string;
+  readonly expectCode: string;
   readonly expectField?: string;
+  readonly why: string;
 }
 
-/** The shared cases, or undefined where they are not at hand. */
+/** What the names in double braces stand for. */
+export type BadInputValues = Readonly<Record<string, string>>;
+
+export interface Mismatch {
+  readonly name: string;
+  readonly expected: string;
+  readonly got: string;
+  readonly why: string;
+}
+
+const FILE = path.resolve(import.meta.dirname, '../../../shared/cases/bad-inputs.json');
+const REPEAT = /\{\{repeat:([\s\S]*?):(\d+)\}\}/g;
+const NAME = /\{\{(\w+)\}\}/g;
+
+/** The shared cases, or undefined where the folder is absent; says which on the console. */
 export function readBadInputs(): BadInput[] | undefined {
-  return existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : undefined;
-}
-
-type Values = Readonly<Record<string, string>>;
-
-/** Puts values and repetitions into a text. Names without a value are left, so that they can be told. */
-export function fill(text: string, values: Values): string {
-  return text
-    .replace(/\{\{repeat:([\s\S]*?):(\d+)\}\}/g, (_, part: string, times: string) => part.repeat(Number(times)))
-    .replace(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
-}
-
-function fillAll(value: unknown, values: Values): unknown {
-  if (typeof value === 'string') return fill(value, values);
-  if (Array.isArray(value)) return value.map((item) => fillAll(item, values));
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillAll(item, values)]));
+  if (!existsSync(FILE)) {
+    console.info('bad inputs: the shared cases are absent, passed over');
+    return undefined;
   }
-  return value;
+  const inputs: BadInput[] = JSON.parse(readFileSync(FILE, 'utf8'));
+  console.info(`bad inputs: ${inputs.length} shared cases`);
+  return inputs;
 }
 
-function bytesOf(request: Request, values: Values): Uint8Array {
-  // One byte for each character: the raw requests hold bytes that are not UTF-8.
-  if (request.rawRequest !== undefined) return Buffer.from(fill(request.rawRequest, values), 'latin1');
-  const body = bodyOf(request, values);
-  const headers = Object.entries({ Host: 'localhost', Connection: 'close', ...request.headers })
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}: ${fill(String(value), values)}\r\n`);
-  const length = body === undefined ? '' : `Content-Length: ${body.length}\r\n`;
-  const head = `${request.method} ${fill(request.path, values)} HTTP/1.1\r\n${headers.join('')}${length}\r\n`;
-  return Buffer.concat([Buffer.from(head, 'latin1'), body ?? Buffer.alloc(0)]);
+/** Puts values in for `{{name}}` and text in for `{{repeat:TEXT:N}}`. @throws Error for a name without a value */
+export function fillIn(template: string, values: BadInputValues): string {
+  return template
+    .replace(REPEAT, (_match, text: string, times: string) => text.repeat(Number(times)))
+    .replace(NAME, (_match, name: string) => {
+      const value = values[name];
+      if (value === undefined) throw new Error(`no value for {{${name}}}`);
+      return value;
+    });
 }
 
-function bodyOf(request: Request, values: Values): Buffer | undefined {
-  if (request.rawBody !== undefined) {
-    return request.rawBodyEncoding === 'base64'
-      ? Buffer.from(request.rawBody, 'base64')
-      : Buffer.from(fill(request.rawBody, values));
+function fillInDeep(value: unknown, values: BadInputValues): unknown {
+  if (typeof value === 'string') return fillIn(value, values);
+  if (Array.isArray(value)) return value.map((item) => fillInDeep(item, values));
+  if (typeof value !== 'object' || value === null) return value;
+  // Through a list of entries, so that a field named __proto__ stays a field.
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillInDeep(item, values)]));
+}
+
+function bodyOf(step: Step, values: BadInputValues): Buffer | undefined {
+  if (step.rawBody !== undefined) {
+    if (step.rawBodyEncoding === 'base64') return Buffer.from(step.rawBody, 'base64');
+    return Buffer.from(fillIn(step.rawBody, values));
   }
-  return request.body === undefined ? undefined : Buffer.from(JSON.stringify(fillAll(request.body, values)));
+  return step.body === undefined ? undefined : Buffer.from(JSON.stringify(fillInDeep(step.body, values)));
 }
 
-/** Names in a case that the values do not have. */
-export function unknownNames(input: BadInput, values: Values): string[] {
-  const text = JSON.stringify(input);
-  return [...text.matchAll(/\{\{(\w+)\}\}/g)].map((match) => match[1] ?? '').filter((name) => !(name in values));
+/** The bytes of one request. */
+export function composeRequest(step: Step, values: BadInputValues): Buffer {
+  if (step.rawRequest !== undefined) return Buffer.from(fillIn(step.rawRequest, values), 'latin1');
+  const body = bodyOf(step, values);
+  const lines = [`${step.method} ${fillIn(step.path, values)} HTTP/1.1`, 'Host: localhost', 'Connection: close'];
+  for (const [name, value] of Object.entries(step.headers)) {
+    if (value !== null) lines.push(`${name}: ${fillIn(value, values)}`);
+  }
+  if (body !== undefined) lines.push(`Content-Length: ${body.length}`);
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body ?? Buffer.alloc(0)]);
 }
 
-/** Sends a case, with what comes before it, over a raw socket. */
-export async function sendBadInput(port: number, input: BadInput, values: Values): Promise<RawAnswer> {
-  for (const request of input.before ?? []) await sendRaw(port, bytesOf(request, values), false);
-  return sendRaw(port, bytesOf(input, values), input.name === 'raw-short-body');
+interface Envelope {
+  readonly error?: {
+    readonly code?: string;
+    readonly requestId?: string;
+    readonly details?: { readonly field?: string };
+  };
+}
+
+function parseEnvelope(answer: RawAnswer): Envelope {
+  try {
+    return JSON.parse(answer.body);
+  } catch {
+    return {};
+  }
+}
+
+/** What is wrong with an answer beside its status, code and field: every refusal wears the same dress. */
+function dressFaults(answer: RawAnswer, envelope: Envelope): string {
+  const { headers } = answer;
+  const faults: string[] = [];
+  if (!headers['content-type']?.startsWith('application/json')) faults.push('not JSON');
+  if (headers['cache-control'] !== 'no-store') faults.push('may be cached');
+  if (headers['x-content-type-options'] !== 'nosniff') faults.push('may be sniffed');
+  if (headers['x-request-id'] === undefined) faults.push('no request ID');
+  if (envelope.error?.requestId !== headers['x-request-id']) faults.push('another request ID in the body');
+  if ('server' in headers || 'x-powered-by' in headers) faults.push('names its software');
+  return faults.map((fault) => `, ${fault}`).join('');
+}
+
+async function send(port: number, step: Step, values: BadInputValues): Promise<RawAnswer> {
+  return sendRaw(port, composeRequest(step, values), { halfClose: step.rawRequest !== undefined, timeoutMs: 15_000 });
+}
+
+async function describeAnswer(port: number, input: BadInput, values: BadInputValues): Promise<string> {
+  let answer: RawAnswer;
+  try {
+    for (const step of input.before ?? []) await send(port, step, values);
+    answer = await send(port, input, values);
+  } catch (fault) {
+    return fault instanceof Error ? fault.message : String(fault);
+  }
+  const envelope = parseEnvelope(answer);
+  const field = input.expectField === undefined ? '' : ` ${envelope.error?.details?.field}`;
+  return `${answer.status} ${envelope.error?.code}${field}${dressFaults(answer, envelope)}`;
+}
+
+/**
+ * Sends each case over a raw connection, one after the other, and gives those that were answered otherwise than they
+ * should be. The values may differ from case to case: some cases use a visitor up.
+ */
+export async function runBadInputs(
+  port: number,
+  inputs: readonly BadInput[],
+  valuesFor: (input: BadInput) => BadInputValues,
+): Promise<Mismatch[]> {
+  const mismatches: Mismatch[] = [];
+  for (const input of inputs) {
+    const field = input.expectField === undefined ? '' : ` ${input.expectField}`;
+    const expected = `${input.expectStatus} ${input.expectCode}${field}`;
+    const got = await describeAnswer(port, input, valuesFor(input));
+    if (got !== expected) mismatches.push({ name: input.name, expected, got, why: input.why });
+  }
+  return mismatches;
 }

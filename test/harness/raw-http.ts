@@ -51,9 +51,9 @@ function readBody(headers: Record<string, string>, rest: string, ended: boolean)
 
 /**
  * The first final answer in what came so far, or undefined while it is incomplete. An answer without a length ends with
- * the connection.
+ * the connection; an answer to HEAD ends with its headers.
  */
-export function parseAnswer(raw: string, ended: boolean): RawAnswer | undefined {
+export function parseAnswer(raw: string, ended: boolean, toHead: boolean): RawAnswer | undefined {
   let start = 0;
   for (;;) {
     const end = raw.indexOf(END_OF_HEADERS, start);
@@ -63,7 +63,7 @@ export function parseAnswer(raw: string, ended: boolean): RawAnswer | undefined 
     start = end + END_OF_HEADERS.length;
     if (status < 200) continue;
     const headers = readHeaders(head);
-    const bare = status === 204 || status === 304;
+    const bare = toHead || status === 204 || status === 304;
     const body = bare ? '' : readBody(headers, raw.slice(start), ended);
     if (body === undefined) return undefined;
     return { status, headers, body: Buffer.from(body, 'latin1').toString('utf8'), raw };
@@ -82,23 +82,28 @@ function open(port: number, options: SendOptions): Socket {
  * Rejects when the connection ends, breaks or stays silent before the answer is complete.
  */
 export function sendRaw(port: number, data: Uint8Array | string, options: SendOptions = {}): Promise<RawAnswer> {
+  const toHead = Buffer.from(data.slice(0, 5)).toString('latin1') === 'HEAD ';
   return new Promise((resolve, reject) => {
     const socket = open(port, options);
     let raw = '';
-    const settle = (ended: boolean, reason: string): void => {
-      const answer = parseAnswer(raw, ended);
-      if (answer === undefined && !ended) return;
-      if (answer === undefined) reject(new Error(`${reason} before an answer; came: ${JSON.stringify(raw.slice(0, 200))}`));
-      else resolve(answer);
+    const answered = (ended: boolean): boolean => {
+      const answer = parseAnswer(raw, ended, toHead);
+      if (answer === undefined) return false;
+      resolve(answer);
+      socket.destroy();
+      return true;
+    };
+    const fail = (reason: string): void => {
+      reject(new Error(`${reason} before a complete answer; came: ${JSON.stringify(raw.slice(0, 200))}`));
       socket.destroy();
     };
     socket.on('data', (chunk: string) => {
       raw += chunk;
-      settle(false, '');
+      answered(false);
     });
-    socket.on('end', () => settle(true, 'the connection ended'));
-    socket.on('timeout', () => settle(true, 'silence'));
-    socket.on('error', (error) => settle(true, error.message));
+    socket.on('end', () => answered(true) || fail('the connection ended'));
+    socket.on('error', (error) => fail(error.message));
+    socket.on('timeout', () => fail('silence'));
     if (options.halfClose === true) socket.end(data);
     else socket.write(data);
   });
