@@ -218,3 +218,7 @@ BEGIN
   GET DIAGNOSTICS moved = ROW_COUNT;
   RETURN moved;
 END $$;
+--> statement-breakpoint
+
+-- What all processes together used of each key's quota. Losing it in a crash only means full quotas: it needs no log.
+CREATE UNLOGGED TABLE rate_limits (key text PRIMARY KEY, full_at double precision NOT NULL);

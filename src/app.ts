@@ -6,7 +6,7 @@ import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
-import { RateLimiter } from '#src/http/rate-limit.ts';
+import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { referenceRoutes } from '#src/http/reference-page.ts';
 import type { Route } from '#src/http/route.ts';
 import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
@@ -36,8 +36,7 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
 }
 
 /** The service as a function from request to response, with the guard in front of every route. */
-export function createApp(deps: Deps, readHealth: () => Promise<Health>) {
-  const rateLimiter = new RateLimiter();
+export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>) {
   return createPipeline(routeMap(deps, rateLimiter, readHealth), {
     db: deps.db,
     clock: deps.clock,

@@ -3,6 +3,7 @@ import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
 import { listAccounts, listApiKeys, revokeApiKey, updatePlan } from '#src/accounts/repository.ts';
+import { loadPaper } from '#src/ballot-paper/paper.ts';
 import { ConfigError, readConfig } from '#src/config.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
@@ -14,9 +15,10 @@ import { listJobs, retryJob } from '#src/jobs/inspect.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';
 import { nameFault, normaliseText } from '#src/platform/text.ts';
+import { EventCounter } from '#src/results/count-event.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { createDeps } from '#src/service.ts';
-import { findEventByReference } from '#src/voting-events/find-event.ts';
+import { findAnyEvent, findEventByReference } from '#src/voting-events/find-event.ts';
 
 const REFUSED = 1;
 const USAGE = 2;
@@ -200,6 +202,26 @@ command(keys, 'revoke', 'revoke an API key; every process drops it at once')
 command(program, 'migrate', 'bring the database to the newest schema').action(() =>
   withDeps(async () => ({ migrated: true })),
 );
+
+command(program, 'recount', 'count the box of an event from the first ballot on')
+  .requiredOption('--event <idOrCode>', 'the event')
+  .action((options: { event: string }) =>
+    withDeps(async (deps, json) => {
+      const paper = await loadPaper(deps.db, (await findAnyEvent(deps.db, options.event)).id);
+      if (paper === undefined) throw notFound();
+      const results = await new EventCounter(deps.db, deps.secrets).results(paper, 'organizer', deps.clock.now());
+      if (json) return { ...results };
+      return results.positions.flatMap((position) =>
+        position.candidates.map((one) => ({
+          position: position.title,
+          candidate: one.name,
+          votes: one.votesWon,
+          weight: one.weightWon,
+          winner: one.winner ? (one.tied ? 'tied' : 'yes') : '',
+        })),
+      );
+    }),
+  );
 
 const jobs = program.command('jobs').description('queued work').exitOverride();
 

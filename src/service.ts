@@ -7,8 +7,10 @@ import { type Config, readVersion } from '#src/config.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import type { Deps } from '#src/deps.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
 import type { Check, Health } from '#src/http/service-routes.ts';
+import { shareRateLimits } from '#src/http/share-rate-limits.ts';
 import { type JobRunner, runJobs } from '#src/jobs/queue.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
@@ -77,7 +79,9 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       },
     };
   };
-  const app = createApp(deps, readHealth);
+  const rateLimiter = new RateLimiter();
+  const sharing = shareRateLimits(deps.db.$client, rateLimiter, () => deps.clock.now(), deps.log);
+  const app = createApp(deps, rateLimiter, readHealth);
   const listener: Listener = await listen({
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
@@ -100,6 +104,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     async stop() {
       stopping = true;
       clearInterval(lastUsed);
+      sharing.stop();
       await listener.close(TIME_LIMITS.shutdownGraceMs);
       await worker?.stop();
       await notifications.stop();

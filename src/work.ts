@@ -3,7 +3,9 @@ import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { dropExpiredBallots } from '#src/ballots/repository.ts';
 import type { Deps } from '#src/deps.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
+import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
+import { freeAbandonedJobs } from '#src/jobs/queue.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 
@@ -21,6 +23,12 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '*/5 * * * *',
       work: async () => void (await dropExpiredBallots(deps.db.$client)),
     },
+    {
+      name: 'forget_full_quotas',
+      schedule: '*/10 * * * *',
+      work: () => forgetFullQuotas(deps.db.$client, deps.clock.now()),
+    },
+    { name: 'free_abandoned_jobs', schedule: '* * * * *', work: () => freeAbandonedJobs(deps.db) },
     { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];
 }

@@ -16,7 +16,6 @@ const SINGLE_VALUE = new Set([
   'origin',
   'proxy-authorization',
   'referer',
-  'transfer-encoding',
   'user-agent',
 ]);
 // A last label that begins with a letter is not the end of an address: nothing there can be spelt in two ways.
@@ -49,15 +48,22 @@ function isHost(value: string): boolean {
   return url !== null && url.hostname === value.replace(PORT, '').toLowerCase();
 }
 
-function checkTransferEncoding(values: readonly string[]): void {
-  const [coding] = values;
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw badRequest('The only Transfer-Encoding taken is chunked.', { field: 'Transfer-Encoding' });
+/**
+ * What Node's parser lets through although two readers could see the end of such a request in different places. Its
+ * connection cannot be used any further.
+ * @throws ApiError `bad_request` for any transfer coding but chunked, and for chunked in HTTP/1.0, which does not know it.
+ */
+export function checkFraming(rawHeaders: readonly string[], httpVersion: string): void {
+  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  const [coding] = codings;
+  if (coding === undefined) return;
+  if (codings.length > 1 || coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
+    throw badRequest('The only Transfer-Encoding taken is chunked, in HTTP/1.1.', { field: 'Transfer-Encoding' });
   }
 }
 
 /**
- * The first stage, before any route is looked for: headers that make a request mean two things.
+ * The first stage, before any route is looked for: headers that make a request mean two things, or nothing.
  * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host, a coded body.
  */
 export function checkRequestSyntax(rawHeaders: readonly string[]): void {
@@ -73,7 +79,6 @@ export function checkRequestSyntax(rawHeaders: readonly string[]): void {
   if (seen.has('content-encoding')) {
     throw badRequest('Bodies are taken as they are: leave Content-Encoding out.', { field: 'Content-Encoding' });
   }
-  checkTransferEncoding(valuesOf(rawHeaders, 'transfer-encoding'));
 }
 
 /** The caller's own request ID when it can be used as one, otherwise undefined: a bad one is never an error. */

@@ -6,7 +6,7 @@ import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
-import { checkRequestSyntax, valuesOf } from './request-headers.ts';
+import { checkFraming, checkRequestSyntax } from './request-headers.ts';
 import { parseRequestTarget } from './request-target.ts';
 
 export const MAX_HEADER_BYTES = 16 * 1024;
@@ -43,19 +43,12 @@ export interface Listener {
 }
 
 function refusalOf(code: string | undefined): ApiError {
-  if (code === 'HPE_HEADER_OVERFLOW') return badRequest(`The headers are larger than ${MAX_HEADER_BYTES} bytes.`);
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return badRequest(`A request has at most ${MAX_HEADERS} headers, of ${MAX_HEADER_BYTES} bytes together.`);
+  }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return badRequest('The request took too long to arrive.');
   if (code === 'HPE_INVALID_EOF_STATE') return badRequest('The request ended before it was complete.');
   return badRequest('The request is not valid HTTP.');
-}
-
-/** What Node's parser lets through although two readers could take it differently. @throws ApiError */
-function checkFraming(request: IncomingMessage): void {
-  // Node drops headers past its maximum without a word: what was not read could have been anything.
-  if (request.rawHeaders.length > 2 * MAX_HEADERS) throw badRequest(`A request has at most ${MAX_HEADERS} headers.`);
-  if (request.httpVersion === '1.0' && valuesOf(request.rawHeaders, 'transfer-encoding').length > 0) {
-    throw badRequest('Transfer-Encoding does not exist in HTTP/1.0.');
-  }
 }
 
 /** Takes connections, refuses what is no request, and hands the rest to the app. */
@@ -75,7 +68,7 @@ class FrontDoor {
     const errorHandler = (fault: unknown): Response => this.#answerFault(fault);
     this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
     this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
-    this.#server.maxHeadersCount = MAX_HEADERS + 1;
+    this.#server.maxHeadersCount = MAX_HEADERS;
     // A peer that has sent everything may close its side and still read the answer. Not in Node's types.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#attach();
@@ -120,7 +113,7 @@ class FrontDoor {
     if (this.#draining) response.setHeader('Connection', 'close');
     let framed = false;
     try {
-      checkFraming(request);
+      checkFraming(request.rawHeaders, request.httpVersion);
       framed = true;
       // Before the app, because the URL that node-server makes of a bad Host or target would be refused bare, or mended.
       checkRequestSyntax(request.rawHeaders);

@@ -63,6 +63,7 @@ export async function runJobs(
   jobs: readonly AnyJob[],
   recurring: readonly RecurringJob[],
 ): Promise<JobRunner> {
+  await freeAbandonedJobs(db);
   const taskList: TaskList = {};
   for (const job of jobs) {
     taskList[job.name] = async (payload) => {
@@ -95,4 +96,15 @@ export async function runJobs(
     logger: new Logger(() => () => undefined),
   });
   return { stop: () => runner.stop() };
+}
+
+/** A job runs for seconds; one that is held for longer belongs to a process that died with it. */
+const ABANDONED_SECONDS = 60;
+
+/** Frees the jobs of workers that were killed: the queue itself would wait for hours. */
+export async function freeAbandonedJobs(db: Database): Promise<void> {
+  await db.execute(sql`
+    SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by)) FROM graphile_worker.jobs
+    WHERE locked_by IS NOT NULL AND locked_at < now() - make_interval(secs => ${ABANDONED_SECONDS})
+    HAVING count(*) > 0`);
 }

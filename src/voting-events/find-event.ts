@@ -13,3 +13,10 @@ export async function findEventByReference(
   if (event === undefined) throw notFound();
   return event;
 }
+
+/** An event of any account, for the operator. @throws ApiError `not_found` */
+export async function findAnyEvent(executor: Executor, reference: string): Promise<VotingEvent> {
+  const event = await findEvent(executor, undefined, reference);
+  if (event === undefined) throw notFound();
+  return event;
+}

@@ -14,16 +14,16 @@ function byReference(reference: string): SQL | undefined {
   return CODE.test(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
 }
 
-/** The event of an account that a path names by ID or code. */
+/** The event that a path names by ID or code: of an account, or of any for the operator. */
 export async function findEvent(
   executor: Executor,
-  accountId: string,
+  accountId: string | undefined,
   reference: string,
 ): Promise<VotingEvent | undefined> {
   const [row] = await executor
     .select()
     .from(votingEvents)
-    .where(and(byReference(reference), eq(votingEvents.accountId, accountId)));
+    .where(and(byReference(reference), accountId === undefined ? undefined : eq(votingEvents.accountId, accountId)));
   return row;
 }
 

@@ -60,6 +60,12 @@ export function fillIn(template: string, values: BadInputValues): string {
     });
 }
 
+/** The names in a case that have no value. */
+export function unknownNames(input: BadInput, values: BadInputValues): string[] {
+  const names = [...JSON.stringify(input).matchAll(NAME)].map((match) => match[1] ?? '');
+  return names.filter((name) => !Object.hasOwn(values, name));
+}
+
 function fillInDeep(value: unknown, values: BadInputValues): unknown {
   if (typeof value === 'string') return fillIn(value, values);
   if (Array.isArray(value)) return value.map((item) => fillInDeep(item, values));
@@ -121,11 +127,21 @@ async function send(port: number, step: Step, values: BadInputValues): Promise<R
   return sendRaw(port, composeRequest(step, values), { halfClose: step.rawRequest !== undefined, timeoutMs: 15_000 });
 }
 
+/** Sends a case, with what has to come before it, each over a raw connection of its own. */
+export async function sendBadInput(port: number, input: BadInput, values: BadInputValues): Promise<RawAnswer> {
+  for (const step of input.before ?? []) await send(port, step, values);
+  return send(port, input, values);
+}
+
+function expectationOf(input: BadInput): string {
+  const field = input.expectField === undefined ? '' : ` ${input.expectField}`;
+  return `${input.expectStatus} ${input.expectCode}${field}`;
+}
+
 async function describeAnswer(port: number, input: BadInput, values: BadInputValues): Promise<string> {
   let answer: RawAnswer;
   try {
-    for (const step of input.before ?? []) await send(port, step, values);
-    answer = await send(port, input, values);
+    answer = await sendBadInput(port, input, values);
   } catch (fault) {
     return fault instanceof Error ? fault.message : String(fault);
   }
@@ -135,8 +151,8 @@ async function describeAnswer(port: number, input: BadInput, values: BadInputVal
 }
 
 /**
- * Sends each case over a raw connection, one after the other, and gives those that were answered otherwise than they
- * should be. The values may differ from case to case: some cases use a visitor up.
+ * Sends cases one after the other and gives those that were answered otherwise than they should be. The values may
+ * differ from case to case: some cases use a visitor up.
  */
 export async function runBadInputs(
   port: number,
@@ -145,8 +161,7 @@ export async function runBadInputs(
 ): Promise<Mismatch[]> {
   const mismatches: Mismatch[] = [];
   for (const input of inputs) {
-    const field = input.expectField === undefined ? '' : ` ${input.expectField}`;
-    const expected = `${input.expectStatus} ${input.expectCode}${field}`;
+    const expected = expectationOf(input);
     const got = await describeAnswer(port, input, valuesFor(input));
     if (got !== expected) mismatches.push({ name: input.name, expected, got, why: input.why });
   }
