@@ -65,7 +65,7 @@ class FrontDoor {
   constructor(options: ListenOptions) {
     this.#log = options.log;
     // A backstop for what should never come: node-server itself would answer it bare.
-    const errorHandler = (fault: unknown): Response => this.#answerFault(fault);
+    const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault));
     this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
     this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
     this.#server.maxHeadersCount = MAX_HEADERS;
@@ -101,12 +101,14 @@ class FrontDoor {
     this.#note(refuseOnResponse(response, error, closing), error);
   }
 
-  #answerFault(fault: unknown): Response {
-    if (fault instanceof RequestError) return refusalResponse(badRequest('The request target is not valid.'));
-    this.#log?.error({ fault: summariseFault(fault) }, 'the app threw');
-    return refusalResponse(new ApiError('internal', 'The request could not be completed. Retry with backoff.'));
+  #errorOf(fault: unknown): ApiError {
+    if (fault instanceof ApiError) return fault;
+    if (fault instanceof RequestError) return badRequest('The request target is not valid.');
+    this.#log?.error({ fault: summariseFault(fault) }, 'a request failed outside of the app');
+    return new ApiError('internal', 'The request could not be completed. Retry with backoff.');
   }
 
+  /** Before the app, because node-server would refuse a bad Host or target bare, or mend it into another one. */
   #take(request: IncomingMessage, response: ServerResponse): void {
     this.#unanswered.add(response);
     response.once('close', () => this.#unanswered.delete(response));
@@ -115,12 +117,10 @@ class FrontDoor {
     try {
       checkFraming(request.rawHeaders, request.httpVersion);
       framed = true;
-      // Before the app, because the URL that node-server makes of a bad Host or target would be refused bare, or mended.
       checkRequestSyntax(request.rawHeaders);
       parseRequestTarget(request.url ?? '');
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#refuse(response, error, !framed);
+    } catch (fault) {
+      this.#refuse(response, this.#errorOf(fault), !framed);
       return;
     }
     void this.#handle(request, response);
@@ -172,15 +172,18 @@ class FrontDoor {
     for (const response of this.#unanswered) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
-    // A connection on which nothing ever came is not idle to Node, and would hold the whole grace.
-    for (const socket of this.#sockets) {
-      if (socket.bytesRead === 0) socket.destroy();
-    }
-    const timer = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy();
-    }, graceMs);
+    // Silent connections are not idle to Node: they would hold the whole grace. A request may be on its way on one.
+    const silentTimer = setTimeout(() => this.#cut((socket) => socket.bytesRead === 0), TIME_LIMITS.silentConnectionMs);
+    const graceTimer = setTimeout(() => this.#cut(() => true), graceMs);
     await closed;
-    clearTimeout(timer);
+    clearTimeout(silentTimer);
+    clearTimeout(graceTimer);
+  }
+
+  #cut(matches: (socket: Socket) => boolean): void {
+    for (const socket of this.#sockets) {
+      if (matches(socket)) socket.destroy();
+    }
   }
 }
 
