@@ -48,7 +48,7 @@ export class Piles {
     this.#limbs = cutIntoLimbs(rankings);
     this.weight = new Array<bigint>(candidates).fill(0n);
     this.heads = new Array<bigint>(candidates).fill(0n);
-    // Until it is dealt, every group is in the hand of the holder that the empty array names: candidate 0.
+    // The array of holders starts with zeros: until they are dealt, candidate 0 holds all groups.
     const dealt = this.#credit((sums) => this.#move(0, sums));
     requireThat(!dealt.heads.some((heads) => heads < 0n), 'more ballots were taken out than added');
     this.rankedWeight = dealt.weight.reduce((sum, weight) => sum + weight, 0n);

@@ -12,10 +12,9 @@ export interface RoundDecision {
   readonly tie: TieDecision | null;
 }
 
-/** A candidate's tallies, and how they are reported. */
+/** A candidate's tally, and how it is reported. */
 interface Figures {
   readonly weight: bigint;
-  readonly heads: bigint;
   readonly votesWon: number;
   readonly weightWon: string;
 }
@@ -82,15 +81,16 @@ export class RoundLog {
     return { votesWon, weightWon };
   }
 
-  /** Most tallies stay as they are from one round to the next, and need not be written out again. */
+  /**
+   * Most tallies stay as they are from one round to the next, and need not be written out again. Where the weight stays,
+   * so do the heads: no ballot came or went.
+   */
   #noteFigures(candidate: number): void {
     const weight = this.#piles.weight[candidate] ?? 0n;
     const heads = this.#piles.heads[candidate] ?? 0n;
-    const last = this.#last.get(candidate);
-    if (last?.weight !== weight || last.heads !== heads) {
+    if (this.#last.get(candidate)?.weight !== weight) {
       this.#last.set(candidate, {
         weight,
-        heads,
         votesWon: this.#wholeWeights
           ? cutToWholeNumber(weight, TALLY_DECIMALS)
           : cutToWholeNumber(heads, VALUE_DECIMALS),

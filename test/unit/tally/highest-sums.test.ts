@@ -163,4 +163,10 @@ describe('a ballot that its method forbids stops the count', () => {
       expect(() => count.report(PLAIN)).toThrow(CountRefused);
     }
   });
+
+  test('a ranking taken out that nobody added is noticed, whatever else was added', () => {
+    const count = counted(position('ranked_choice', 2), [[ranking('a'), 5]]);
+    count.add(ranking('ba'), WHOLE, -1);
+    expect(() => count.report(PLAIN)).toThrow(CountRefused);
+  });
 });

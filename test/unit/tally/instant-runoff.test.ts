@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { scaledToDecimal } from '#src/tally/exact.ts';
 import type { Round } from '#src/tally/types.ts';
 import { position, ranking, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
@@ -183,6 +184,15 @@ describe('weights', () => {
     ]);
     expect(votesOf(won)).toEqual({ a: 6, b: 5 });
     expect(won).toMatchObject({ winners: ['a'], totalVotes: 11, ballots: 7, rounds: [{ threshold: '6' }] });
+  });
+
+  test('thousands of weights that fill a plain integer are added up to the last decimal', () => {
+    const weights = Array.from({ length: 2_000 }, (_, index) => 2n ** 53n - 1n - BigInt(index * 2));
+    const votes = weights.map((weight, index) => [ranking(index % 2 === 0 ? 'a' : 'ba'), 1, weight] as const);
+    const won = result(position('ranked_choice', 3), [...votes, [ranking('ca'), 1, 1n]], { wholeWeights: false });
+    const total = (parity: number): bigint =>
+      weights.reduce((sum, weight, index) => (index % 2 === parity ? sum + weight : sum), 0n);
+    expect(weightsOf(won)).toEqual({ a: scaledToDecimal(total(0), 6), b: scaledToDecimal(total(1), 6), c: '0.000001' });
   });
 
   test('weights too large for plain integers are added up to the last decimal', () => {

@@ -147,6 +147,20 @@ describe('a tie for an elimination', () => {
     }
   });
 
+  test('a round in which the tied were equal is passed over for the one before', () => {
+    // Round 1: a 8, b 4, c 3, d 1, e 1. e's ballot makes c equal to b in round 2, and d's, out next, is exhausted.
+    const votes = [
+      [ranking('a'), 8],
+      [ranking('b'), 4],
+      [ranking('c'), 3],
+      [ranking('d'), 1],
+      [ranking('ec'), 1],
+    ] as const;
+    const won = result(position('ranked_choice', [{}, { sortOrder: 99 }, {}, {}, { sortOrder: 100 }]), votes);
+    expect(won.rounds?.map(({ eliminated }) => eliminated)).toEqual([['e'], ['d'], ['c'], []]);
+    expect(won.rounds?.[2]?.tie).toEqual({ candidateIds: ['c', 'b'], policy: 'earlier_round', seed: null });
+  });
+
   test('earlier rounds that leave several lowest narrow the tie, and the order decides among those left', () => {
     // Round 1: a 9, b 4, c 3, d 3, e 2. e's ballots make b, c and d 4 each; c and d were lower before.
     const votes = [

@@ -1,0 +1,195 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { findJsonFault, MAX_DEPTH, MAX_VALUES } from '#src/http/json-fault.ts';
+import { type JsonObject, parseJsonBody } from '#src/http/strict-json.ts';
+import { ApiError } from '#src/platform/errors.ts';
+
+const encoder = new TextEncoder();
+
+function parse(text: string): JsonObject {
+  return parseJsonBody(encoder.encode(text));
+}
+
+function refusalOf(bytes: Uint8Array): ApiError {
+  try {
+    parseJsonBody(bytes);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+}
+
+function isRefused(bytes: Uint8Array): boolean {
+  try {
+    parseJsonBody(bytes);
+    return false;
+  } catch (error) {
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ code: 'validation_error', status: 422 });
+    return true;
+  }
+}
+
+/** The plainest statement of what may be kept, to compare with. */
+function isKeepable(value: unknown): boolean {
+  if (typeof value === 'string') return !/[\0\p{Surrogate}]/u.test(value);
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER || value % 1 !== 0;
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, item]) => isKeepable(name) && isKeepable(item));
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+describe('strict JSON', () => {
+  test('gives what JSON.parse gives for every object that breaks no rule', () => {
+    const unit = fc.oneof(fc.constantFrom('\0', '\ud800', '\udc00', '"', '\\', '\u2028', 'é', '😀'), fc.string());
+    const objects = fc.dictionary(
+      fc.string({ unit }),
+      fc
+        .jsonValue({ maxDepth: 6, stringUnit: 'binary' })
+        .chain((value) => fc.constantFrom(value, [value, { v: value }])),
+    );
+    fc.assert(
+      fc.property(objects, (value) => {
+        const text = JSON.stringify(value);
+        if (isKeepable(value) && depthOf(value) <= MAX_DEPTH) expect(parse(text)).toEqual(JSON.parse(text));
+        else expect(isRefused(encoder.encode(text))).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('answers random bytes with a validation error and nothing else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(isRefused(bytes) || JSON.parse(new TextDecoder().decode(bytes)) !== null).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('refuses a text exactly when a reading of it from the front finds a fault', () => {
+    const piece = fc.constantFrom(
+      ...[
+        '{',
+        '}',
+        '[',
+        ']',
+        ',',
+        ':',
+        '"a"',
+        '"b"',
+        '"\\u0061"',
+        '"\\ud800"',
+        '"\\u0000"',
+        '"\\"',
+        '"',
+        '\\',
+        ' ',
+        '\n',
+      ],
+      ...['0', '1', '-1', '01', '1.5', '1e400', '9007199254740993', '-', 'true', 'null', 'nul', '\ufeff', "'a'"],
+    );
+    const soup = fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join(''));
+    const almost = fc
+      .tuple(fc.jsonValue({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 2 }), soup)
+      .map(([value, at, cut, patch]) => {
+        const text = JSON.stringify({ a: value, b: [value, { c: value }] });
+        const place = at % text.length;
+        return text.slice(0, place) + patch.slice(0, 3) + text.slice(place + cut);
+      });
+    fc.assert(
+      fc.property(fc.oneof(soup, almost), (text) => {
+        const refused = isRefused(encoder.encode(text));
+        expect([text, refused]).toEqual([text, findJsonFault(text.toWellFormed()) !== undefined]);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test.each([
+    ['', '', 'must be a JSON object'],
+    ['null', '', 'must be a JSON object'],
+    ['"x"', '', 'must be a JSON object'],
+    ['[1]', '', 'must be a JSON object'],
+    ['\ufeff{}', '', 'byte order mark'],
+    ['{"a":1,}', '', 'a field name in double quotes was expected (line 1, column 8)'],
+    ["{'a':1}", '', 'line 1, column 2'],
+    ['{"a":1}}', '', 'nothing may follow the object'],
+    ['{"a":{"b":tru}}', 'a.b', 'a value was expected'],
+    ['{"a":[1,2,]}', 'a[2]', 'a value was expected'],
+    ['{"a":-Infinity}', 'a', 'is not valid JSON'],
+    ['{"a":"x', 'a', 'the text ends within a string'],
+    ['{\n "é😀": 1\n "b": 2}', '', 'line 3, column 2'],
+    ['{"a":"\u0001"}', 'a', 'a control character within a string must be escaped'],
+    ['{"votes":[{"rank":1},{"rank":1,"rank":2}]}', 'votes[1].rank', 'must not be given more than once'],
+    ['{"a":1,"\\u0061":1}', 'a', 'must not be given more than once'],
+    ['{"__proto__":1,"__proto__":1}', '__proto__', 'must not be given more than once'],
+    ['{"a":{"b":"x\\u0000"}}', 'a.b', 'NUL'],
+    ['{"a":"\\ud800x"}', 'a', 'surrogate'],
+    ['{"a":{"\\udc00":1}}', 'a', 'a field name must not hold half of a surrogate pair'],
+    ['{"a":1e400}', 'a', 'larger than any number'],
+    ['{"a":[9007199254740993]}', 'a[0]', 'cannot be kept exactly'],
+    ['{"a":-1e300}', 'a', 'cannot be kept exactly'],
+  ])('says of %j what is wrong and where', (text, field, message) => {
+    const error = refusalOf(encoder.encode(text));
+    expect(error).toMatchObject({ code: 'validation_error', details: { field, issues: [{ field }] } });
+    expect(error.message).toContain(message);
+  });
+
+  test('refuses bytes that are not UTF-8, even where the text around them is JSON', () => {
+    for (const bytes of [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
+      const body = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
+      expect(refusalOf(body).message).toContain('UTF-8');
+    }
+  });
+
+  test('never repeats a value of the body in its message', () => {
+    for (const text of ['{"voterKey":"K7QX-SECRET" oops}', '{"voterKey":"K7QX-SECRET\\u0000"}', '{"a":"K7QX-SECRET']) {
+      const { message, details } = refusalOf(encoder.encode(text));
+      expect(JSON.stringify([message, details])).not.toContain('K7QX');
+    }
+  });
+
+  test('does not quote a field name of any length', () => {
+    const name = 'n'.repeat(100_000);
+    expect(refusalOf(encoder.encode(`{"${name}":1,"${name}":2}`)).message.length).toBeLessThan(200);
+  });
+
+  test('takes 32 levels and refuses 33, whatever they are made of', () => {
+    const nested = (levels: number, open: string, close: string): string =>
+      `{"a":${open.repeat(levels - 1)}1${close.repeat(levels - 1)}}`;
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const) {
+      expect(depthOf(parse(nested(MAX_DEPTH, open, close)))).toBe(32);
+      expect(refusalOf(encoder.encode(nested(MAX_DEPTH + 1, open, close))).message).toContain('more than 32 deep');
+      expect(refusalOf(encoder.encode(nested(100_000, open, close))).message).toContain('more than 32 deep');
+    }
+  });
+
+  test('takes 20,000 values and refuses one more', () => {
+    const list = (length: number): string => `{"a":[${Array(length).fill(1).join()}]}`;
+    expect(parse(list(MAX_VALUES - 2))['a']).toHaveLength(19_998);
+    expect(refusalOf(encoder.encode(list(MAX_VALUES - 1))).message).toContain('at most 20000 values');
+  });
+
+  test('does not tell 1 from 1.0', () => {
+    expect(parse('{"a":1.0,"b":10e-1}')).toEqual({ a: 1, b: 1 });
+  });
+
+  test('keeps __proto__ a field like any other: nothing is polluted, and a strict schema refuses it', () => {
+    const text = '{"a":1,"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}';
+    const value = parse(text);
+    expect(Reflect.get(value, 'isAdmin')).toBeUndefined();
+    expect(Reflect.get({}, 'isAdmin')).toBeUndefined();
+    const parsed = z.strictObject({ a: z.number() }).safeParse(value);
+    expect(parsed.error?.issues).toMatchObject([{ code: 'unrecognized_keys', keys: ['__proto__', 'constructor'] }]);
+  });
+});

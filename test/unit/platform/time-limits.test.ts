@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { HTTP_SERVER_OPTIONS } from '#src/http/serve.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+
+describe('time limits', () => {
+  test('are those that the design promises', () => {
+    expect(TIME_LIMITS).toMatchObject({
+      requestHeadersMs: 5_000,
+      requestMs: 10_000,
+      connectionsCheckIntervalMs: 500,
+      keepAliveMs: 65_000,
+      shutdownGraceMs: 10_000,
+      databaseConnectMs: 1_000,
+      databaseQueryMs: 4_000,
+      databaseStatementMs: 3_000,
+      databaseLockMs: 2_000,
+      databaseIdleInTransactionMs: 5_000,
+      webhookExchangeMs: 15_000,
+      providerMs: 10_000,
+      smtpMs: 10_000,
+    });
+  });
+
+  test('reach the HTTP server under the names that Node knows', () => {
+    expect(HTTP_SERVER_OPTIONS).toMatchObject({
+      headersTimeout: 5_000,
+      requestTimeout: 10_000,
+      connectionsCheckingInterval: 500,
+      keepAliveTimeout: 65_000,
+    });
+  });
+
+  test.each([
+    ['databaseLockMs', 'databaseStatementMs'],
+    ['databaseStatementMs', 'databaseQueryMs'],
+    ['databaseQueryMs', 'databaseIdleInTransactionMs'],
+    ['databaseConnectMs', 'databaseQueryMs'],
+    ['databaseQueryMs', 'requestMs'],
+    ['databaseIdleInTransactionMs', 'requestMs'],
+    ['connectionsCheckIntervalMs', 'requestHeadersMs'],
+    ['requestHeadersMs', 'requestMs'],
+    ['requestMs', 'keepAliveMs'],
+    ['webhookConnectMs', 'webhookExchangeMs'],
+    ['silentConnectionMs', 'shutdownGraceMs'],
+    ['refusalLingerMs', 'shutdownGraceMs'],
+  ] as const)('%s passes before %s around it', (inner, outer) => {
+    expect(TIME_LIMITS[inner]).toBeLessThan(TIME_LIMITS[outer]);
+  });
+
+  test('a query and the wait for its connection together fit into one request', () => {
+    expect(TIME_LIMITS.databaseConnectMs + TIME_LIMITS.databaseQueryMs).toBeLessThan(TIME_LIMITS.requestMs);
+  });
+});

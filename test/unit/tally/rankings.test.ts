@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { Rankings } from '#src/tally/rankings.ts';
+import { WHOLE } from './counting.ts';
+
+const CANDIDATES = 8;
+
+/** A different ranking for every number below 8^6 (candidates repeat, which grouping does not mind). */
+function digits(number: number): Uint16Array {
+  return Uint16Array.from({ length: 6 }, (_, place) => Math.floor(number / CANDIDATES ** place) % CANDIDATES);
+}
+
+describe('grouping of identical rankings', () => {
+  test('identical rankings of one weight share a group, however many ballots and groups there are', () => {
+    const rankings = new Rankings(CANDIDATES);
+    for (let ballot = 0; ballot < 30_000; ballot += 1) {
+      rankings.add(digits(ballot % 3_000), 6, WHOLE, 1);
+    }
+    expect(rankings.size).toBe(3_000);
+    expect(rankings.heads.subarray(0, 3_000).every((heads) => heads === 10)).toBe(true);
+  });
+
+  test('a ranking, the beginning of it, and the same of another weight are three groups', () => {
+    const rankings = new Rankings(CANDIDATES);
+    for (let round = 0; round < 2; round += 1) {
+      rankings.add(digits(7), 6, WHOLE, 1);
+      rankings.add(digits(7), 5, WHOLE, 1);
+      rankings.add(digits(7), 6, 2n * WHOLE, 1);
+    }
+    expect(rankings.size).toBe(3);
+    expect(rankings.weights).toEqual([WHOLE, 2n * WHOLE]);
+  });
+
+  test('grouping goes on while it halves the groups, and ends where nearly every ballot is different', () => {
+    const repeated = new Rankings(CANDIDATES);
+    const different = new Rankings(CANDIDATES);
+    for (let ballot = 0; ballot < 80_000; ballot += 1) {
+      repeated.add(digits(ballot), 6, WHOLE, 3);
+      different.add(digits(ballot), 6, WHOLE, 1);
+    }
+    repeated.add(digits(0), 6, WHOLE, 1);
+    different.add(digits(0), 6, WHOLE, 1);
+    expect(repeated.size).toBe(80_000);
+    expect(different.size).toBe(80_001);
+  });
+});
