@@ -70,7 +70,7 @@ async function serve(
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
-      const json = response.headers.get('content-type')?.startsWith('application/json') === true;
+      const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
       return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, async () => undefined),

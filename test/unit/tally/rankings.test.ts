@@ -34,7 +34,7 @@ describe('grouping of identical rankings', () => {
     const repeated = new Rankings(CANDIDATES);
     const different = new Rankings(CANDIDATES);
     for (let ballot = 0; ballot < 80_000; ballot += 1) {
-      repeated.add(digits(ballot), 6, WHOLE, 3);
+      repeated.add(digits(ballot), 6, WHOLE, 2);
       different.add(digits(ballot), 6, WHOLE, 1);
     }
     repeated.add(digits(0), 6, WHOLE, 1);

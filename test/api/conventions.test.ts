@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateApiKey } from '#src/accounts/api-key.ts';
+import { routeMap } from '#src/app.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+describe('every route', () => {
+  test('refuses a missing, malformed, unknown, revoked and expired key in the same words', async () => {
+    const [revoked, expired] = [await createTestAccount(service), await createTestAccount(service)];
+    await service.deps.db.$client.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
+    await service.deps.db.$client.query('UPDATE api_keys SET expires_at = 1 WHERE account_id = $1', [expired.id]);
+    const answers = await Promise.all(
+      [
+        undefined,
+        'nonsense',
+        generateApiKey(['read']),
+        `${account.read.slice(0, -1)}_`,
+        revoked.read,
+        expired.read,
+      ].map((key) => service.call('GET', '/voting-events', undefined, key === undefined ? {} : { key })),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 401));
+    expect(new Set(answers.map((answer) => JSON.stringify({ ...answer.body.error, requestId: '' }))).size).toBe(1);
+  });
+
+  test('refuses a key without its scope', async () => {
+    const routes = routeMap(service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+    for (const route of routes.filter(({ scope }) => scope !== 'none' && scope !== 'any')) {
+      const wrong = route.scope === 'vote' || Array.isArray(route.scope) ? account.write : account.vote;
+      const answer = await service.call(route.method, route.path.replaceAll(/:\w+/g, 'x'), undefined, { key: wrong });
+      expect([route.operationId, answer.status, answer.body.error.code]).toEqual([
+        route.operationId,
+        403,
+        'insufficient_scope',
+      ]);
+    }
+  });
+
+  test('carries the request ID, the limits of its key, and no trace of the program', async () => {
+    const answer = await service.call('GET', '/me', undefined, {
+      key: account.read,
+      headers: { 'X-Request-Id': 'my-request_1' },
+    });
+    expect(answer.body.data).toMatchObject({
+      account: { id: account.id, plan: 'enterprise' },
+      key: { scopes: ['read'] },
+    });
+    expect(answer.headers.get('x-request-id')).toBe('my-request_1');
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('12000');
+    expect(Number(answer.headers.get('x-ratelimit-remaining'))).toBeLessThan(2_000);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect([answer.headers.get('server'), answer.headers.get('x-powered-by')]).toEqual([null, null]);
+  });
+
+  test('tells which methods an address takes', async () => {
+    const answer = await service.call('PUT', '/voting-events', {}, { key: account.write });
+    expect([answer.status, answer.body.error.code, answer.headers.get('allow')]).toEqual([
+      400,
+      'bad_request',
+      'GET, HEAD, POST',
+    ]);
+    expect((await service.call('HEAD', '/voting-events', undefined, { key: account.read })).status).toBe(200);
+  });
+});
+
+describe('the request limit', () => {
+  test('refuses what goes over the burst, with the time to wait', async () => {
+    const free = await createTestAccount(service, 'free');
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => service.call('GET', '/me', undefined, { key: free.read })),
+    );
+    const refused = answers.filter((answer) => answer.status === 429);
+    expect(refused.length).toBeGreaterThan(10);
+    expect(refused[0]?.body.error.code).toBe('rate_limited');
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const create = (key: string, body: unknown, on = service) =>
+    on.call('POST', '/voting-events', body, { key: account.write, headers: { 'Idempotency-Key': key } });
+
+  test('gives the first answer again, and makes its effect once', async () => {
+    const first = await create('once', { title: 'Once', type: 'poll', description: null });
+    const again = await create('once', { type: 'poll', description: null, title: 'Once' });
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(again.body).toEqual(first.body);
+    expect([first.headers.get('idempotent-replayed'), again.headers.get('idempotent-replayed')]).toEqual([
+      null,
+      'true',
+    ]);
+  });
+
+  test('refuses another request under the same key', async () => {
+    await create('other', { title: 'A', type: 'poll' });
+    const answer = await create('other', { title: 'B', type: 'poll' });
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'idempotency_mismatch']);
+    const invalid = await create('other', { title: '' });
+    expect(invalid.body.error.code).toBe('idempotency_mismatch');
+  });
+
+  test('is not used up by a body that is refused', async () => {
+    expect((await create('typo', { title: '', type: 'poll' })).status).toBe(422);
+    expect((await create('typo', { title: 'Right', type: 'poll' })).status).toBe(201);
+  });
+
+  test('keeps an error that the handler decided', async () => {
+    await create('code-1', { title: 'A', type: 'poll', code: 'TAKEN123' });
+    const first = await create('code-2', { title: 'B', type: 'poll', code: 'TAKEN123' });
+    const again = await create('code-2', { title: 'B', type: 'poll', code: 'TAKEN123' });
+    expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([409, 409, 'true']);
+  });
+
+  test('makes one ballot of many casts at once, on two processes', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const other = await service.another();
+    try {
+      const body = {
+        visitorId: visitor(),
+        votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+      };
+      const cast = (on: TestService) =>
+        on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
+          key: account.vote,
+          headers: { 'Idempotency-Key': 'cast-1' },
+        });
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => cast(index % 2 === 0 ? service : other)),
+      );
+      expect(new Set(answers.map((answer) => answer.status)).isSubsetOf(new Set([201, 409]))).toBe(true);
+      const codes = new Set(
+        answers.filter((answer) => answer.status === 201).map((answer) => answer.body.data.confirmationCode),
+      );
+      expect(codes.size).toBe(1);
+      expect([...codes]).toContain((await cast(other)).body.data.confirmationCode);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('leaves no confirmation code in clear in the database', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const body = {
+      visitorId: visitor(),
+      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+    };
+    const cast = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
+      key: account.vote,
+      headers: { 'Idempotency-Key': 'cast-2' },
+    });
+    const { rows } = await service.deps.db.$client.query<{ row: string }>(
+      'SELECT idempotency_keys::text AS row FROM idempotency_keys UNION ALL SELECT pending_ballots::text FROM pending_ballots',
+    );
+    expect(rows.length).toBeGreaterThan(1);
+    expect(rows.filter(({ row }) => row.includes(cast.body.data.confirmationCode))).toEqual([]);
+  });
+});

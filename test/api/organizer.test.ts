@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const get = (target: string, key = account.read) => service.call('GET', target, undefined, { key });
+const post = (target: string, body: unknown, key = account.write) => service.call('POST', target, body, { key });
+const patch = (target: string, body: unknown) => service.call('PATCH', target, body, { key: account.write });
+const remove = (target: string) => service.call('DELETE', target, undefined, { key: account.write });
+
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+describe('voting events', () => {
+  beforeAll(async () => {
+    account = await createTestAccount(service);
+  });
+
+  test('have the documented shape and defaults when created with a title and a type', async () => {
+    const { status, body } = await post('/voting-events', { title: '  Board  ', type: 'election' });
+    expect(status).toBe(201);
+    expect(body.data).toEqual({
+      id: expect.stringMatching(/^evt_[0-9a-z]+$/),
+      code: expect.stringMatching(/^[0-9A-Za-z]{6,12}$/),
+      title: 'Board',
+      description: null,
+      type: 'election',
+      status: 'draft',
+      startsAt: null,
+      endsAt: null,
+      timeZone: 'UTC',
+      voter: {
+        requireVoterId: false,
+        selfRegistration: false,
+        approval: 'automatic',
+        saveVoterInfo: false,
+        pollIdentity: null,
+      },
+      candidate: { selfRegistration: false },
+      ballot: { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' },
+      results: { visibility: 'hidden', publishedAt: null },
+      payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
+      paymentBusinessId: null,
+      secrecy: 'secret',
+      createdAt: expect.any(Number),
+      updatedAt: expect.any(Number),
+    });
+  });
+
+  test('open only with a position and a candidate in each, and say what is missing', async () => {
+    const { body } = await post('/voting-events', { title: 'Empty', type: 'poll' });
+    const refused = await patch(`/voting-events/${body.data.id}`, { status: 'open' });
+    expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'not_ready']);
+    const position = await post(`/voting-events/${body.data.id}/positions`, {
+      title: 'Chair',
+      votingMethod: 'plurality',
+    });
+    const still = await patch(`/voting-events/${body.data.id}`, { status: 'open' });
+    expect(still.body.error.details.missing).toEqual([{ what: 'candidate', positionId: position.body.data.id }]);
+  });
+
+  test('open by the clock at startsAt once they are ready, and close at endsAt', async () => {
+    const event = await createTestEvent(service, account, { startsAt: 1_000 }, [PLURALITY], false);
+    expect((await get(`/voting-events/${event.id}`)).body.data.status).toBe('open');
+    const later = await patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 3_600_000 });
+    expect(later.body.data.status).toBe('scheduled');
+    const over = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: 2_000 });
+    expect(over.body.data.status).toBe('closed');
+  });
+
+  test('freeze what ballots depend on once one was cast, and keep their words editable', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const position = event.positions[0];
+    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    const base = `/voting-events/${event.id}`;
+    for (const answer of [
+      await patch(base, { voter: { requireVoterId: true } }),
+      await patch(`${base}/positions/${position?.id}`, { seats: 2 }),
+      await post(`${base}/positions`, { title: 'New', votingMethod: 'approval' }),
+      await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'rejected' }),
+      await remove(`${base}/candidates/${position?.candidates[1]}`),
+      await remove(base),
+    ]) {
+      expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    }
+    expect((await patch(`${base}/positions/${position?.id}`, { title: 'Renamed' })).status).toBe(200);
+    expect((await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'withdrawn' })).status).toBe(200);
+    const results = await get(`${base}/results`);
+    expect(results.body.data.positions[0]).toMatchObject({ title: 'Renamed', winners: [] });
+    expect((await remove(`${base}?force=true`)).status).toBe(204);
+    expect((await get(base)).status).toBe(404);
+  });
+
+  test('are told apart by code whatever its case, and a code is used once', async () => {
+    const first = await post('/voting-events', { title: 'One', type: 'poll', code: 'Summer26' });
+    expect((await get('/voting-events/sUMMER26')).body.data.id).toBe(first.body.data.id);
+    const second = await post('/voting-events', { title: 'Two', type: 'poll', code: 'SUMMER26' });
+    expect([second.status, second.body.error.code]).toEqual([409, 'conflict']);
+  });
+
+  test('are listed page by page, each once, while others are added and removed', async () => {
+    const own = await createTestAccount(service);
+    const ids: string[] = [];
+    for (let index = 0; index < 7; index += 1) {
+      ids.push((await post('/voting-events', { title: `Event ${index} 100%`, type: 'poll' }, own.write)).body.data.id);
+    }
+    const seen: string[] = [];
+    let cursor = '';
+    for (;;) {
+      const page = await get(`/voting-events?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`, own.read);
+      seen.push(...page.body.data.map((event: { id: string }) => event.id));
+      if (page.body.nextCursor === null) break;
+      cursor = page.body.nextCursor;
+    }
+    expect(seen).toEqual(ids);
+    expect((await get('/voting-events?search=3%20100%25', own.read)).body.data).toHaveLength(1);
+    expect((await get('/voting-events?search=_', own.read)).body.data).toHaveLength(0);
+    expect((await get(`/voting-events?limit=3&cursor=${cursor}`, own.read)).status).toBe(200);
+    expect((await get(`/voting-events?type=poll&limit=3&cursor=${cursor}`, own.read)).status).toBe(400);
+  });
+
+  test('stay within the plan however many are created at once', async () => {
+    const free = await createTestAccount(service, 'free');
+    const other = await service.another();
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, index) =>
+          (index % 2 === 0 ? service : other).call(
+            'POST',
+            '/voting-events',
+            { title: 'Many', type: 'poll' },
+            { key: free.write },
+          ),
+        ),
+      );
+      expect(answers.filter((answer) => answer.status === 201)).toHaveLength(3);
+      const refused = answers.find((answer) => answer.status !== 201);
+      expect([refused?.status, refused?.body.error.details]).toEqual([422, { limit: 'voting_events', max: 3 }]);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('positions', () => {
+  let event: string;
+  beforeAll(async () => {
+    account = await createTestAccount(service);
+    event = (await post('/voting-events', { title: 'Methods', type: 'poll' })).body.data.id;
+  });
+
+  test.each([
+    ['plurality', { minSelections: 1, maxSelections: 1 }],
+    ['approval', { minSelections: 0 }],
+    [
+      'referendum',
+      {
+        maxSelections: 1,
+        rules: {
+          threshold: { numerator: 1, denominator: 2, inclusive: false },
+          turnoutQuorum: null,
+          approvalQuorum: null,
+        },
+      },
+    ],
+    ['score', { scoreMin: 0, scoreMax: 5 }],
+    ['cumulative', { cumulativePointBudget: 10 }],
+    ['quadratic', { quadraticBaseCreditBudget: 100, quadraticTopUp: null }],
+    ['ranked_choice', { minSelections: 1, scoreMin: null, rules: null }],
+  ])('of the method %s have its defaults', async (votingMethod, defaults) => {
+    const { status, body } = await post(`/voting-events/${event}/positions`, { title: votingMethod, votingMethod });
+    expect(status).toBe(201);
+    expect(body.data).toMatchObject({ votingMethod, seats: 1, tieBreak: 'joint', ...defaults });
+  });
+
+  test('refuse settings of another method, each by name', async () => {
+    const { status, body } = await post(`/voting-events/${event}/positions`, {
+      title: 'X',
+      votingMethod: 'approval',
+      scoreMax: 5,
+      cumulativePointBudget: 3,
+    });
+    expect(status).toBe(422);
+    expect(body.error.details.issues.map((issue: { field: string }) => issue.field)).toEqual([
+      'scoreMax',
+      'cumulativePointBudget',
+    ]);
+  });
+
+  test('disappear within seconds of a deletion that was answered 202, with the candidates that stood for them alone', async () => {
+    const made = await createTestEvent(service, account, {}, [PLURALITY, PLURALITY], false);
+    const gone = made.positions[0];
+    expect((await remove(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(202);
+    expect((await get(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(404);
+    expect((await get(`/voting-events/${made.id}/candidates`)).body.data).toHaveLength(2);
+    const left = await eventually(async () => {
+      const { rows } = await service.deps.db.$client.query('SELECT id FROM positions WHERE voting_event_id = $1', [
+        made.id,
+      ]);
+      return rows.length === 1 ? rows : undefined;
+    });
+    expect(left).toHaveLength(1);
+  });
+});
+
+describe('voters', () => {
+  let event: string;
+  beforeAll(async () => {
+    account = await createTestAccount(service);
+    event = (await post('/voting-events', { title: 'Roll', type: 'election' })).body.data.id;
+  });
+
+  test('come in batches, all or none, and every bad row is named', async () => {
+    const target = `/voting-events/${event}/voters`;
+    expect((await post(target, { name: 'Vera', email: 'vera@mail.example' })).status).toBe(201);
+    const bad = await post(`${target}/batch`, {
+      voters: [
+        { name: 'A', email: 'a@mail.example' },
+        { name: 'B' },
+        { name: 'C', email: 'c@mail.example', weight: 0.0000001 },
+      ],
+    });
+    expect([bad.status, bad.body.error.details.field]).toEqual([422, 'voters[2].weight']);
+    const duplicate = await post(`${target}/batch`, {
+      voters: [
+        { name: 'A', email: 'a@mail.example' },
+        { name: 'V', email: 'VERA@mail.example' },
+        { name: 'A2', email: 'A@mail.example' },
+      ],
+    });
+    expect(duplicate.status).toBe(409);
+    expect(duplicate.body.error.details.issues.map((issue: { field: string }) => issue.field)).toEqual([
+      'voters[1].email',
+      'voters[2].email',
+    ]);
+    expect((await get(target)).body.data).toHaveLength(1);
+  });
+
+  test('are unique however many are created at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () =>
+        post(`/voting-events/${event}/voters`, { name: 'Same', email: 'same@mail.example' }),
+      ),
+    );
+    expect(answers.map((answer) => answer.status).toSorted()).toEqual([201, ...Array.from({ length: 15 }, () => 409)]);
+  });
+
+  test('keep weights to the millionth', async () => {
+    const { body } = await post(`/voting-events/${event}/voters`, {
+      name: 'W',
+      email: 'w@mail.example',
+      weight: 0.000001,
+    });
+    expect(body.data.weight).toBe(0.000001);
+  });
+
+  test('register themselves as pending where the event lets them, and are approved by their first key', async () => {
+    const made = await createTestEvent(service, account, { type: 'election', voter: { selfRegistration: true } }, [
+      PLURALITY,
+    ]);
+    const base = `/public/voting-events/${made.id}`;
+    const registered = await service.call(
+      'POST',
+      `${base}/register/voter`,
+      { name: 'Neu', email: 'neu@mail.example' },
+      { key: account.vote },
+    );
+    expect([registered.status, registered.body.data.status]).toEqual([201, 'pending']);
+    const before = service.mails().length;
+    await service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote });
+    const voterKey = await eventually(
+      () => /[0-9A-Z]{4}(-[0-9A-Z]{4}){3}/.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
+    );
+    const check = await service.call(
+      'POST',
+      `${base}/voter/check`,
+      { voterKey, email: 'neu@mail.example' },
+      { key: account.vote },
+    );
+    expect(check.body.data).toEqual({ eligible: true });
+    expect((await get(`/voting-events/${made.id}/voters`)).body.data).toMatchObject([
+      { status: 'approved', keyStatus: 'used', source: 'registration' },
+    ]);
+    const closed = await service.call(
+      'POST',
+      `/public/voting-events/${(await createTestEvent(service, account, { type: 'election' }, [PLURALITY])).id}/register/voter`,
+      { name: 'Neu', email: 'neu@mail.example' },
+      { key: account.vote },
+    );
+    expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
+  });
+});
+
+describe('another account', () => {
+  test('gets the answer of an unknown ID for every event, byte for byte but the request ID', async () => {
+    account = await createTestAccount(service);
+    const stranger = await createTestAccount(service);
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const targets = ['', '/positions', '/candidates', '/groups', '/sponsors', '/voters', '/results'];
+    for (const target of targets) {
+      const theirs = await get(`/voting-events/${event.id}${target}`, stranger.read);
+      const unknown = await get(`/voting-events/evt_unknown${target}`, stranger.read);
+      expect(theirs.status).toBe(404);
+      expect({ ...theirs.body.error, requestId: '' }).toEqual({ ...unknown.body.error, requestId: '' });
+    }
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let other: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  other = await service.another();
+  account = await createTestAccount(service);
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const either = (index: number): TestService => (index % 2 === 0 ? service : other);
+const votesFor = (event: TestEvent, candidate = 0) => [
+  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[candidate] },
+];
+
+async function cast(on: TestService, event: TestEvent, identity: object, candidate = 0): Promise<string> {
+  const answer = await on.call(
+    'POST',
+    `/public/voting-events/${event.id}/ballot/cast`,
+    { ...identity, votes: votesFor(event, candidate) },
+    { key: account.vote },
+  );
+  return answer.body.data.confirmationCode;
+}
+
+const confirm = (on: TestService, event: TestEvent, confirmationCode: string) =>
+  on.call('POST', `/public/voting-events/${event.id}/ballot/confirm`, { confirmationCode }, { key: account.vote });
+
+async function countBallots(event: TestEvent): Promise<number> {
+  const answer = await other.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+  return answer.body.data.stats.ballots;
+}
+
+describe('with two processes on one database', () => {
+  test('one e-mail has one counted ballot, however many of its visitors confirm at once', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const event = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, PLAN);
+      const codes = await Promise.all(
+        Array.from({ length: 8 }, (_, index) =>
+          cast(either(index), event, { visitorId: visitor(), email: `Same${round}@mail.example` }),
+        ),
+      );
+      const answers = await Promise.all(codes.map((code, index) => confirm(either(index), event, code)));
+      expect(answers.map((answer) => answer.status).toSorted()).toEqual([200, ...Array.from({ length: 7 }, () => 409)]);
+      expect(await countBallots(event)).toBe(1);
+    }
+  });
+
+  test('one code that is confirmed many times at once counts once, with one answer', async () => {
+    const event = await createTestEvent(service, account, {}, PLAN);
+    const code = await cast(service, event, { visitorId: visitor() });
+    const answers = await Promise.all(Array.from({ length: 24 }, (_, index) => confirm(either(index), event, code)));
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    expect(await countBallots(event)).toBe(1);
+  });
+
+  test('no ballot is stored under a paper that changed while it was cast', async () => {
+    const event = await createTestEvent(service, account, {}, PLAN);
+    const position = event.positions[0];
+    const casts = Array.from({ length: 12 }, (_, index) =>
+      either(index).call(
+        'POST',
+        `/public/voting-events/${event.id}/ballot/cast`,
+        { visitorId: visitor(), votes: votesFor(event) },
+        { key: account.vote },
+      ),
+    );
+    const change = service.call(
+      'DELETE',
+      `/voting-events/${event.id}/candidates/${position?.candidates[0]}`,
+      undefined,
+      { key: account.write },
+    );
+    const [deleted, ...answers] = await Promise.all([change, ...casts]);
+    const stored = answers.filter((answer) => answer.status === 201).length;
+    // Either the change came first and every later ballot was refused, or a ballot came first and the change was.
+    if (deleted.status === 202) expect(stored).toBe(0);
+    else
+      expect([deleted.status, deleted.body.error.details.reason, stored > 0]).toEqual([409, 'event_has_ballots', true]);
+  });
+
+  test('results after every confirm hold that ballot, while ballots move into the box', async () => {
+    const event = await createTestEvent(service, account, {}, PLAN);
+    for (let index = 0; index < 20; index += 1) {
+      const code = await cast(either(index), event, { visitorId: visitor() });
+      expect((await confirm(either(index), event, code)).status).toBe(200);
+      const moving = service.deps.db.$client.query('SELECT seal_ballots($1, 3)', [event.id]);
+      expect(await countBallots(event)).toBe(index + 1);
+      await moving;
+    }
+  });
+});
