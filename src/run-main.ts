@@ -46,22 +46,22 @@ async function start(given: Config): Promise<{ service: Service; database: Embed
 /** Runs the service until it is told to stop. Exit status 0 after a clean stop, 1 when it could not start. */
 export async function runMain(read: () => Config): Promise<void> {
   try {
+    // Listening for signals before anything starts: a stop during the start waits for its end, and leaves nothing behind.
+    let askToStop: () => void = () => undefined;
+    const asked = new Promise<void>((resolve) => {
+      askToStop = resolve;
+    });
+    process.on('SIGTERM', askToStop);
+    process.on('SIGINT', askToStop);
     const { service, database } = await start(read());
-    let stopping = false;
-    const stop = (): void => {
-      if (stopping) return;
-      stopping = true;
-      void service
-        .stop()
-        .then(() => database?.stop())
-        .then(() => process.exit(0));
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+    await asked;
+    await service.stop();
+    await database?.stop();
+    process.exit(0);
   } catch (fault) {
     const reason = plainReason(fault);
     if (reason === undefined) throw fault;
     process.stderr.write(`${reason}\n`);
-    process.exitCode = 1;
+    process.exit(1);
   }
 }

@@ -1,7 +1,7 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { PositionResult } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import {
@@ -23,11 +23,15 @@ export interface EventResults {
   readonly stats: {
     readonly totalVotes: number;
     readonly ballots: number;
+    /** Votes that were confirmed: entries of all ballots together. */
+    readonly entries: number;
     readonly abstentions: number;
     readonly electorate: number | null;
     readonly turnout: number | null;
   };
   readonly positions: readonly PositionResult[];
+  /** The lot that decides ties: its seed's SHA-256 (hex) is told from the opening on, the seed itself at the close. */
+  readonly lot: { readonly seedHash: string; readonly seed: string | null };
 }
 
 export type Audience = 'organizer' | 'public';
@@ -128,7 +132,8 @@ export class EventCounter {
     const { event } = paper;
     const electorateMicro = moment.electorate?.weightMicro ?? null;
     // The lot's seed is secret until the close: who knew it could reckon how to break a tie.
-    const seed = statusAt(event, nowMs) === 'closed' ? this.#seedOf(event.id, event.tieSeed) : null;
+    const drawn = this.#secrets.open(event.tieSeed, { table: 'voting_events', column: 'tie_seed', row: event.id });
+    const seed = statusAt(event, nowMs) === 'closed' ? drawn.toString('hex') : null;
     const positions = running.report({ seed, electorateMicro, wholeWeights: !moment.fractional });
     return {
       votingEventId: event.id,
@@ -138,15 +143,13 @@ export class EventCounter {
       stats: {
         totalVotes: positions.reduce((sum, position) => sum + position.totalVotes, 0),
         ballots: running.ballots,
+        entries: running.entries,
         abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
         electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
         turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
       },
       positions,
+      lot: { seedHash: sha256(drawn).toString('hex'), seed },
     };
-  }
-
-  #seedOf(eventId: string, sealed: string): string {
-    return this.#secrets.open(sealed, { table: 'voting_events', column: 'tie_seed', row: eventId }).toString('hex');
   }
 }

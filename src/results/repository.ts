@@ -71,3 +71,47 @@ export async function hasFractionalWeights(executor: Executor, eventId: string):
     SELECT EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND weight_micro % 1000000 <> 0) AS found`);
   return rows[0]?.found === true;
 }
+
+interface CountRow extends Record<string, unknown> {
+  readonly voters: {
+    readonly total: number;
+    readonly pending: number;
+    readonly approved: number;
+    readonly rejected: number;
+    readonly voted: number;
+    readonly weight: string;
+    readonly approvedWeight: string;
+    readonly votedWeight: string;
+  };
+  readonly pendingBallots: number;
+  readonly byGroup: readonly {
+    readonly groupId: string;
+    readonly name: string;
+    readonly voters: number;
+    readonly voted: number;
+  }[];
+}
+
+/** The figures of an event that are counted in one pass over its voters. */
+export async function readVoterFigures(executor: Executor, eventId: string): Promise<CountRow> {
+  const { rows } = await executor.execute<CountRow>(sql`
+    WITH roll AS (
+      SELECT v.status, v.weight_micro, v.group_id, (v.source = 'poll' OR p.participant IS NOT NULL) AS voted
+      FROM voters v LEFT JOIN participation p ON p.voting_event_id = v.voting_event_id AND p.participant = v.id
+      WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL)
+    SELECT
+      (SELECT jsonb_build_object(
+        'total', count(*), 'pending', count(*) FILTER (WHERE status = 'pending'),
+        'approved', count(*) FILTER (WHERE status = 'approved'), 'rejected', count(*) FILTER (WHERE status = 'rejected'),
+        'voted', count(*) FILTER (WHERE voted), 'weight', coalesce(sum(weight_micro), 0)::text,
+        'approvedWeight', coalesce(sum(weight_micro) FILTER (WHERE status = 'approved'), 0)::text,
+        'votedWeight', coalesce(sum(weight_micro) FILTER (WHERE voted), 0)::text) FROM roll) AS voters,
+      (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
+      (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,
+          'voters', (SELECT count(*) FROM roll WHERE group_id = g.id),
+          'voted', (SELECT count(*) FROM roll WHERE group_id = g.id AND voted)) ORDER BY g.id), '[]')
+        FROM groups g WHERE g.voting_event_id = ${eventId} AND g.deleted_at IS NULL) AS "byGroup"`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a statement of aggregates returned no row');
+  return row;
+}

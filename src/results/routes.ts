@@ -2,10 +2,11 @@ import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
-import { requireOrganizer, requireVoteCaller } from '#src/voting-events/access.ts';
+import { requireObserver, requireOrganizer, requireVoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { publicResultsAvailable } from '#src/voting-events/views.ts';
 import type { EventCounter } from './count-event.ts';
+import { readStats } from './read-stats.ts';
 
 export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
   const paperOf = async (event: VotingEvent) => {
@@ -22,6 +23,15 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       scope: 'read',
       find: (context: RequestContext) => requireOrganizer(deps, context),
       read: async ({ target }) => ok(await counter.results(await paperOf(target.event), 'organizer', deps.clock.now())),
+    }),
+    readRoute({
+      operationId: 'getStats',
+      summary: 'Read the figures of a voting event',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/stats',
+      scope: ['read', 'observe'],
+      find: (context: RequestContext) => requireObserver(deps, context),
+      read: async ({ target }) => ok(await readStats(deps.db, counter, await paperOf(target.event), deps.clock.now())),
     }),
     readRoute({
       operationId: 'getPublicResults',

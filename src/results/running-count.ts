@@ -39,6 +39,8 @@ export class RunningCount {
   lastLeaf = -1n;
   ballots = 0;
   weightMicro = 0n;
+  /** Votes: entries of all ballots together. */
+  entries = 0;
   readonly #positions = new Map<number, Counted>();
 
   constructor(paper: BallotPaper) {
@@ -69,6 +71,7 @@ export class RunningCount {
           throw new Error(`a ballot names candidate ${candidate}, which the position does not have`);
         return at;
       });
+      this.entries += times * packed.entries.length;
       const values = packed.entries.map(({ value }) => value);
       counted.count.add({ length: candidates.length, candidates, values }, weightMicro, times);
     }

@@ -39,3 +39,11 @@ export async function requireVoteCaller(deps: AccessDeps, context: RequestContex
   if (caller.votingEventId !== null && caller.votingEventId !== event.id) throw notFound();
   return { caller, event };
 }
+
+/** The event that the path names, for its organizer or for an observer whose key was made for it. */
+export async function requireObserver(deps: AccessDeps, context: RequestContext): Promise<Organizer> {
+  const organizer = await requireOrganizer(deps, context);
+  const { votingEventId } = context.caller;
+  if (votingEventId !== null && votingEventId !== organizer.event.id) throw notFound();
+  return organizer;
+}

@@ -1,0 +1,47 @@
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { Database } from '#src/database/client.ts';
+import { microToNumber } from '#src/platform/decimal.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import type { EventCounter } from './count-event.ts';
+import { readVoterFigures } from './repository.ts';
+
+/** A share from 0 to 1 with six decimals; 0 of nothing. */
+function share(part: bigint, whole: bigint): number {
+  return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
+}
+
+/** The figures of an event (completions 3, rule 6). Turnout is of the approved voters, in heads and in weight. */
+export async function readStats(db: Database, counter: EventCounter, paper: BallotPaper, nowMs: number) {
+  const { event } = paper;
+  const [figures, results] = await Promise.all([
+    readVoterFigures(db, event.id),
+    counter.results(paper, 'organizer', nowMs),
+  ]);
+  const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
+  const standing = (status: string): number =>
+    paper.candidates.filter((candidate) => candidate.status === status).length;
+  return {
+    votingEventId: event.id,
+    status: statusAt(event, nowMs),
+    voters: { ...heads, weight: microToNumber(BigInt(weight)), votedWeight: microToNumber(BigInt(votedWeight)) },
+    turnout: {
+      heads: share(BigInt(heads.voted), BigInt(heads.approved)),
+      weight: share(BigInt(votedWeight), BigInt(approvedWeight)),
+    },
+    ballots: { cast: figures.pendingBallots + results.stats.ballots, confirmed: results.stats.ballots },
+    votes: { total: results.stats.entries },
+    positions: paper.positions.length,
+    candidates: {
+      total: paper.candidates.length,
+      pending: standing('pending'),
+      approved: standing('approved'),
+      rejected: standing('rejected'),
+    },
+    groups: paper.groups.length,
+    sponsors: paper.sponsors.length,
+    payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
+    byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
+    byGroup: figures.byGroup,
+    updatedAt: nowMs,
+  };
+}

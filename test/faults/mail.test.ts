@@ -1,0 +1,49 @@
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
+
+let server: SMTPServer;
+let mailer: Mailer;
+const received: string[] = [];
+
+async function receive(refuse: boolean): Promise<void> {
+  server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo: (_address, _session, answer) => answer(refuse ? new Error('no such mailbox') : undefined),
+    onData(stream, _session, answer) {
+      let text = '';
+      stream.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      stream.on('end', () => {
+        received.push(text);
+        answer();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const { port } = server.server.address() as AddressInfo;
+  mailer = createSmtpMailer(`smtp://127.0.0.1:${port}`, 'Votes <votes@club.example>');
+}
+
+afterEach(async () => {
+  mailer.close();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+});
+
+describe('mail over SMTP', () => {
+  test('reaches a real receiver with sender, recipient, subject and text', async () => {
+    await receive(false);
+    await mailer.send({ to: 'vera@club.example', subject: 'Your voter key for Räte', text: 'KEY-1' });
+    expect(received.at(-1)).toMatch(/^From: Votes <votes@club.example>$/m);
+    expect(received.at(-1)).toMatch(/^To: vera@club.example/m);
+    expect(received.at(-1)).toContain('KEY-1');
+  });
+
+  test('fails when the receiver refuses, so that the job can try again', async () => {
+    await receive(true);
+    await expect(mailer.send({ to: 'nobody@club.example', subject: 'x', text: 'x' })).rejects.toThrow();
+  });
+});

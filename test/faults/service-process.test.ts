@@ -1,0 +1,174 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '#test/harness/test-service.ts';
+
+const run = promisify(execFile);
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+let dataDir: string;
+let children: ChildProcess[];
+
+beforeEach(() => {
+  dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-process-'));
+  children = [];
+});
+afterEach(async () => {
+  for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGTERM');
+    await exitOf(child);
+  }
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() =>
+        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
+      );
+    });
+  });
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly port: number;
+  output(): string;
+}
+
+/** Starts the service as a newcomer does: nothing configured but where its data and port are. */
+async function start(settings: Record<string, string> = {}): Promise<Started> {
+  const port = await freePort();
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, [path.join(ROOT, 'src/main.ts')], {
+    cwd: tmpdir(),
+    env: { PATH, HOME, DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'error', ...settings },
+  });
+  children.push(child);
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return { child, port, output: () => text };
+}
+
+const isUp = ({ port }: Started) =>
+  eventually(
+    () =>
+      fetch(`http://127.0.0.1:${port}/health`).then(
+        (answer) => (answer.ok ? true : undefined),
+        () => undefined,
+      ),
+    25_000,
+  );
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return Promise.resolve(child.exitCode);
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+}
+
+const linesToPaste = (started: Started): Promise<string> =>
+  eventually(() => (started.output().includes('Stop: Ctrl-C') ? started.output() : undefined));
+
+async function cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { PATH = '', HOME = '' } = process.env;
+  try {
+    const done = await run(process.execPath, [path.join(ROOT, 'src/cli.ts'), ...words], {
+      env: { PATH, HOME, DATA_DIR: dataDir },
+    });
+    return { code: 0, ...done };
+  } catch (fault) {
+    const { code, stdout, stderr } = fault as { code: number; stdout: string; stderr: string };
+    return { code, stdout, stderr };
+  }
+}
+
+describe('the service as a process', () => {
+  test('starts with nothing configured, and the lines it prints vote in an election and a poll when pasted', async () => {
+    const started = await start();
+    await isUp(started);
+    const printed = await linesToPaste(started);
+    const script = printed
+      .split('\n')
+      .filter((line) => /^(export|curl|sleep|CODE=)/.test(line))
+      .join('\n');
+    const { stdout } = await run('bash', ['-euc', script]);
+    expect(stdout.match(/"confirmedCount":/g)).toHaveLength(2);
+    expect(stdout.match(/"ballots":1,"abstentions"/g)?.length).toBeGreaterThanOrEqual(2);
+    expect(readdirSync(path.join(dataDir, 'mail'))).toHaveLength(1);
+    expect(printed).not.toMatch(/"msg":"a request failed"/);
+  });
+
+  test('keeps what was confirmed through kill -9, and starts again', async () => {
+    const first = await start();
+    await isUp(first);
+    const printed = await linesToPaste(first);
+    const poll = printed.split('\n').filter((line) => /^(export|CODE=)/.test(line) || line.includes('/ballot/confirm'));
+    // The poll's lines are the last of each kind.
+    await run('bash', ['-euc', [poll[0], poll.findLast((line) => line.startsWith('CODE=')), poll.at(-1)].join('\n')]);
+    first.child.kill('SIGKILL');
+    await exitOf(first.child);
+    const second = await start();
+    await isUp(second);
+    const again = await linesToPaste(second);
+    const results = again.split('\n').findLast((line) => line.includes('/results')) ?? '';
+    const keys = again.split('\n').find((line) => line.startsWith('export')) ?? '';
+    const { stdout } = await run('bash', ['-euc', `${keys}\n${results}`]);
+    expect(JSON.parse(stdout).data.stats.ballots).toBe(1);
+  });
+
+  test('says in one line that it already runs from a folder, and leaves the first alone', async () => {
+    const first = await start();
+    await isUp(first);
+    const second = await start();
+    expect(await exitOf(second.child)).toBe(1);
+    const lines = second
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('Cannot start'));
+    expect(lines).toHaveLength(1);
+    expect((await fetch(`http://127.0.0.1:${first.port}/health`)).status).toBe(200);
+  });
+
+  test('stops on SIGTERM with status 0, and names a bad setting in one line with status 1', async () => {
+    const started = await start();
+    await isUp(started);
+    started.child.kill('SIGTERM');
+    expect(await exitOf(started.child)).toBe(0);
+    const wrong = await start({ PORT: 'eighty' });
+    expect(await exitOf(wrong.child)).toBe(1);
+    expect(wrong.output().trim()).toBe('Cannot start: PORT must be a port number');
+  });
+
+  test('has commands that work while it does not run and while it runs; a revoked key is refused at once', async () => {
+    const account = await cli('accounts', 'create', '--name', 'Club', '--json');
+    expect(JSON.parse(account.stdout)).toEqual({ id: expect.stringMatching(/^acc_/), name: 'Club', plan: 'pro' });
+    const started = await start();
+    await isUp(started);
+    const { id } = JSON.parse(account.stdout);
+    const made = await cli('keys', 'create', '--account', id, '--name', 'server', '--scopes', 'read,write', '--json');
+    const key = JSON.parse(made.stdout);
+    expect(key).toEqual({
+      id: expect.stringMatching(/^key_/),
+      name: 'server',
+      scopes: ['read', 'write'],
+      key: expect.stringMatching(/^vsk_/),
+    });
+    const me = () => fetch(`http://127.0.0.1:${started.port}/me`, { headers: { Authorization: `Bearer ${key.key}` } });
+    expect((await me()).status).toBe(200);
+    expect((await cli('keys', 'revoke', key.id)).code).toBe(0);
+    expect(await eventually(async () => ((await me()).status === 401 ? 401 : undefined), 2_000)).toBe(401);
+    expect((await cli('keys', 'create', '--account', 'acc_none', '--name', 'x', '--scopes', 'vote')).code).toBe(1);
+    expect((await cli('accounts', 'create')).code).toBe(2);
+  });
+});
