@@ -115,3 +115,64 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
   if (row === undefined) throw new Error('a statement of aggregates returned no row');
   return row;
 }
+
+export interface StoredVoteBallot extends StoredBallot {
+  readonly id: string;
+  /** Where it stands: `b` and the leaf, which sorts before `q` and the random ID of one still in the queue. */
+  readonly place: string;
+  readonly voterId: string | null;
+  readonly countryCode: string | null;
+  readonly submittedAt: number | null;
+}
+
+type VoteBallotRow = {
+  id: string;
+  place: string;
+  entries: Buffer;
+  weight_micro: string;
+  voter_id: string | null;
+  country_code: string | null;
+  submitted_at: string | null;
+};
+
+const VOTE_BALLOTS = 200;
+
+/** Confirmed ballots from a place on: the box in its order, then the queue by its random IDs. */
+export async function readBallotPage(
+  executor: Executor,
+  eventId: string,
+  from: string | undefined,
+  inclusive: boolean,
+): Promise<StoredVoteBallot[]> {
+  const queued = from?.startsWith('q') === true;
+  const leaf = from === undefined || queued ? '-1' : String(BigInt(from.slice(1)));
+  const compare = inclusive ? sql`>=` : sql`>`;
+  const columns = sql`entries, weight_micro, voter_id, country_code, submitted_at`;
+  const { rows } = await executor.execute<VoteBallotRow>(sql`
+    (SELECT id, 'b' || leaf_index AS place, ${columns} FROM ballots
+      WHERE voting_event_id = ${eventId} AND NOT ${queued} AND leaf_index ${compare} ${leaf}::bigint
+      ORDER BY leaf_index LIMIT ${VOTE_BALLOTS})
+    UNION ALL
+    (SELECT id, 'q' || id AS place, ${columns} FROM ballot_queue
+      WHERE voting_event_id = ${eventId} AND id ${compare} ${queued ? from?.slice(1) : ''}
+      ORDER BY id LIMIT ${VOTE_BALLOTS})`);
+  const page = rows.map((row) => ({
+    ...stored(row),
+    id: row.id,
+    place: row.place,
+    voterId: row.voter_id,
+    countryCode: row.country_code,
+    submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
+  }));
+  // A full page of the box may not be its end: the queue comes after the end only.
+  const box = page.filter((ballot) => ballot.place.startsWith('b'));
+  return box.length === VOTE_BALLOTS ? box : page;
+}
+
+/** Weights that at least this many voters have. */
+export async function listCommonWeights(executor: Executor, eventId: string, holders: number): Promise<Set<bigint>> {
+  const { rows } = await executor.execute<{ weight: string }>(sql`
+    SELECT weight_micro::text AS weight FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NULL
+    GROUP BY weight_micro HAVING count(*) >= ${holders}`);
+  return new Set(rows.map((row) => BigInt(row.weight)));
+}

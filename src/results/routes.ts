@@ -1,12 +1,25 @@
+import { z } from 'zod';
+import { type Plans, requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
-import { ok } from '#src/http/answer.ts';
+import { list, ok } from '#src/http/answer.ts';
+import { cursorField, cutPage, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
+import { idField } from '#src/http/fields.ts';
 import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
 import { requireObserver, requireOrganizer, requireVoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { publicResultsAvailable } from '#src/voting-events/views.ts';
 import type { EventCounter } from './count-event.ts';
+import { listVotes } from './list-votes.ts';
 import { readStats } from './read-stats.ts';
+
+const listVotesQuery = z.strictObject({
+  limit: limitField(),
+  cursor: cursorField(),
+  positionId: idField().optional(),
+  candidateId: idField().optional(),
+});
 
 export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
   const paperOf = async (event: VotingEvent) => {
@@ -23,6 +36,35 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       scope: 'read',
       find: (context: RequestContext) => requireOrganizer(deps, context),
       read: async ({ target }) => ok(await counter.results(await paperOf(target.event), 'organizer', deps.clock.now())),
+    }),
+    readRoute({
+      operationId: 'listVotes',
+      summary: 'List the votes of confirmed ballots',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/votes',
+      scope: 'read',
+      query: listVotesQuery,
+      find: async (context: RequestContext) => {
+        const organizer = await requireOrganizer(deps, context);
+        requireFeature(deps.plans[context.caller.plan as keyof Plans], 'data_export');
+        return organizer;
+      },
+      read: async ({ target, query }) => {
+        const { limit, cursor, positionId, candidateId } = query;
+        const name = canonicalJson(['votes', target.event.id, positionId ?? null, candidateId ?? null]);
+        const after = decodeCursor(deps.secrets, name, cursor);
+        const rows = await listVotes(deps.db, await paperOf(target.event), { positionId, candidateId }, after, limit);
+        const { page, nextCursor } = cutPage(
+          rows,
+          limit,
+          ({ key }) => key,
+          (key) => encodeCursor(deps.secrets, name, key),
+        );
+        return list(
+          page.map(({ vote }) => vote),
+          nextCursor,
+        );
+      },
     }),
     readRoute({
       operationId: 'getStats',

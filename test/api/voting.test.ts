@@ -173,6 +173,50 @@ describe('a poll', () => {
     expect(unknown.status).toBe(404);
   });
 
+  test('lists its votes page by page, each once, box and queue, with the visible voter ID; and its figures', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 2));
+    const visitors = Array.from({ length: 5 }, () => visitor());
+    for (const [index, visitorId] of visitors.entries()) {
+      await votePoll(
+        service,
+        account,
+        event,
+        [vote(event, 0, index % 3), vote(event, 1, 0), vote(event, 1, 1)],
+        visitorId,
+      );
+      if (index === 2) await service.deps.db.$client.query('SELECT seal_ballots($1, 1)', [event.id]);
+    }
+    const seen: { id: string; voterId: string }[] = [];
+    let cursor = '';
+    do {
+      const page = await service.call('GET', `/voting-events/${event.id}/votes?limit=4${cursor}`, undefined, {
+        key: account.read,
+      });
+      expect(page.status).toBe(200);
+      seen.push(...page.body.data);
+      cursor = page.body.nextCursor === null ? '' : `&cursor=${page.body.nextCursor}`;
+    } while (cursor !== '');
+    expect(seen).toHaveLength(15);
+    expect(new Set(seen.map((one) => one.id)).size).toBe(15);
+    expect(new Set(seen.map((one) => one.voterId))).toEqual(new Set(visitors));
+    const first = at(at(event.positions, 0).candidates, 0);
+    const filtered = await service.call('GET', `/voting-events/${event.id}/votes?candidateId=${first}`, undefined, {
+      key: account.read,
+    });
+    expect(filtered.body.data).toHaveLength(2);
+    const stats = await service.call('GET', `/voting-events/${event.id}/stats`, undefined, { key: account.read });
+    expect(stats.body.data).toMatchObject({
+      voters: { total: 5, voted: 5 },
+      turnout: { heads: 1 },
+      ballots: { cast: 5, confirmed: 5 },
+      votes: { total: 15 },
+    });
+    const free = await createTestAccount(service, 'free');
+    const own = await service.call('POST', '/voting-events', { title: 'Free', type: 'poll' }, { key: free.write });
+    const gated = await service.call('GET', `/voting-events/${own.body.data.id}/votes`, undefined, { key: free.read });
+    expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
+  });
+
   test('names every entry that breaks a rule, all at once', async () => {
     const event = await createTestEvent(service, account, {}, EVERY_METHOD);
     const votes = [
