@@ -1,18 +1,14 @@
-import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
-import { idField } from '#src/http/fields.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
+import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
 import type { BallotPaper } from './paper.ts';
 import { registerCandidate } from './register-candidate.ts';
 import { ballotQuery, registerCandidateBody } from './schemas.ts';
 import { viewBallot, viewRegisteredCandidate } from './views.ts';
-
-/** The second call of a paid registration. */
-const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });
 
 export function publicBallotPaperRoutes(deps: Deps): Route[] {
   const event = (context: RequestContext) => requireVoteCaller(deps, context);
@@ -23,6 +19,7 @@ export function publicBallotPaperRoutes(deps: Deps): Route[] {
     return { ...caller, paper };
   };
   const path = '/public/voting-events/:idOrCode';
+  const registerBody = registerCandidateBody(deps.config.databaseUrl === undefined);
   return [
     readRoute({
       operationId: 'getContext',
@@ -54,7 +51,7 @@ export function publicBallotPaperRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/register/candidate`,
       scope: 'vote',
-      bodyFor: (_target, raw) => ('paymentAttemptId' in raw ? finishPaymentBody : registerCandidateBody),
+      bodyFor: (_target, raw) => ('paymentAttemptId' in raw ? finishPaymentBody : registerBody),
       find: event,
       change: async ({ target, body }, tx) => {
         // No event can ask for payment before a payment business is linked, so no attempt can be known.

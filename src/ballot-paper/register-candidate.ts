@@ -18,7 +18,7 @@ export async function registerCandidate(
   tx: Transaction,
   deps: PaperDeps,
   caller: VoteCaller,
-  body: z.output<typeof registerCandidateBody>,
+  body: z.output<ReturnType<typeof registerCandidateBody>>,
 ): Promise<Candidate> {
   const event = await lockForChange(tx, caller.event.id);
   const positions = await listPositions(tx, event.id);

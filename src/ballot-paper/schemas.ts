@@ -5,6 +5,7 @@ import {
   httpsUrlField,
   idField,
   nameField,
+  returnUrlField,
   searchField,
   sortOrderField,
 } from '#src/http/fields.ts';
@@ -114,13 +115,17 @@ export const listCandidatesQuery = z.strictObject({
   status: candidateFields.shape.status.optional(),
 });
 
-export const registerCandidateBody = z.strictObject({
-  name: nameField(),
-  positionIds,
-  email: emailField().optional(),
-  groupId: idField().optional(),
-  avatarUrl: httpsUrlField().optional(),
-});
+/** The addresses of a checkout are taken, and of no use, where the event asks for no payment. */
+export const registerCandidateBody = (embedded: boolean) =>
+  z.strictObject({
+    returnUrl: returnUrlField(embedded).optional(),
+    cancelUrl: returnUrlField(embedded).optional(),
+    name: nameField(),
+    positionIds,
+    email: emailField().optional(),
+    groupId: idField().optional(),
+    avatarUrl: httpsUrlField().optional(),
+  });
 
 const groupFields = z.object({ name: nameField(), description: descriptionField() });
 export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, name: groupFields.shape.name });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idField } from '#src/http/fields.ts';
+import { idField, returnUrlField } from '#src/http/fields.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/schemas.ts';
 
 /** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot paper. */
@@ -13,7 +13,15 @@ const entry = z.strictObject({
 const votes = z.array(entry).min(1, 'must hold at least one entry').max(200, 'must hold at most 200 entries');
 
 export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });
-export const castPollBody = z.strictObject({ ...pollIdentity, ...castDetails, votes });
+/** The addresses of a checkout are taken, and of no use, where the poll asks for no payment. */
+export const castPollBody = (embedded: boolean) =>
+  z.strictObject({
+    ...pollIdentity,
+    ...castDetails,
+    votes,
+    returnUrl: returnUrlField(embedded).optional(),
+    cancelUrl: returnUrlField(embedded).optional(),
+  });
 
 export const confirmBody = z.strictObject({
   confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
@@ -22,4 +30,4 @@ export const confirmBody = z.strictObject({
 export type CastBody = {
   readonly voterKey?: string | undefined;
   readonly visitorId?: string | undefined;
-} & Omit<z.output<typeof castPollBody>, 'visitorId'>;
+} & Omit<z.output<ReturnType<typeof castPollBody>>, 'visitorId'>;

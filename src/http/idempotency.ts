@@ -41,6 +41,8 @@ export type ClaimOutcome =
   | { readonly kind: 'replay'; readonly answer: StoredAnswer };
 
 interface HeldClaim {
+  /** Stores the answer of a handler that had no transaction to store it in. */
+  storeUnlessStored(answer: Answer): Promise<void>;
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
   release(): Promise<void>;
@@ -110,6 +112,7 @@ export class IdempotencyStore {
         .where(held);
       return rowCount === 1;
     };
+    let stored = false;
     const release = async (): Promise<void> => {
       await this.#db.delete(idempotencyKeys).where(held);
     };
@@ -117,6 +120,10 @@ export class IdempotencyStore {
       async store(tx, answer: Answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
+        stored = true;
+      },
+      storeUnlessStored: async (answer) => {
+        if (!stored) await save(this.#db, answer.status, bodyText(answer));
       },
       release,
       settleError: async (error, body) => {

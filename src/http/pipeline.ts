@@ -338,9 +338,17 @@ async function run(
   }
   const claim = outcome?.claim;
   try {
-    return answer(c, await perform(route, call, claim, options));
+    const result = await perform(route, call, claim, options);
+    await claim?.storeUnlessStored(result);
+    return answer(c, result);
   } catch (fault) {
-    await claim?.settleError(toApiError(fault), envelope(toApiError(fault), c.var.requestId));
+    const error = toApiError(fault);
+    try {
+      await claim?.settleError(error, envelope(error, c.var.requestId));
+    } catch (second) {
+      // The claim frees itself after a minute; the caller is told of the first fault.
+      options.log.warn({ fault: summariseFault(second) }, 'an idempotency claim was not settled');
+    }
     throw fault;
   }
 }
@@ -356,7 +364,7 @@ async function perform(
   if (step.kind === 'work') return step.handle(call, claim);
   return inTransaction(options.db, async (tx) => {
     const result = await step.handle(call, tx);
-    if (claim !== undefined && result.status !== 503) await claim.store(tx, result);
+    await claim?.store(tx, result);
     return result;
   });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
-import { descriptionField, nameField, searchField, timeField } from '#src/http/fields.ts';
+import { descriptionField, idField, nameField, searchField, timeField } from '#src/http/fields.ts';
 
 const price = z.strictObject({
   amountMinor: z.int().min(1).max(99_999_999),
@@ -71,3 +71,6 @@ export const listEventsQuery = z.strictObject({
 });
 
 export const deleteEventQuery = z.strictObject({ force: z.enum(['true', 'false']).optional() });
+
+/** The second call of a checkout: the attempt alone. */
+export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });

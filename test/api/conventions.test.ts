@@ -36,7 +36,7 @@ describe('every route', () => {
   test('refuses a key without its scope', async () => {
     const routes = routeMap(service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
     for (const route of routes.filter(({ scope }) => scope !== 'none' && scope !== 'any')) {
-      const wrong = route.scope === 'vote' || Array.isArray(route.scope) ? account.write : account.vote;
+      const wrong = [route.scope].flat().includes('vote') ? account.write : account.vote;
       const answer = await service.call(route.method, route.path.replaceAll(/:\w+/g, 'x'), undefined, { key: wrong });
       expect([route.operationId, answer.status, answer.body.error.code]).toEqual([
         route.operationId,
@@ -119,6 +119,20 @@ describe('an Idempotency-Key', () => {
     const first = await create('code-2', { title: 'B', type: 'poll', code: 'TAKEN123' });
     const again = await create('code-2', { title: 'B', type: 'poll', code: 'TAKEN123' });
     expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([409, 409, 'true']);
+  });
+
+  test('is settled on every POST, those without a change too', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const check = () =>
+      service.call(
+        'POST',
+        `/public/voting-events/${event.id}/voter/check`,
+        { visitorId: `vi_${'a'.repeat(32)}` },
+        { key: account.vote, headers: { 'Idempotency-Key': 'check-1' } },
+      );
+    const [first, again] = [await check(), await check()];
+    expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 200, 'true']);
+    expect(again.body).toEqual(first.body);
   });
 
   test('makes one ballot of many casts at once, on two processes', async () => {
