@@ -86,6 +86,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
     host: deps.config.host,
+    log: deps.log,
   });
   const notifications = listenForNotifications(
     databaseUrl,

@@ -3,7 +3,14 @@ import type { Transaction } from '#src/database/client.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
-import { type PaperDeps, recordPaperChange, requireGroup, requireRoom, sentOnly } from './paper-change.ts';
+import {
+  type PaperDeps,
+  recordPaperChange,
+  requireGroup,
+  requirePayable,
+  requireRoom,
+  sentOnly,
+} from './paper-change.ts';
 import { settle } from './position-settings.ts';
 import { insertPosition } from './repository.ts';
 import type { createPositionBody } from './schemas.ts';
@@ -17,10 +24,11 @@ export async function createPosition(
   body: z.output<typeof createPositionBody>,
 ): Promise<Position> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   await requireNoBallots(tx, eventId);
   const count = await requireRoom(tx, 'positions', eventId);
   await requireGroup(tx, eventId, body.groupId);
+  requirePayable(event, body.quadraticTopUp);
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
   const nowMs = deps.clock.now();
   const position = await insertPosition(tx, {

@@ -5,6 +5,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { countRows, findGroup } from './repository.ts';
 
 export interface PaperDeps {
@@ -65,4 +66,11 @@ export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as {
     [Key in keyof Body]?: Exclude<Body[Key], undefined>;
   };
+}
+
+/** @throws ApiError 422 on `quadraticTopUp` while the event has no payment business that could take the money */
+export function requirePayable(event: VotingEvent, topUp: object | null | undefined): void {
+  if (topUp != null && event.paymentBusinessId === null) {
+    throw invalidField('quadraticTopUp', 'needs a linked, ready payment business');
+  }
 }

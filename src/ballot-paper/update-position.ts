@@ -3,7 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
-import { type PaperDeps, recordPaperChange, requireGroup, sentOnly } from './paper-change.ts';
+import { type PaperDeps, recordPaperChange, requireGroup, requirePayable, sentOnly } from './paper-change.ts';
 import { settle } from './position-settings.ts';
 import { findPosition, updatePosition } from './repository.ts';
 import type { updatePositionBody } from './schemas.ts';
@@ -21,12 +21,13 @@ export async function changePosition(
   body: z.output<typeof updatePositionBody>,
 ): Promise<Position> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const before = await findPosition(tx, eventId, id);
   if (before === undefined) throw notFound();
   const sent = sentOnly(body);
   if (Object.keys(sent).some((name) => !ALWAYS_EDITABLE.has(name))) await requireNoBallots(tx, eventId);
   await requireGroup(tx, eventId, body.groupId);
+  requirePayable(event, body.quadraticTopUp);
   const nowMs = deps.clock.now();
   const settings = settle(body.votingMethod ?? before.votingMethod, sent, before);
   const after = await updatePosition(tx, eventId, id, { ...sent, ...settings, updatedAt: nowMs });

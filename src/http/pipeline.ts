@@ -277,9 +277,7 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
   const idempotencyKey = route.method === 'POST' ? parseIdempotencyKey(rawHeaders) : undefined;
   if (hasBody && !takesBody) throw badRequest(`A ${route.method} request takes no body.`);
-  const bytes = hasBody ? await readRequestBody(c.env.incoming) : undefined;
-  const sent = bytes !== undefined && bytes.length > 0;
-  if (sent || (route.bodyFor !== undefined && hasBody)) checkContentType(rawHeaders);
+  if (hasBody) checkContentType(rawHeaders);
   const query = parseQuery(route.query, c.var.target.query);
 
   const context: RequestContext = { caller, params: paramsOf(route, c.var.target), requestId: c.var.requestId };
@@ -287,7 +285,8 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   if (route.run.kind === 'read') {
     return answer(c, await route.run.handle({ ...context, query, body: undefined, target }));
   }
-  const raw = sent || route.bodyFor !== undefined ? parseJsonBody(bytes ?? new Uint8Array()) : undefined;
+  const bytes = hasBody ? await readRequestBody(c.env.incoming) : new Uint8Array();
+  const raw = bytes.length > 0 || route.bodyFor !== undefined ? parseJsonBody(bytes) : undefined;
   const request: IdempotentRequest | undefined =
     idempotencyKey === undefined
       ? undefined

