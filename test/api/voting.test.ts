@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import {
@@ -479,5 +480,71 @@ describe('an election', () => {
     expect((await castAs('in@mail.example')).status).toBe(201);
     const refused = await castAs('out@mail.example');
     expect(refused.body.error.details).toMatchObject({ field: 'votes[0].positionId', reason: 'not_in_group' });
+  });
+});
+
+describe('results', () => {
+  const results = (event: TestEvent, path = 'public/') =>
+    service.call('GET', `/${path}voting-events/${event.id}/results`, undefined, {
+      key: path === '' ? account.read : account.vote,
+    });
+
+  test.each([
+    ['hidden', [403, 403]],
+    ['live', [200, 200]],
+    ['published', [403, 200]],
+  ])(
+    'with visibility %s are public before and after the close as the rule says, and always the organizer’s',
+    async (visibility, expected) => {
+      const event = await createTestEvent(service, account, { results: { visibility } }, EVERY_METHOD.slice(0, 1));
+      const before = await results(event);
+      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+      const after = await results(event);
+      expect([before.status, after.status]).toEqual(expected);
+      expect((await results(event, '')).status).toBe(200);
+    },
+  );
+
+  test('become final, and reveal the seed of the lot that was committed to, once the time after the close is over', async () => {
+    const lots = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } };
+    const event = await createTestEvent(service, account, {}, [lots]);
+    await votePoll(service, account, event, [vote(event, 0, 0)]);
+    await votePoll(service, account, event, [vote(event, 0, 1)]);
+    const open = (await results(event, '')).body.data;
+    expect([open.final, open.lot.seed, open.positions[0].winners.length]).toEqual([false, null, 2]);
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    const closed = (await results(event, '')).body.data;
+    expect([closed.final, closed.lot.seedHash]).toEqual([false, open.lot.seedHash]);
+    expect(createHash('sha256').update(Buffer.from(closed.lot.seed, 'hex')).digest('hex')).toBe(open.lot.seedHash);
+    expect(closed.positions[0].winners).toHaveLength(1);
+    expect(closed.positions[0].tie).toMatchObject({ policy: 'lot', seed: closed.lot.seed });
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
+      [event.id],
+    );
+    expect((await results(event, '')).body.data.final).toBe(true);
+  });
+
+  test('take a ballot confirmed within fifteen minutes of the close, and none after', async () => {
+    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const base = `/public/voting-events/${event.id}/ballot`;
+    const cast = () =>
+      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes: [vote(event, 0, 0)] }, { key: account.vote });
+    const [early, late] = [await cast(), await cast()];
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    const confirm = (code: string) =>
+      service.call('POST', `${base}/confirm`, { confirmationCode: code }, { key: account.vote });
+    expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000 WHERE id = $1',
+      [event.id],
+    );
+    await service.deps.db.$client.query(
+      'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1',
+      [event.id],
+    );
+    const refused = await confirm(late.body.data.confirmationCode);
+    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'event_closed']);
+    expect((await results(event, '')).body.data.stats.ballots).toBe(1);
   });
 });
