@@ -4,7 +4,7 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
 import { listAccounts, listApiKeys, revokeApiKey, updatePlan } from '#src/accounts/repository.ts';
 import { loadPaper } from '#src/ballot-paper/paper.ts';
-import { ConfigError, readConfig } from '#src/config.ts';
+import { ConfigError, loadEnvironmentFile, readConfig } from '#src/config.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
@@ -55,6 +55,7 @@ function print(value: Row | readonly Row[], json: boolean): void {
 /** Opens the database of the running service, or its own for the time of the command, and does the work. */
 async function withDeps(work: (deps: Deps, json: boolean) => Promise<Row | readonly Row[]>): Promise<void> {
   const json = program.opts<{ json?: boolean }>().json === true;
+  loadEnvironmentFile();
   const given = readConfig();
   const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
   const url = given.databaseUrl ?? database?.url ?? '';

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -93,6 +93,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The checkout's own folder: `.data` is found from wherever the service is started. */
 const PROJECT_ROOT = path.resolve(import.meta.dirname, '..');
+
+/** Takes settings from a file `.env` in the checkout, where there is one; what the environment says goes first. */
+export function loadEnvironmentFile(): void {
+  const file = path.join(PROJECT_ROOT, '.env');
+  if (existsSync(file)) process.loadEnvFile(file);
+}
 
 function withoutEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));

@@ -1,4 +1,7 @@
-import { readConfig } from '#src/config.ts';
+import { loadEnvironmentFile, readConfig } from '#src/config.ts';
 import { runMain } from '#src/run-main.ts';
 
-await runMain(() => readConfig());
+await runMain(() => {
+  loadEnvironmentFile();
+  return readConfig();
+});

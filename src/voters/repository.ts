@@ -8,9 +8,10 @@ import type { Voter, VoterStatus } from './types.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
 
-/** A poll's participant is listed because it voted; everybody else voted when the participation says so. */
+/** A poll's participant is listed because it voted; everybody else voted when the participation names them. */
 const hasVoted = sql<boolean>`(${voters.source} = 'poll' OR EXISTS (
-  SELECT 1 FROM participation p WHERE p.voting_event_id = ${voters.votingEventId} AND p.participant = ${voters.id}))`;
+  SELECT 1 FROM participation p WHERE p.voting_event_id = ${voters.votingEventId}
+    AND p.participant IN (${voters.id}, 'i:' || ${voters.voterIdKey}, 'e:' || ${voters.emailKey})))`;
 
 const columns = {
   id: voters.id,

@@ -3,14 +3,16 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { Identity } from './identity.ts';
 
-/** How a voter of an election names itself: by voter ID where the event requires one or one was sent, else by e-mail. Undefined when neither was sent. */
+/**
+ * How a voter of an election names itself: by voter ID where the event requires one, otherwise by the e-mail address that the
+ * key was requested with, or by voter ID where no address was sent. Undefined when what is needed was not sent.
+ */
 export function identityOf(
   event: VotingEvent,
   sent: { readonly voterId?: string | undefined; readonly email?: string | undefined },
 ): Identity | undefined {
-  if (sent.voterId !== undefined) return { kind: 'voter_id', key: sent.voterId };
-  if (event.requireVoterId || sent.email === undefined) return undefined;
-  return { kind: 'email', key: emailKey(sent.email) };
+  if (!event.requireVoterId && sent.email !== undefined) return { kind: 'email', key: emailKey(sent.email) };
+  return sent.voterId === undefined ? undefined : { kind: 'voter_id', key: sent.voterId };
 }
 
 /** An identity for counting: says nothing of whom it counts, and is the same for a voter that exists and one that does not. */
