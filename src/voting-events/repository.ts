@@ -86,17 +86,6 @@ export interface EventFilter {
   readonly nowMs: number;
 }
 
-/** `statusAt` of lifecycle.ts, said in SQL for the filter. */
-function statusSql(nowMs: number): SQL<EventStatus> {
-  const started = sql`(opened_at IS NOT NULL OR (starts_at <= ${nowMs} AND ready))`;
-  const ended = sql`(ends_at IS NOT NULL AND ends_at <= ${nowMs})`;
-  return sql<EventStatus>`CASE
-    WHEN closed_at IS NOT NULL THEN 'closed'
-    WHEN ${started} THEN CASE WHEN ${ended} THEN 'closed' ELSE 'open' END
-    WHEN starts_at IS NULL THEN 'draft'
-    WHEN ${ended} THEN 'closed' ELSE 'scheduled' END`;
-}
-
 /** Events of an account in the order of their creation, one more than asked for when there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
   const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
@@ -108,7 +97,7 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
         eq(votingEvents.accountId, filter.accountId),
         filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
         filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
-        filter.status === undefined ? undefined : sql`${statusSql(filter.nowMs)} = ${filter.status}`,
+        filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,
         pattern === undefined ? undefined : or(ilike(votingEvents.title, pattern), ilike(votingEvents.code, pattern)),
       ),
     )

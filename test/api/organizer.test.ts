@@ -80,6 +80,32 @@ describe('voting events', () => {
     expect(over.body.data.status).toBe('closed');
   });
 
+  test('are found by the status that they show, whatever the clock says', async () => {
+    const own = await createTestAccount(service);
+    const hour = 3_600_000;
+    const times: readonly [startsAt: number | null, endsAt: number | null][] = [
+      [null, null],
+      [null, 1_000],
+      [1_000, null],
+      [1_000, 2_000],
+      [1_000, Date.now() + hour],
+      [Date.now() + hour, null],
+      [Date.now() + hour, Date.now() + 2 * hour],
+    ];
+    for (const [startsAt, endsAt] of times) {
+      await createTestEvent(service, own, { startsAt, endsAt }, [PLURALITY], false);
+      await createTestEvent(service, own, { startsAt, endsAt }, [], false);
+    }
+    const all = (await get('/voting-events?limit=200', own.read)).body.data;
+    expect(new Set(all.map((event: { status: string }) => event.status))).toEqual(
+      new Set(['draft', 'scheduled', 'open', 'closed']),
+    );
+    for (const status of ['draft', 'scheduled', 'open', 'closed']) {
+      const found = (await get(`/voting-events?limit=200&status=${status}`, own.read)).body.data;
+      expect(found).toEqual(all.filter((event: { status: string }) => event.status === status));
+    }
+  });
+
   test('freeze what ballots depend on once one was cast, and keep their words editable', async () => {
     const event = await createTestEvent(service, account, {}, [PLURALITY]);
     const position = event.positions[0];
@@ -212,6 +238,79 @@ describe('positions', () => {
       return rows.length === 1 ? rows : undefined;
     });
     expect(left).toHaveLength(1);
+  });
+});
+
+describe('the ballot', () => {
+  beforeAll(async () => {
+    account = await createTestAccount(service);
+  });
+  const read = async (id: string) =>
+    (await service.call('GET', `/public/voting-events/${id}/ballot`, undefined, { key: account.vote })).body.data;
+
+  test('shows registered candidates once they are approved, with groups and sponsors', async () => {
+    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const group = await post(`/voting-events/${event.id}/groups`, { name: 'North' });
+    await post(`/voting-events/${event.id}/sponsors`, {
+      name: 'Ink & Co',
+      websiteUrl: 'https://ink.example/',
+      tier: 'Gold',
+    });
+    const positionIds = [event.positions[0]?.id];
+    const row = { name: 'Neu', positionIds, groupId: group.body.data.id, avatarUrl: 'https://img.example/neu.png' };
+    const registered = await service.call('POST', `/public/voting-events/${event.id}/register/candidate`, row, {
+      key: account.vote,
+    });
+    expect([registered.status, registered.body.data]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^cnd_/),
+        name: 'Neu',
+        positionIds,
+        avatarUrl: 'https://img.example/neu.png',
+        status: 'pending',
+      },
+    ]);
+    expect((await read(event.id)).candidates).toHaveLength(2);
+    await patch(`/voting-events/${event.id}/candidates/${registered.body.data.id}`, { status: 'approved' });
+    const ballot = await read(event.id);
+    expect(ballot.candidates).toHaveLength(3);
+    expect(ballot.candidates.at(-1)).toMatchObject({
+      name: 'Neu',
+      group: { id: group.body.data.id, name: 'North' },
+      referendumRole: null,
+    });
+    expect(ballot).toMatchObject({
+      votingEventId: event.id,
+      positions: [{ votingMethod: 'plurality', group: null, minSelections: 1, maxSelections: 1 }],
+      groups: [{ id: group.body.data.id, name: 'North' }],
+      sponsors: [{ name: 'Ink & Co', logoUrl: null, websiteUrl: 'https://ink.example/', tier: 'Gold' }],
+    });
+  });
+
+  test('takes no registration where it is switched off, and none for a position of another event', async () => {
+    const off = await createTestEvent(service, account, {}, [PLURALITY]);
+    const on = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const register = (id: string, positionIds: unknown) =>
+      service.call(
+        'POST',
+        `/public/voting-events/${id}/register/candidate`,
+        { name: 'Neu', positionIds },
+        { key: account.vote },
+      );
+    const closed = await register(off.id, [off.positions[0]?.id]);
+    expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
+    const foreign = await register(on.id, [off.positions[0]?.id]);
+    expect([foreign.status, foreign.body.error.details.field]).toEqual([422, 'positionIds[0]']);
+  });
+
+  test('names a group once in an event, until it is deleted', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const target = `/voting-events/${event.id}/groups`;
+    const first = await post(target, { name: 'North' });
+    expect((await post(target, { name: ' north ' })).status).toBe(409);
+    expect((await remove(`${target}/${first.body.data.id}`)).status).toBe(202);
+    expect((await post(target, { name: 'North' })).status).toBe(201);
   });
 });
 
