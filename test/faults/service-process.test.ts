@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,6 +15,8 @@ let children: ChildProcess[];
 
 beforeEach(() => {
   dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-process-'));
+  // A folder that only root enters would send the database elsewhere, where nobody tidies up.
+  chmodSync(dataDir, 0o755);
   children = [];
 });
 afterEach(async () => {
