@@ -380,7 +380,7 @@ describe('voters', () => {
     const before = service.mails().length;
     await service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote });
     const voterKey = await eventually(
-      () => /[0-9A-Z]{4}(-[0-9A-Z]{4}){3}/.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
+      () => /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
     );
     const check = await service.call(
       'POST',

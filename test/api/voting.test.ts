@@ -290,7 +290,7 @@ describe('an election', () => {
     expect([answer.status, answer.body.data.sent]).toEqual([200, true]);
     return eventually(() => {
       const mail = service.mails().slice(before).at(-1);
-      return /[0-9A-Z]{4}(-[0-9A-Z]{4}){3}/.exec(mail ?? '')?.[0];
+      return /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail ?? '')?.[0];
     });
   }
 
@@ -364,7 +364,10 @@ describe('an election', () => {
     expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
   });
 
-  test('shows its live count to the public only in steps of five ballots', async () => {
+  test.each([
+    ['while they wait', false],
+    ['while they move into the box', true],
+  ])('shows its live count to the public only in steps of five ballots, %s', async (_when, moving) => {
     const event = await createTestEvent(
       service,
       account,
@@ -394,6 +397,7 @@ describe('an election', () => {
         { confirmationCode: cast.body.data.confirmationCode },
         { key: account.vote },
       );
+      if (moving) await service.deps.db.$client.query('SELECT seal_ballots($1, 3)', [event.id]);
       seen.push(
         (await service.call('GET', `${base}/results`, undefined, { key: account.vote })).body.data.stats.ballots,
       );
