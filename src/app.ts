@@ -3,13 +3,17 @@ import { accountRoutes } from '#src/accounts/routes.ts';
 import { candidateRoutes, groupRoutes, positionRoutes, sponsorRoutes } from '#src/ballot-paper/organizer-routes.ts';
 import { publicBallotPaperRoutes } from '#src/ballot-paper/public-routes.ts';
 import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
+import { publicCreditRoutes } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
+import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { referenceRoutes } from '#src/http/reference-page.ts';
 import type { Route } from '#src/http/route.ts';
 import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
+import { paymentRoutes } from '#src/payments/organizer-routes.ts';
+import { publicPaymentRoutes } from '#src/payments/public-routes.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
@@ -18,6 +22,7 @@ import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
 
 /** The whole route map, in the order of the API reference. */
 export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
+  const payments = { ...paymentDeps(deps), rateLimiter };
   const routes = [
     ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
     ...accountRoutes(),
@@ -27,10 +32,13 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...groupRoutes(deps),
     ...sponsorRoutes(deps),
     ...voterRoutes(deps),
+    ...paymentRoutes(deps, payments),
     ...resultRoutes(deps, new EventCounter(deps.db, deps.secrets)),
-    ...publicBallotPaperRoutes(deps),
+    ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
     ...publicVoterRoutes(deps),
-    ...publicBallotRoutes(deps, rateLimiter),
+    ...publicBallotRoutes(deps, payments),
+    ...publicCreditRoutes(deps, payments),
+    ...publicPaymentRoutes(deps, payments),
   ];
   return [...routes, ...referenceRoutes(routes)];
 }

@@ -26,6 +26,9 @@ export interface Config {
   readonly plansFile: string | undefined;
   readonly trustProxy: number;
   readonly production: boolean;
+  /** Where the payment providers answer, when not at their real addresses. */
+  readonly providerAUrl: string | undefined;
+  readonly providerBUrl: string | undefined;
 }
 
 export class ConfigError extends Error {}
@@ -87,6 +90,8 @@ const environmentSchema = z.object({
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
+  PROVIDER_A_API_URL: webUrl.optional(),
+  PROVIDER_B_API_URL: webUrl.optional(),
 });
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -140,6 +145,8 @@ export function readConfig(environment: Environment = process.env): Config {
     plansFile: settings.PLANS_FILE === undefined ? undefined : path.resolve(settings.PLANS_FILE),
     trustProxy: settings.TRUST_PROXY,
     production: settings.NODE_ENV === 'production',
+    providerAUrl: settings.PROVIDER_A_API_URL,
+    providerBUrl: settings.PROVIDER_B_API_URL,
   };
 }
 

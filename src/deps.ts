@@ -4,11 +4,13 @@ import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
+import type { PaymentProviders } from '#src/payments/payment-providers.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { DomainCheck } from '#src/voters/email-domain.ts';
+import type { Pricing } from '#src/voting-events/pricing.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
@@ -24,4 +26,6 @@ export interface Deps {
   readonly authenticator: Authenticator;
   readonly papers: PaperShelf;
   readonly domainCheck: DomainCheck;
+  readonly payments: PaymentProviders;
+  readonly pricing: Pricing;
 }

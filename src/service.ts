@@ -13,6 +13,8 @@ import type { Check, Health } from '#src/http/service-routes.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
 import { type JobRunner, runJobs } from '#src/jobs/queue.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
+import { createPricing } from '#src/payments/check-price.ts';
+import { createPaymentProviders, type ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -24,10 +26,12 @@ import { allJobs, recurringJobs } from '#src/work.ts';
 const POOL_SIZE = 12;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
-export function createDeps(config: Config, databaseUrl: string, log: Log): Deps {
+export function createDeps(config: Config, databaseUrl: string, log: Log, sandbox?: ProviderAddresses): Deps {
   const clock = systemClock;
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const plans = readPlans(config.plansFile);
+  const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };
+  const payments = createPaymentProviders(() => clock.now(), addresses, sandbox);
   return {
     config,
     version: readVersion(),
@@ -43,6 +47,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log): Deps 
     plans,
     authenticator: new Authenticator(db, clock, plans),
     papers: new PaperShelf(db),
+    payments,
+    pricing: createPricing(payments),
     domainCheck: config.emailDomainCheck ? canReceiveMail : acceptEveryDomain,
   };
 }
@@ -111,6 +117,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       await notifications.stop();
       await deps.authenticator.flushLastUsed().catch(() => undefined);
       deps.mailer.close();
+      await deps.payments.close();
       await deps.db.$client.end();
     },
   };

@@ -2,16 +2,27 @@ import { sealWaitingBallots } from '#src/ballot-log/seal-ballots.ts';
 import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { dropExpiredBallots } from '#src/ballots/repository.ts';
 import type { Deps } from '#src/deps.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { freeAbandonedJobs } from '#src/jobs/queue.ts';
+import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
+import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 
 /** Every job that something enqueues. */
 export function allJobs(deps: Deps): AnyJob[] {
-  return [removeDeletedRowsJob(deps.db), removeDeletedVotersJob(deps.db), sendVoterKeyJob(deps)];
+  const payments = paymentDeps(deps);
+  return [
+    removeDeletedRowsJob(deps.db),
+    removeDeletedVotersJob(deps.db),
+    sendVoterKeyJob(deps),
+    processProviderEventJob(payments),
+    refundPaymentJob(payments),
+  ];
 }
 
 /** Every job that runs by the clock. */
@@ -28,6 +39,8 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '*/10 * * * *',
       work: () => forgetFullQuotas(deps.db.$client, deps.clock.now()),
     },
+    { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },
+    { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'free_abandoned_jobs', schedule: '* * * * *', work: () => freeAbandonedJobs(deps.db) },
     { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];

@@ -4,12 +4,12 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import {
-  type PaperDeps,
   recordPaperChange,
   requireGroup,
   requirePayable,
   requireRoom,
   sentOnly,
+  type TopUpDeps,
 } from './paper-change.ts';
 import { settle } from './position-settings.ts';
 import { insertPosition } from './repository.ts';
@@ -19,7 +19,7 @@ import type { Position } from './types.ts';
 /** Adds a position (completions 3). @throws ApiError 409 `event_has_ballots`, 422 for settings foreign to the method, 422 `plan_limit` */
 export async function createPosition(
   tx: Transaction,
-  deps: PaperDeps,
+  deps: TopUpDeps,
   organizer: Organizer,
   body: z.output<typeof createPositionBody>,
 ): Promise<Position> {
@@ -28,7 +28,7 @@ export async function createPosition(
   await requireNoBallots(tx, eventId);
   const count = await requireRoom(tx, 'positions', eventId);
   await requireGroup(tx, eventId, body.groupId);
-  requirePayable(event, body.quadraticTopUp);
+  await requirePayable(tx, deps, organizer, event, body.quadraticTopUp);
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
   const nowMs = deps.clock.now();
   const position = await insertPosition(tx, {

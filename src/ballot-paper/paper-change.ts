@@ -1,12 +1,20 @@
-import { planLimit } from '#src/accounts/plans.ts';
+import { type Plans, planLimit, requireFeature } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { countRows, findGroup } from './repository.ts';
+import type { QuadraticTopUp } from './types.ts';
+
+/** What a change needs that may set a price. */
+export interface TopUpDeps extends PaperDeps {
+  readonly plans: Plans;
+  readonly pricing: Pricing;
+}
 
 export interface PaperDeps {
   readonly ids: Ids;
@@ -68,9 +76,37 @@ export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]
   };
 }
 
-/** @throws ApiError 422 on `quadraticTopUp` while the event has no payment business that could take the money */
-export function requirePayable(event: VotingEvent, topUp: object | null | undefined): void {
-  if (topUp != null && event.paymentBusinessId === null) {
-    throw invalidField('quadraticTopUp', 'needs a linked, ready payment business');
+/** Every price of a credit offer, with the field that sets it. */
+function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
+  if (topUp.pricingModel === 'tiered') {
+    return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));
+  }
+  const { pricePerCreditMinor, minCredits, maxCredits } = topUp;
+  return [
+    { field: 'minCredits', amountMinor: pricePerCreditMinor * minCredits },
+    { field: 'maxCredits', amountMinor: pricePerCreditMinor * maxCredits },
+  ];
+}
+
+/**
+ * Checks that a credit offer can be paid for: by a plan, for a poll, through the linked business.
+ * @throws ApiError 403 `plan_feature`; 422 on `quadraticTopUp`
+ */
+export async function requirePayable(
+  tx: Transaction,
+  deps: TopUpDeps,
+  { caller }: Organizer,
+  event: VotingEvent,
+  topUp: QuadraticTopUp | null | undefined,
+): Promise<void> {
+  if (topUp == null) return;
+  requireFeature(deps.plans[caller.plan as keyof Plans], 'paid_features');
+  // Credits are bought by visitors; the voters of an election have none.
+  if (event.type !== 'poll') throw invalidField('quadraticTopUp', 'is for polls only');
+  for (const { field, amountMinor } of topUpPrices(topUp)) {
+    const fault = await deps.pricing.fault(tx, event, { amountMinor, currency: topUp.currency });
+    if (fault === undefined) continue;
+    const path = event.paymentBusinessId === null ? 'quadraticTopUp' : `quadraticTopUp.${field}`;
+    throw invalidField(path, fault);
   }
 }

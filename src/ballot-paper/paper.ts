@@ -1,5 +1,5 @@
-import type { Database } from '#src/database/client.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
@@ -78,6 +78,16 @@ export async function loadPaper(db: Database, eventId: string): Promise<BallotPa
   );
 }
 
+/** Reads a paper within a transaction that keeps it from changing until it ends. */
+async function loadPaperLocked(tx: Transaction, event: VotingEvent): Promise<BallotPaper> {
+  return assemblePaper(event, {
+    positions: await listPositions(tx, event.id),
+    candidates: await listCandidates(tx, event.id),
+    groups: await listGroups(tx, event.id),
+    sponsors: await listSponsors(tx, event.id),
+  });
+}
+
 const MAX_KEPT = 500;
 
 /** Keeps papers by version. What is kept can be old but never wrong: writes check the version they were judged by. */
@@ -99,6 +109,17 @@ export class PaperShelf {
     // A load that began before the version we ask for was made does not count.
     if (loaded !== undefined && loaded.event.paperVersion < event.paperVersion) return this.#load(event.id);
     return loaded;
+  }
+
+  /**
+   * The paper as it is now, for a transaction that decides by it: no change of it can be committed before that ends.
+   * Uses that transaction's connection alone: one that waited for a second would keep it from others that wait for it.
+   */
+  async takeLocked(tx: Transaction, eventId: string): Promise<BallotPaper | undefined> {
+    const event = await holdEvent(tx, eventId);
+    if (event === undefined) return undefined;
+    const kept = this.#papers.get(eventId);
+    return kept?.event.paperVersion === event.paperVersion ? kept : loadPaperLocked(tx, event);
   }
 
   async #load(eventId: string): Promise<BallotPaper | undefined> {

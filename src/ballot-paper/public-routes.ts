@@ -1,25 +1,41 @@
+import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
-import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { type Claim, type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
 import type { BallotPaper } from './paper.ts';
-import { registerCandidate } from './register-candidate.ts';
-import { ballotQuery, registerCandidateBody } from './schemas.ts';
+import type { RegistrationCheckout } from './pay-to-register.ts';
+import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
+import { ballotQuery, paidRegistrationBody, registerCandidateBody } from './schemas.ts';
 import { viewBallot, viewRegisteredCandidate } from './views.ts';
 
-export function publicBallotPaperRoutes(deps: Deps): Route[] {
-  const event = (context: RequestContext) => requireVoteCaller(deps, context);
+export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationCheckout): Route[] {
   const withPaper = async (context: RequestContext): Promise<VoteCaller & { paper: BallotPaper }> => {
     const caller = await requireVoteCaller(deps, context);
     const paper = await deps.papers.take(caller.event);
     if (paper === undefined) throw notFound();
     return { ...caller, paper };
   };
+  const registering = async (context: RequestContext): Promise<VoteCaller> => {
+    const target = await requireVoteCaller(deps, context);
+    if (target.event.payToRegisterCandidate !== null) {
+      requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+    }
+    return target;
+  };
+  const register = (target: VoteCaller, registration: Registration, claim: Claim | undefined) =>
+    inTransaction(deps.db, async (tx) => {
+      const candidate = await registerCandidate(tx, deps, target.event.id, registration);
+      const answer = created(viewRegisteredCandidate(candidate));
+      await claim?.store(tx, answer);
+      return answer;
+    });
   const path = '/public/voting-events/:idOrCode';
-  const registerBody = registerCandidateBody(deps.config.databaseUrl === undefined);
+  const embedded = deps.config.databaseUrl === undefined;
   return [
     readRoute({
       operationId: 'getContext',
@@ -32,7 +48,7 @@ export function publicBallotPaperRoutes(deps: Deps): Route[] {
         const { event: row, paper } = target;
         const votingMethods = [...new Set(paper.positions.map((position) => position.votingMethod))];
         const quadraticCredits = paper.positions.some((position) => position.quadraticTopUp !== null);
-        return ok(viewContext(row, deps.clock.now(), { votingMethods, provider: null, quadraticCredits }));
+        return ok(viewContext(row, deps.clock.now(), { votingMethods, quadraticCredits }));
       },
     }),
     readRoute({
@@ -45,18 +61,26 @@ export function publicBallotPaperRoutes(deps: Deps): Route[] {
       find: withPaper,
       read: async ({ target, query }) => ok(viewBallot(target.paper, query.seed)),
     }),
-    changeRoute({
+    workRoute({
       operationId: 'registerCandidate',
       summary: 'Register a candidate',
       method: 'POST',
       path: `${path}/register/candidate`,
       scope: 'vote',
-      bodyFor: (_target, raw) => ('paymentAttemptId' in raw ? finishPaymentBody : registerBody),
-      find: event,
-      change: async ({ target, body }, tx) => {
-        // No event can ask for payment before a payment business is linked, so no attempt can be known.
-        if ('paymentAttemptId' in body) throw notFound();
-        return created(viewRegisteredCandidate(await registerCandidate(tx, deps, target, body)));
+      bodyFor: ({ event: { payToRegisterCandidate, paymentProvider } }, raw) => {
+        if ('paymentAttemptId' in raw) return finishPaymentBody;
+        return payToRegisterCandidate !== null && paymentProvider !== null
+          ? paidRegistrationBody(embedded, paymentProvider)
+          : registerCandidateBody(embedded);
+      },
+      find: registering,
+      work: async ({ target, body }, claim) => {
+        if ('paymentAttemptId' in body) return checkout.finish(target, body.paymentAttemptId, claim);
+        const { returnUrl, cancelUrl, ...registration } = body;
+        const price = target.event.payToRegisterCandidate;
+        if (price === null) return register(target, registration, claim);
+        await inTransaction(deps.db, (tx) => checkRegistration(tx, target, registration, deps.clock.now()));
+        return checkout.start({ caller: target, price, registration, returnUrl, cancelUrl }, claim);
       },
     }),
   ];

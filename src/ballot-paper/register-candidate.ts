@@ -5,10 +5,39 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type PaperDeps, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
 import type { registerCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
+
+export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
+
+/**
+ * What a paid registration would be, judged before anybody is asked for money: nothing is stored.
+ * @throws ApiError as `registerCandidate` does
+ */
+export async function checkRegistration(tx: Transaction, caller: VoteCaller, body: Registration, nowMs: number) {
+  const event = await lockForChange(tx, caller.event.id);
+  await requireRegistration(tx, event, body, nowMs);
+}
+
+/** @throws ApiError 422, 403, 422 `plan_limit`; answers how many candidates there are */
+async function requireRegistration(
+  tx: Transaction,
+  event: VotingEvent,
+  body: Registration,
+  nowMs: number,
+): Promise<number> {
+  const positions = await listPositions(tx, event.id);
+  requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
+  await requireGroup(tx, event.id, body.groupId);
+  if (!event.candidateSelfRegistration)
+    throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
+  const status = statusAt(event, nowMs);
+  if (status === 'closed') throw notOpen(status);
+  return requireRoom(tx, 'candidates', event.id);
+}
 
 /**
  * Registers a candidate that waits for the organizer's approval (contract, "Candidate registration body").
@@ -17,19 +46,13 @@ import type { Candidate } from './types.ts';
 export async function registerCandidate(
   tx: Transaction,
   deps: PaperDeps,
-  caller: VoteCaller,
-  body: z.output<ReturnType<typeof registerCandidateBody>>,
+  votingEventId: string,
+  body: Registration,
+  paymentAttemptId: string | null = null,
 ): Promise<Candidate> {
-  const event = await lockForChange(tx, caller.event.id);
-  const positions = await listPositions(tx, event.id);
-  requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
-  await requireGroup(tx, event.id, body.groupId);
-  if (!event.candidateSelfRegistration)
-    throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
+  const event = await lockForChange(tx, votingEventId);
   const nowMs = deps.clock.now();
-  const status = statusAt(event, nowMs);
-  if (status === 'closed') throw notOpen(status);
-  const count = await requireRoom(tx, 'candidates', event.id);
+  const count = await requireRegistration(tx, event, body, nowMs);
   const candidate = await insertCandidate(tx, {
     votingEventId: event.id,
     id: deps.ids.sortable('cnd'),
@@ -42,6 +65,7 @@ export async function registerCandidate(
     status: 'pending',
     source: 'registration',
     sortOrder: count,
+    paymentAttemptId,
     createdAt: nowMs,
     updatedAt: nowMs,
   });

@@ -127,6 +127,14 @@ export const registerCandidateBody = (embedded: boolean) =>
     avatarUrl: httpsUrlField().optional(),
   });
 
+/** A paid registration: what its provider needs is required. */
+export const paidRegistrationBody = (embedded: boolean, provider: 'provider_a' | 'provider_b') =>
+  z.strictObject({
+    ...registerCandidateBody(embedded).shape,
+    email: emailField(),
+    ...(provider === 'provider_a' ? { returnUrl: returnUrlField(embedded) } : {}),
+  });
+
 const groupFields = z.object({ name: nameField(), description: descriptionField() });
 export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, name: groupFields.shape.name });
 export const updateGroupBody = z.strictObject(groupFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);

@@ -3,7 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
-import { type PaperDeps, recordPaperChange, requireGroup, requirePayable, sentOnly } from './paper-change.ts';
+import { recordPaperChange, requireGroup, requirePayable, sentOnly, type TopUpDeps } from './paper-change.ts';
 import { settle } from './position-settings.ts';
 import { findPosition, updatePosition } from './repository.ts';
 import type { updatePositionBody } from './schemas.ts';
@@ -15,7 +15,7 @@ const ALWAYS_EDITABLE = new Set(['title', 'description', 'sortOrder']);
 /** Changes a position. @throws ApiError 404, 409 `event_has_ballots` for what ballots depend on, 422 */
 export async function changePosition(
   tx: Transaction,
-  deps: PaperDeps,
+  deps: TopUpDeps,
   organizer: Organizer,
   id: string,
   body: z.output<typeof updatePositionBody>,
@@ -27,7 +27,7 @@ export async function changePosition(
   const sent = sentOnly(body);
   if (Object.keys(sent).some((name) => !ALWAYS_EDITABLE.has(name))) await requireNoBallots(tx, eventId);
   await requireGroup(tx, eventId, body.groupId);
-  requirePayable(event, body.quadraticTopUp);
+  await requirePayable(tx, deps, organizer, event, body.quadraticTopUp);
   const nowMs = deps.clock.now();
   const settings = settle(body.votingMethod ?? before.votingMethod, sent, before);
   const after = await updatePosition(tx, eventId, id, { ...sent, ...settings, updatedAt: nowMs });

@@ -34,8 +34,14 @@ interface Mark {
 /**
  * Judges the entries of a ballot by the rules of each position's method, all issues at once (completions 4.8). Pure.
  * @param voterGroup the voter's group, or undefined where nobody has one (polls)
+ * @param budgets credits that a visitor may spend on a quadratic position, where they are not the base credits
  */
-export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[], voterGroup: string | null): Judgement {
+export function judgeBallot(
+  paper: BallotPaper,
+  entries: readonly BallotEntry[],
+  voterGroup: string | null,
+  budgets: ReadonlyMap<string, number> = NO_BUDGETS,
+): Judgement {
   const issues: Issue[] = [];
   const groupIssues: Issue[] = [];
   let credits: InsufficientCredits | undefined;
@@ -65,7 +71,7 @@ export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[],
     issues.push(...judgeSelections(position, own));
     if (position.votingMethod === 'ranked_choice') issues.push(...judgeRanks(position, own));
     if (position.votingMethod === 'cumulative') issues.push(...judgePoints(position, own));
-    if (position.votingMethod === 'quadratic') credits ??= judgeCredits(position, own);
+    if (position.votingMethod === 'quadratic') credits ??= judgeCredits(position, own, budgets);
   }
   const open = paper.positions.filter((position) => isOpenTo(position, voterGroup));
   issues.push(...judgeLeftOut(paper.positions, marks));
@@ -83,6 +89,8 @@ export function judgeBallot(paper: BallotPaper, entries: readonly BallotEntry[],
 function isOpenTo(position: PaperPosition, voterGroup: string | null): boolean {
   return position.groupId === null || position.groupId === voterGroup;
 }
+
+const NO_BUDGETS: ReadonlyMap<string, number> = new Map();
 
 /** Squares of votes and sums of points stay exact far below 2^53; no budget comes near it. */
 const VALUE_BOUND = 1_000_000;
@@ -169,10 +177,19 @@ function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
 }
 
 /** Credits are the squares of the votes: exact, because votes above the root of the budget are already too many. */
-function judgeCredits(position: PaperPosition, marks: readonly Mark[]): InsufficientCredits | undefined {
-  const available = position.quadraticBaseCreditBudget ?? 0;
-  const required = marks.reduce((sum, { entry }) => sum + (entry.value ?? 0) ** 2, 0);
+function judgeCredits(
+  position: PaperPosition,
+  marks: readonly Mark[],
+  budgets: ReadonlyMap<string, number>,
+): InsufficientCredits | undefined {
+  const available = budgets.get(position.id) ?? position.quadraticBaseCreditBudget ?? 0;
+  const required = costOf(marks.map(({ entry }) => entry));
   return required > available ? { positionId: position.id, required, available } : undefined;
+}
+
+/** What the votes of one quadratic position cost: the square of each. */
+export function costOf(entries: readonly BallotEntry[]): number {
+  return entries.reduce((sum, { value }) => sum + (value ?? 0) ** 2, 0);
 }
 
 /** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */

@@ -1,16 +1,26 @@
+import { type Plans, requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
-import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { type RequestContext, type Route, workRoute } from '#src/http/route.ts';
-import { notFound } from '#src/platform/errors.ts';
-import { requireVoteCaller } from '#src/voting-events/access.ts';
+import { finishCheckout } from '#src/payments/finish-checkout.ts';
+import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
+import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { castVotes } from './cast-ballot.ts';
 import { confirmVotes } from './confirm-ballot.ts';
-import { castElectionBody, castPollBody, confirmBody } from './schemas.ts';
+import { startPaidVote } from './pay-to-vote.ts';
+import { castElectionBody, castPaidPollBody, castPollBody, confirmBody } from './schemas.ts';
 
-export function publicBallotRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
+export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps): Route[] {
+  const { rateLimiter } = payments;
   const event = (context: RequestContext) => requireVoteCaller(deps, context);
-  const pollBody = castPollBody(deps.config.databaseUrl === undefined);
+  const embedded = deps.config.databaseUrl === undefined;
+  const casting = async (context: RequestContext): Promise<VoteCaller> => {
+    const target = await event(context);
+    if (target.event.payToVote !== null) {
+      requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+    }
+    return target;
+  };
   const path = '/public/voting-events/:idOrCode/ballot';
   return [
     workRoute({
@@ -19,15 +29,22 @@ export function publicBallotRoutes(deps: Deps, rateLimiter: RateLimiter): Route[
       method: 'POST',
       path: `${path}/cast`,
       scope: 'vote',
-      bodyFor: ({ event: { type } }, raw) => {
+      bodyFor: ({ event: { type, payToVote, paymentProvider } }, raw) => {
         if (type === 'election') return castElectionBody;
-        return 'paymentAttemptId' in raw ? finishPaymentBody : pollBody;
+        if ('paymentAttemptId' in raw) return finishPaymentBody;
+        return payToVote !== null && paymentProvider !== null
+          ? castPaidPollBody(embedded, paymentProvider)
+          : castPollBody(embedded);
       },
-      find: event,
+      find: casting,
       work: ({ target, body }, claim) => {
-        // No poll can ask for payment before a payment business is linked, so no attempt can be known.
-        if ('paymentAttemptId' in body) throw notFound();
-        return castVotes(deps, target, body, claim);
+        if ('paymentAttemptId' in body) {
+          const order = { votingEventId: target.event.id, purpose: 'vote', attemptId: body.paymentAttemptId } as const;
+          return finishCheckout(payments, order, claim);
+        }
+        const price = target.event.payToVote;
+        if (price === null || !('visitorId' in body)) return castVotes(deps, target, body, claim);
+        return startPaidVote({ ...deps, ...payments }, target, price, body, claim);
       },
     }),
     workRoute({

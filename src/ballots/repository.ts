@@ -20,15 +20,30 @@ export interface CastRow {
   readonly email: string | null;
   readonly name: string | null;
   readonly countryCode: string | null;
+  /** What the ballot costs on each quadratic position of a poll; undefined where there is none. */
+  readonly credits: readonly CreditNeed[] | undefined;
+}
+
+export interface CreditNeed {
+  readonly position: string;
+  readonly credits: number;
+  readonly base: number;
+}
+
+/** A position whose credits do not suffice. */
+export interface CreditShortage {
+  readonly positionId: string;
+  readonly required: number;
+  readonly available: number;
 }
 
 export interface CastVerdict {
   readonly verdict: string;
   readonly retryAfterMs: number;
+  readonly shortage: CreditShortage | undefined;
 }
 
-const CAST =
-  'SELECT verdict, retry_after_ms FROM cast_ballot($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)';
+const CAST = 'SELECT * FROM cast_ballot($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)';
 
 function castValues(row: CastRow): unknown[] {
   const voter =
@@ -39,15 +54,26 @@ function castValues(row: CastRow): unknown[] {
     [row.eventId, row.paperVersion, voter, row.voter?.keyHash ?? null, row.voter?.failureIdentity ?? null],
     [row.expectedGroup ?? null, row.participants, row.codeTag, row.entries],
     [row.visitorId, row.voterId, row.email, row.name, row.countryCode],
+    [row.credits === undefined ? null : JSON.stringify(row.credits)],
   ].flat(1);
 }
 
-type CastResult = { verdict: string; retry_after_ms: string | null };
+type CastResult = {
+  verdict: string;
+  retry_after_ms?: string | null;
+  short_position: string | null;
+  required: string | null;
+  available: string | null;
+};
 
 function castVerdict(rows: readonly CastResult[]): CastVerdict {
   const [row] = rows;
   if (row === undefined) throw new Error('cast_ballot answers with one row');
-  return { verdict: row.verdict, retryAfterMs: Number(row.retry_after_ms ?? 0) };
+  const shortage =
+    row.short_position === null
+      ? undefined
+      : { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
+  return { verdict: row.verdict, retryAfterMs: Number(row.retry_after_ms ?? 0), shortage };
 }
 
 /** Stores a pending ballot in one statement, or says why not. */
@@ -59,8 +85,42 @@ export async function castBallot(pool: Pool, row: CastRow): Promise<CastVerdict>
 export async function castBallotIn(tx: Transaction, row: CastRow): Promise<CastVerdict> {
   const values = castValues(row).map((value) => (Array.isArray(value) ? sql.param(value) : sql`${value}`));
   const parameters = sql.join(values, sql`, `);
-  const { rows } = await tx.execute<CastResult>(sql`SELECT verdict, retry_after_ms FROM cast_ballot(${parameters})`);
+  const { rows } = await tx.execute<CastResult>(sql`SELECT * FROM cast_ballot(${parameters})`);
   return castVerdict(rows);
+}
+
+/** Stores the pending ballot of a payment, in the transaction that fulfils it. */
+export async function castPaidBallot(
+  tx: Transaction,
+  row: CastRow,
+  paid: { readonly attemptId: string; readonly paidAtMs: number },
+): Promise<CastVerdict> {
+  const credits = row.credits === undefined ? null : JSON.stringify(row.credits);
+  const { rows } = await tx.execute<CastResult>(sql`
+    SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.paperVersion}, ${paid.attemptId}, ${paid.paidAtMs},
+      ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
+      ${row.name}, ${row.countryCode}, ${credits})`);
+  return castVerdict(rows);
+}
+
+/** Whether a participant has a confirmed ballot, or a paid one that waits for its confirmation. */
+export async function hasVoted(pool: Pool, eventId: string, participants: readonly string[]): Promise<boolean> {
+  const rows = await runNamed<{ found: boolean }>(
+    pool,
+    'has_voted',
+    `SELECT EXISTS (SELECT 1 FROM participation WHERE voting_event_id = $1 AND participant = ANY ($2))
+       OR EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = $1 AND participant = $3 AND payment_attempt_id IS NOT NULL) AS found`,
+    [eventId, participants, participants[0] ?? ''],
+  );
+  return rows[0]?.found === true;
+}
+
+/** Drops a ballot that was cast and not confirmed; false when there is none of this code. */
+export async function dropPendingBallot(tx: Transaction, eventId: string, codeTag: Buffer): Promise<boolean> {
+  const { rows } = await tx.execute<{ dropped: boolean }>(
+    sql`SELECT drop_pending_ballot(${eventId}, ${codeTag}) AS dropped`,
+  );
+  return rows[0]?.dropped === true;
 }
 
 export interface ConfirmRow {
@@ -129,9 +189,6 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
 
 /** Drops ballots that can no longer be confirmed: a day old, or past the time after the close. */
 export async function dropExpiredBallots(pool: Pool): Promise<number> {
-  const { rowCount } = await pool.query(`
-    DELETE FROM pending_ballots b USING voting_events e
-    WHERE e.id = b.voting_event_id AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
-      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))`);
-  return rowCount ?? 0;
+  const { rows } = await pool.query<{ dropped: number }>('SELECT drop_expired_ballots() AS dropped');
+  return rows[0]?.dropped ?? 0;
 }

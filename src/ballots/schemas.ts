@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idField, returnUrlField } from '#src/http/fields.ts';
+import { emailField, idField, returnUrlField } from '#src/http/fields.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/schemas.ts';
 
 /** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot paper. */
@@ -22,6 +22,15 @@ export const castPollBody = (embedded: boolean) =>
     returnUrl: returnUrlField(embedded).optional(),
     cancelUrl: returnUrlField(embedded).optional(),
   });
+
+/** A paid poll: what its provider needs is required (contract, "Cast body, poll"). */
+export const castPaidPollBody = (embedded: boolean, provider: 'provider_a' | 'provider_b') =>
+  z.strictObject({
+    ...castPollBody(embedded).shape,
+    ...(provider === 'provider_a' ? { returnUrl: returnUrlField(embedded) } : { email: emailField() }),
+  });
+
+export type PaidCastBody = z.output<ReturnType<typeof castPollBody>>;
 
 export const confirmBody = z.strictObject({
   confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 
@@ -28,6 +28,10 @@ export const pendingBallots = pgTable(
     email: text(),
     name: text(),
     countryCode: text('country_code'),
+    /** Polls with quadratic positions: the credits that this ballot holds. */
+    credits: jsonb().$type<{ position: string; credits: number }[]>(),
+    /** A paid ballot: no other one may replace it. */
+    paymentAttemptId: text('payment_attempt_id'),
     castAt: timeMs('cast_at').notNull(),
   },
   (table) => [

@@ -77,7 +77,7 @@ export class IdempotencyStore {
          WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND k.claimed_at <= ${NOW_MS} - ${ABANDONED_MS})`,
       [request.apiKeyId, request.key, fingerprint, token],
     );
-    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
+    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, fingerprint, token) };
     const row = await this.#find(request);
     // Released between the two statements: whoever asks again may claim it.
     if (row === undefined) throw inProgress();
@@ -94,7 +94,7 @@ export class IdempotencyStore {
     return rows[0];
   }
 
-  #heldClaim(request: IdempotentRequest, token: Buffer): Claim & HeldClaim {
+  #heldClaim(request: IdempotentRequest, fingerprint: Buffer, token: Buffer): Claim & HeldClaim {
     const held = and(
       eq(idempotencyKeys.apiKeyId, request.apiKeyId),
       eq(idempotencyKeys.key, request.key),
@@ -117,6 +117,10 @@ export class IdempotencyStore {
       await this.#db.delete(idempotencyKeys).where(held);
     };
     return {
+      requestKey: this.#secrets.mac(
+        'fingerprint',
+        canonicalJson([request.apiKeyId, request.key, fingerprint.toString('hex')]),
+      ),
       async store(tx, answer: Answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();

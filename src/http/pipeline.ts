@@ -221,7 +221,11 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
   const nowMs = options.clock.now();
   const address = addressOf(c, options.trustProxy);
   if (route.scope === 'none') {
-    const state = options.rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, nowMs, 20);
+    const own = route.requestsPerMinute;
+    const state =
+      own === undefined
+        ? options.rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, nowMs, 20)
+        : options.rateLimiter.take(`open:${route.operationId}:${address}`, own, nowMs);
     if (state.retryAfterSeconds !== undefined)
       throw tooManyRequests(state.retryAfterSeconds, 'Too many requests from this address.');
     return NOBODY;
@@ -274,6 +278,7 @@ function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
 async function respond(c: Context<Env>, route: Route, caller: Caller, options: PipelineOptions): Promise<Response> {
   const { rawHeaders } = c.env.incoming;
   const hasBody = announcesBody(rawHeaders);
+  if (route.run.kind === 'raw') return respondRaw(c, route, route.run.handle, caller);
   const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
   const idempotencyKey = route.method === 'POST' ? parseIdempotencyKey(rawHeaders) : undefined;
   if (hasBody && !takesBody) throw badRequest(`A ${route.method} request takes no body.`);
@@ -307,6 +312,17 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
     throw fault;
   }
   return run(c, route, { ...context, query, body, target }, request, options);
+}
+
+async function respondRaw(
+  c: Context<Env>,
+  route: Route,
+  handle: Extract<Route['run'], { kind: 'raw' }>['handle'],
+  caller: Caller,
+): Promise<Response> {
+  parseQuery(undefined, c.var.target.query);
+  const context: RequestContext = { caller, params: paramsOf(route, c.var.target), requestId: c.var.requestId };
+  return answer(c, await handle(context, await readRequestBody(c.env.incoming), c.req.raw.headers));
 }
 
 function readBody(route: Route, target: unknown, raw: JsonObject | undefined): unknown {
@@ -360,6 +376,7 @@ async function perform(
 ): Promise<Answer> {
   const { run: step } = route;
   if (step.kind === 'read') return step.handle(call);
+  if (step.kind === 'raw') throw new Error('a raw route takes no part in idempotency');
   if (step.kind === 'work') return step.handle(call, claim);
   return inTransaction(options.db, async (tx) => {
     const result = await step.handle(call, tx);

@@ -23,6 +23,8 @@ export interface Call<Query, Body, Target> extends RequestContext {
 
 /** The claim of an idempotent request, for routes that store their answer within their own statement or transaction. */
 export interface Claim {
+  /** Names this request by its key and content, without telling either: what it began can be found again. */
+  readonly requestKey: Buffer;
   /** Stores the answer in the transaction of the effect; throws when the claim was lost meanwhile, which undoes the effect. */
   store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
 }
@@ -68,6 +70,18 @@ export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Targ
   readonly work: (call: Call<z.output<Query>, z.output<Body>, Target>, claim: Claim | undefined) => Promise<Answer>;
 }
 
+/** Takes bytes as they come, because a signature is over them: the messages of payment providers. */
+export interface RawRoute {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly method: 'POST';
+  readonly path: string;
+  readonly scope: 'none';
+  /** From one address. */
+  readonly requestsPerMinute: number;
+  readonly receive: (context: RequestContext, bytes: Uint8Array, headers: Headers) => Promise<Answer>;
+}
+
 /** A route as the pipeline runs it; `define…` check the types of each one where it is written. */
 export interface Route {
   readonly operationId: string;
@@ -79,13 +93,16 @@ export interface Route {
   // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
   readonly bodyFor: ((target: any, raw: JsonObject) => z.ZodType) | undefined;
   readonly find: (context: RequestContext) => Promise<unknown>;
+  /** For routes without a key: what one address may ask. Undefined for the usual. */
+  readonly requestsPerMinute?: number;
   readonly run: RouteRun;
 }
 
 export type RouteRun =
   | { readonly kind: 'read'; readonly handle: (call: UntypedCall) => Promise<Answer> }
   | { readonly kind: 'change'; readonly handle: (call: UntypedCall, tx: Transaction) => Promise<Answer> }
-  | { readonly kind: 'work'; readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer> };
+  | { readonly kind: 'work'; readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer> }
+  | { readonly kind: 'raw'; readonly handle: RawRoute['receive'] };
 
 // The pipeline hands a handler exactly what the route's own schemas and `find` gave, so the types match by construction.
 // biome-ignore lint/suspicious/noExplicitAny: the one place where a route's types are forgotten
@@ -119,4 +136,11 @@ export function workRoute<Query extends z.ZodType, Body extends z.ZodType, Targe
   spec: WorkRoute<Query, Body, Target>,
 ): Route {
   return { ...common(spec), run: { kind: 'work', handle: spec.work } };
+}
+
+export function rawRoute(spec: RawRoute): Route {
+  const { operationId, summary, method, path, scope, requestsPerMinute } = spec;
+  const find = async () => undefined;
+  const declared = { operationId, summary, method, path, scope, requestsPerMinute };
+  return { ...declared, query: undefined, bodyFor: undefined, find, run: { kind: 'raw', handle: spec.receive } };
 }

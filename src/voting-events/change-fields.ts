@@ -35,14 +35,14 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
 }
 
 /** The settings that an event would have: those it has, and the changes. */
-type Merged = Pick<
-  VotingEvent,
-  'type' | 'startsAt' | 'endsAt' | 'payToVote' | 'payToRegisterCandidate' | 'repeatVotes' | 'paymentBusinessId'
->;
+type Merged = Pick<VotingEvent, 'type' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
-/** @throws ApiError `validation_error` with everything that does not go together */
-export function checkSettings(merged: Merged, body: Settings): void {
-  const issues: Issue[] = [];
+/**
+ * @param priceIssues what is wrong with the prices that the body sets
+ * @throws ApiError `validation_error` with everything that does not go together
+ */
+export function checkSettings(merged: Merged, body: Settings, priceIssues: readonly Issue[]): void {
+  const issues: Issue[] = [...priceIssues];
   if (merged.startsAt !== null && merged.endsAt !== null && merged.endsAt <= merged.startsAt) {
     issues.push({
       field: body.endsAt === undefined ? 'startsAt' : 'endsAt',
@@ -54,11 +54,6 @@ export function checkSettings(merged: Merged, body: Settings): void {
   }
   if (merged.repeatVotes && (merged.type !== 'poll' || merged.payToVote === null)) {
     issues.push({ field: 'payments.repeatVotes', message: 'needs a poll with payToVote' });
-  }
-  for (const name of ['payToVote', 'payToRegisterCandidate'] as const) {
-    if (body.payments?.[name] != null && merged.paymentBusinessId === null) {
-      issues.push({ field: `payments.${name}`, message: 'needs a linked, ready payment business' });
-    }
   }
   if (issues.length > 0) throw validationError(issues);
 }

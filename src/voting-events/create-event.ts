@@ -10,6 +10,7 @@ import { conflict } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { checkSettings, columnsOf } from './change-fields.ts';
+import { type Pricing, priceIssues } from './pricing.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import type { createEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
@@ -22,6 +23,7 @@ export interface EventDeps {
   readonly clock: Clock;
   readonly secrets: Secrets;
   readonly plans: Plans;
+  readonly pricing: Pricing;
 }
 
 /** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
@@ -57,18 +59,18 @@ export async function createEvent(
     updatedAt: nowMs,
     ...columnsOf(body),
   };
+  const owner = { accountId: caller.accountId, paymentBusinessId: null };
+  const plan = deps.plans[caller.plan as keyof Plans];
+  const issues = await priceIssues(tx, deps.pricing, plan, owner, body);
   const merged = {
     type: body.type,
     startsAt: row.startsAt ?? null,
     endsAt: row.endsAt ?? null,
     payToVote: row.payToVote ?? null,
-    payToRegisterCandidate: row.payToRegisterCandidate ?? null,
     repeatVotes: row.repeatVotes,
-    paymentBusinessId: null,
   };
-  checkSettings(merged, body);
-  const { plan } = caller;
-  const limit = deps.plans[plan as keyof Plans].votingEvents;
+  checkSettings(merged, body, issues);
+  const limit = plan.votingEvents;
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const event = await insertWithFreeCode(tx, row);
   await recordChange(tx, deps, {

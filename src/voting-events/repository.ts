@@ -38,6 +38,12 @@ export async function lockEvent(tx: Transaction, id: string): Promise<VotingEven
   return row;
 }
 
+/** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
+export async function holdEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
+  const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('key share');
+  return row;
+}
+
 /** @throws a unique violation of `voting_events_code` when the code is taken */
 export async function insertEvent(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
   const [inserted] = await tx.insert(votingEvents).values(row).returning();
@@ -65,7 +71,8 @@ export async function hasBallots(executor: Executor, eventId: string): Promise<b
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) AS found`);
+           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) AS found`);
   return rows[0]?.found === true;
 }
 

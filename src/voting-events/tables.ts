@@ -40,6 +40,8 @@ export const votingEvents = pgTable(
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
     repeatVotes: boolean('repeat_votes').notNull(),
     paymentBusinessId: text('payment_business_id'),
+    /** The provider of the linked business, so that no request has to look it up. */
+    paymentProvider: text('payment_provider').$type<'provider_a' | 'provider_b'>(),
     /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
     tieSeed: text('tie_seed').notNull(),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */

@@ -37,6 +37,7 @@ export interface VotingEvent {
   readonly payToRegisterCandidate: Price | null;
   readonly repeatVotes: boolean;
   readonly paymentBusinessId: string | null;
+  readonly paymentProvider: 'provider_a' | 'provider_b' | null;
   readonly tieSeed: string;
   readonly paperVersion: number;
   readonly createdAt: number;

@@ -7,6 +7,7 @@ import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
 import { codeInUse, type EventDeps } from './create-event.ts';
 import { lockForChange, requireNoBallots } from './guard-change.ts';
 import { publishedTime, statusAt } from './lifecycle.ts';
+import { priceIssues } from './pricing.ts';
 import { missingForOpening, type NewEventRow, updateEvent } from './repository.ts';
 import type { updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
@@ -26,7 +27,9 @@ export async function updateVotingEvent(
   const nowMs = deps.clock.now();
   const before = await lockForChange(tx, organizer.event.id);
   const columns = columnsOf(body);
-  checkSettings({ ...before, ...definedOnly(columns) }, body);
+  const plan = deps.plans[organizer.caller.plan as keyof typeof deps.plans];
+  const issues = await priceIssues(tx, deps.pricing, plan, before, body);
+  checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   if (FROZEN.some((name) => columns[name] !== undefined && columns[name] !== before[name])) {
     await requireNoBallots(tx, before.id);
   }

@@ -46,7 +46,6 @@ export function viewContext(
   nowMs: number,
   extra: {
     readonly votingMethods: readonly string[];
-    readonly provider: string | null;
     readonly quadraticCredits: boolean;
   },
 ) {
@@ -73,7 +72,7 @@ export function viewContext(
     results: { visibility: view.results.visibility, available: publicResultsAvailable(event, nowMs) },
     payments: {
       required: event.payToVote !== null,
-      provider: extra.provider,
+      provider: event.paymentProvider,
       ...view.payments,
       quadraticCredits: extra.quadraticCredits,
     },

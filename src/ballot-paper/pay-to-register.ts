@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/route.ts';
+import type { VoteCaller } from '#src/voting-events/access.ts';
+import type { Price } from '#src/voting-events/types.ts';
+import type { PaperDeps } from './paper-change.ts';
+import { type Registration, registerCandidate } from './register-candidate.ts';
+import { viewRegisteredCandidate } from './views.ts';
+
+/** A registration that was judged and is to be paid for. */
+export interface RegistrationOrder {
+  readonly caller: VoteCaller;
+  readonly price: Price;
+  readonly registration: Registration;
+  readonly returnUrl: string | undefined;
+  readonly cancelUrl: string | undefined;
+}
+
+/** The two calls of a checkout. Payments are further down the house, and hand this in. */
+export interface RegistrationCheckout {
+  start(order: RegistrationOrder, claim: Claim | undefined): Promise<Answer>;
+  finish(caller: VoteCaller, attemptId: string, claim: Claim | undefined): Promise<Answer>;
+}
+
+const storedRegistration = z.object({
+  name: z.string(),
+  positionIds: z.array(z.string()),
+  email: z.string().optional(),
+  groupId: z.string().optional(),
+  avatarUrl: z.string().optional(),
+});
+
+/** Registers a candidate that was paid for. @throws ApiError when that is not possible any more */
+export async function registerPaidCandidate(
+  tx: Transaction,
+  deps: PaperDeps,
+  attempt: { readonly id: string; readonly votingEventId: string; readonly request: unknown },
+) {
+  const registration = storedRegistration.parse(attempt.request);
+  return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, attempt.id));
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import type { PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/route.ts';
+import type { Fulfilled } from '#src/payments/fulfilment.ts';
+import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
+import { startCheckout } from '#src/payments/start-checkout.ts';
+import type { PaymentAttempt } from '#src/payments/types.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import type { VoteCaller } from '#src/voting-events/access.ts';
+import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import type { Price } from '#src/voting-events/types.ts';
+import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
+import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
+import { castPaidBallot, dropPendingBallot, hasVoted } from './repository.ts';
+import type { PaidCastBody } from './schemas.ts';
+
+export interface PaidVoteDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly papers: PaperShelf;
+}
+
+/**
+ * The first call of a paid cast: the ballot is judged whole before anybody is asked for money, and kept on the attempt
+ * (contract, "Checkout flow").
+ * @throws ApiError 422 for entries against the rules; 403 and 409 for who may not cast; 429 after many checkouts
+ */
+export async function startPaidVote(
+  deps: CheckoutDeps & PaidVoteDeps,
+  { event }: VoteCaller,
+  price: Price,
+  body: PaidCastBody,
+  claim: Claim | undefined,
+): Promise<Answer> {
+  const paper = await deps.papers.take(event);
+  if (paper === undefined) throw notFound();
+  const { returnUrl, cancelUrl, ...ballot } = body;
+  const { participants } = await prepareBallot(deps, paper, ballot, generateConfirmationCode());
+  const status = statusAt(event, deps.clock.now());
+  if (status !== 'open') throw notOpen(status);
+  if (!event.repeatVotes && (await hasVoted(deps.db.$client, event.id, participants))) {
+    throw refusalError('already_voted');
+  }
+  return startCheckout(
+    deps,
+    {
+      event,
+      purpose: 'vote',
+      amountMinor: price.amountMinor,
+      currency: price.currency,
+      request: ballot,
+      terms: {
+        title: event.title,
+        description: 'Your vote',
+        email: body.email ?? null,
+        returnUrl: returnUrl ?? null,
+        cancelUrl: cancelUrl ?? null,
+        credits: null,
+        pricingModel: null,
+      },
+      visitorId: body.visitorId,
+    },
+    claim,
+  );
+}
+
+/** The ballot as it was stored: it was judged then, and is judged again now. */
+const storedBallot = z.object({
+  visitorId: z.string(),
+  voterId: z.string().optional(),
+  email: z.string().optional(),
+  name: z.string().optional(),
+  countryCode: z.string().optional(),
+  votes: z.array(
+    z.object({
+      positionId: z.string(),
+      candidateId: z.string(),
+      value: z.number().optional(),
+      rank: z.number().optional(),
+    }),
+  ),
+});
+
+/**
+ * Casts a paid ballot. Its confirmation code stays on the attempt, so that a lost answer loses no vote.
+ * @throws ApiError when it cannot be cast any more: the money then goes back
+ */
+export async function fulfilPaidVote(
+  tx: Transaction,
+  deps: PaidVoteDeps,
+  attempt: PaymentAttempt,
+  paidAtMs: number,
+): Promise<Fulfilled> {
+  const body = storedBallot.parse(attempt.request);
+  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
+  if (paper === undefined) throw notFound();
+  const code = generateConfirmationCode();
+  const row = await prepareBallot(deps, paper, body, code, tx);
+  const { verdict, shortage } = await castPaidBallot(tx, row, { attemptId: attempt.id, paidAtMs });
+  if (shortage !== undefined) throw insufficientCredits(shortage);
+  if (isRefusal(verdict)) throw refusalError(verdict);
+  if (verdict !== 'cast') throw new Error(`cast_paid_ballot answered ${verdict}`);
+  return { data: { confirmationCode: code, votesCount: body.votes.length }, confirmationCode: code };
+}
+
+/**
+ * Takes back a ballot whose payment was taken back: one that waits for its confirmation is dropped.
+ * @param voidBallot what makes a confirmed ballot void, in the log
+ */
+export async function reversePaidVote(
+  tx: Transaction,
+  attempt: PaymentAttempt,
+  confirmationCode: string | null,
+  voidBallot: (tx: Transaction, votingEventId: string, codeTag: Buffer) => Promise<void>,
+): Promise<void> {
+  if (confirmationCode === null) return;
+  const codeTag = codeTagOf(confirmationCode);
+  if (await dropPendingBallot(tx, attempt.votingEventId, codeTag)) return;
+  await voidBallot(tx, attempt.votingEventId, codeTag);
+}

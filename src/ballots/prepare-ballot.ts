@@ -1,0 +1,148 @@
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { listBalances } from '#src/credits/list-balances.ts';
+import type { Database, Executor } from '#src/database/client.ts';
+import { type ApiError, invalidField, validationError } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import type { Identity } from '#src/voters/identity.ts';
+import { verifyVoter } from '#src/voters/verify-voter.ts';
+import { identityHash, identityOf, participantsOf } from '#src/voters/voter-identity.ts';
+import { hashVoterKey } from '#src/voters/voter-key.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { packEntries } from './ballot-encoding.ts';
+import { type BallotEntry, costOf, judgeBallot } from './ballot-rules.ts';
+import { codeTagOf } from './confirmation-code.ts';
+import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
+import type { CastBody } from './schemas.ts';
+
+export interface PrepareDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+}
+
+/**
+ * Judges a ballot by a paper and packs it for its statement.
+ * @param executor where a visitor's credits are read
+ * @throws ApiError 422 with everything that is wrong with it; 403 and 429 for a voter whose group had to be asked for
+ */
+export async function prepareBallot(
+  deps: PrepareDeps,
+  paper: BallotPaper,
+  body: CastBody,
+  code: string,
+  executor: Executor = deps.db,
+): Promise<CastRow> {
+  const { event } = paper;
+  const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
+  const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
+  const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '');
+  const budgets = event.type === 'poll' ? await budgetsOf(executor, paper, body) : undefined;
+  const judgement = judgeBallot(paper, body.votes, group ?? null, budgets);
+  if (!judgement.valid) {
+    const { credits } = judgement;
+    const onlyCredits = credits !== undefined && judgement.issues.length === 1;
+    throw validationError(
+      judgement.issues,
+      onlyCredits
+        ? { reason: 'insufficient_credits', ...credits }
+        : judgement.notInGroup
+          ? { reason: 'not_in_group' }
+          : {},
+    );
+  }
+  return {
+    eventId: event.id,
+    paperVersion: event.paperVersion,
+    voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
+    expectedGroup: group === undefined ? undefined : (group ?? ''),
+    participants,
+    codeTag: codeTagOf(code),
+    entries: packEntries(judgement.positions),
+    visitorId: body.visitorId ?? null,
+    voterId: body.voterId ?? null,
+    email: body.email ?? null,
+    name: body.name ?? null,
+    countryCode: body.countryCode ?? null,
+    credits: event.type === 'poll' ? needsOf(paper, body.votes) : undefined,
+  };
+}
+
+function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
+  return {
+    identity,
+    keyHash: hashVoterKey(deps.secrets, event.id, voterKey),
+    failureIdentity: identityHash(deps.secrets, event.id, identity),
+  };
+}
+
+function requireVoterIdentity(event: VotingEvent, body: CastBody): Identity {
+  const identity = identityOf(event, body);
+  if (identity !== undefined) return identity;
+  throw event.requireVoterId
+    ? invalidField('voterId', 'is required: this event requires voter IDs')
+    : invalidField('email', 'is required where there is no voterId');
+}
+
+function requireParticipants(event: VotingEvent, body: CastBody): string[] {
+  const participants = participantsOf(event, { ...body, visitorId: body.visitorId ?? '' });
+  if (participants !== undefined) return participants;
+  throw event.saveVoterInfo
+    ? invalidField('email', 'is required: this poll tells participants apart by e-mail')
+    : invalidField('voterId', 'is required: this poll requires voter IDs');
+}
+
+/**
+ * The voter's group where a position asks for one, else undefined. The key is proven first: nobody learns a group, or that a
+ * voter exists, without it. The statement that stores the ballot checks that the group is still the same.
+ */
+async function groupFor(
+  deps: PrepareDeps,
+  paper: BallotPaper,
+  identity: Identity,
+  voterKey: string,
+): Promise<string | null | undefined> {
+  if (paper.positions.every((position) => position.groupId === null)) return undefined;
+  const { verdict, retryAfterMs, groupId } = await verifyVoter(
+    deps.db.$client,
+    deps.secrets,
+    paper.event,
+    identity,
+    voterKey,
+  );
+  if (isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
+  return groupId;
+}
+
+/** What a poll's ballot costs on each quadratic position; undefined where the paper has none. */
+function needsOf(paper: BallotPaper, votes: readonly BallotEntry[]): CreditNeed[] | undefined {
+  const quadratic = paper.positions.filter(({ votingMethod }) => votingMethod === 'quadratic');
+  if (quadratic.length === 0) return undefined;
+  return quadratic.flatMap(({ id, quadraticBaseCreditBudget }) => {
+    const credits = costOf(votes.filter(({ positionId }) => positionId === id));
+    return credits === 0 ? [] : [{ position: id, credits, base: quadraticBaseCreditBudget ?? 0 }];
+  });
+}
+
+/**
+ * The credits that a visitor has on positions where a ballot costs more than the base: asked for only then. What is held
+ * by other ballots is the statement's question, which decides.
+ */
+async function budgetsOf(
+  executor: Executor,
+  paper: BallotPaper,
+  body: CastBody,
+): Promise<ReadonlyMap<string, number> | undefined> {
+  const beyond = needsOf(paper, body.votes)?.some(({ credits, base }) => credits > base);
+  if (beyond !== true || body.visitorId === undefined) return undefined;
+  const balances = await listBalances(executor, paper.event.id, body.visitorId);
+  return new Map([...balances].map(([id, { base, purchased, spent }]) => [id, base + purchased - spent]));
+}
+
+/** The refusal of a ballot that costs more than is there (completions 1.6). */
+export function insufficientCredits(shortage: CreditShortage): ApiError {
+  const { positionId, required, available } = shortage;
+  return invalidField('votes', `costs ${required} credits of ${available} for position ${positionId}`, {
+    reason: 'insufficient_credits',
+    ...shortage,
+  });
+}

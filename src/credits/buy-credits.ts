@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/route.ts';
+import type { Fulfilled } from '#src/payments/fulfilment.ts';
+import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
+import { startCheckout } from '#src/payments/start-checkout.ts';
+import type { PaymentAttempt } from '#src/payments/types.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
+import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { findQuadraticPosition, priceOf } from './offer.ts';
+import { addCredits, listBalances, listSpendingBallots, takeBackCredits } from './repository.ts';
+import type { CreditCheckout } from './schemas.ts';
+import { viewBalance } from './views.ts';
+
+/**
+ * The first call of a credit purchase (contract, "Quadratic credit checkout body").
+ * @throws ApiError 422 for a position that sells none, credits or a tier that are not on offer; 403 outside of the event's time
+ */
+export async function startCreditPurchase(
+  deps: CheckoutDeps,
+  paper: BallotPaper,
+  body: CreditCheckout,
+  claim: Claim | undefined,
+): Promise<Answer> {
+  const { event } = paper;
+  const found = findQuadraticPosition(paper, body.positionId);
+  const offer = found?.position.quadraticTopUp;
+  if (found === undefined || offer == null) throw invalidField('positionId', 'is not a position that sells credits');
+  const purchase = priceOf(offer, body);
+  const status = statusAt(event, deps.clock.now());
+  if (status !== 'open' && status !== 'scheduled') throw notOpen(status);
+  const { credits, pricingModel, amountMinor, currency } = purchase;
+  return startCheckout(
+    deps,
+    {
+      event,
+      purpose: 'quadratic_credits',
+      amountMinor,
+      currency,
+      request: {
+        positionId: body.positionId,
+        visitorId: body.visitorId,
+        credits,
+        email: body.email,
+        voterId: body.voterId,
+        name: body.name,
+      },
+      terms: {
+        title: `${credits} credits: ${found.position.title}`,
+        description: event.title,
+        email: body.email ?? null,
+        returnUrl: body.returnUrl ?? null,
+        cancelUrl: body.cancelUrl ?? null,
+        credits,
+        pricingModel,
+      },
+      visitorId: body.visitorId,
+    },
+    claim,
+  );
+}
+
+const storedPurchase = z.object({ positionId: z.string(), visitorId: z.string(), credits: z.int().min(1) });
+
+/** What a paid attempt bought. */
+export function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurchase> {
+  return storedPurchase.parse(attempt.request);
+}
+
+/** Puts bought credits into the ledger. @throws ApiError when the event is closed or the position is gone: the money then goes back */
+export async function fulfilCreditPurchase(
+  tx: Transaction,
+  deps: { readonly papers: PaperShelf; readonly clock: Clock },
+  attempt: PaymentAttempt,
+): Promise<Fulfilled> {
+  const { positionId, visitorId, credits } = purchaseOf(attempt);
+  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
+  const found = paper === undefined ? undefined : findQuadraticPosition(paper, positionId);
+  if (paper === undefined || found === undefined) throw notFound();
+  const { event } = paper;
+  // Credits that can no longer be spent are not worth their money.
+  const status = statusAt(event, deps.clock.now());
+  if (status === 'closed') throw notOpen(status);
+  const { baseCredits } = found;
+  const account = { votingEventId: event.id, positionId, visitorId };
+  await addCredits(tx, account, { base: baseCredits, credits, attemptId: attempt.id });
+  const balance = (await listBalances(tx, event.id, visitorId)).get(positionId);
+  return { data: viewBalance(positionId, visitorId, baseCredits, balance) };
+}
+
+/**
+ * Takes bought credits back after their money went back. Credits that a confirmed ballot has spent make that ballot void.
+ * @param voidBallot what makes a confirmed ballot void, in the log
+ */
+export async function reverseCreditPurchase(
+  tx: Transaction,
+  attempt: PaymentAttempt,
+  voidBallot: (tx: Transaction, votingEventId: string, codeTag: Buffer) => Promise<void>,
+): Promise<void> {
+  const { positionId, visitorId, credits } = purchaseOf(attempt);
+  const account = { votingEventId: attempt.votingEventId, positionId, visitorId };
+  let missing = await takeBackCredits(tx, account, credits, attempt.id);
+  for (const ballot of missing > 0 ? await listSpendingBallots(tx, account) : []) {
+    if (missing <= 0) return;
+    await voidBallot(tx, attempt.votingEventId, ballot.codeTag);
+    missing -= ballot.credits;
+  }
+}

@@ -1,0 +1,1 @@
+export { type CreditBalance, listBalances } from './repository.ts';

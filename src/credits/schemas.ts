@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { emailField, idField, nameField, returnUrlField, voterIdField } from '#src/http/fields.ts';
+import { visitorIdField } from '#src/voters/schemas.ts';
+
+/** Both are required (contract, "Public voting endpoints"). */
+export const creditsQuery = z.strictObject({ positionId: idField(), visitorId: visitorIdField() });
+
+export interface CheckoutRules {
+  /** Where a payer may be sent back over plain http: to the own machine, with the embedded database. */
+  readonly embedded: boolean;
+  readonly provider: 'provider_a' | 'provider_b' | null;
+}
+
+/** The body of a first call (contract, "Quadratic credit checkout body"). */
+export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
+  z
+    .strictObject({
+      positionId: idField(),
+      visitorId: visitorIdField(),
+      credits: z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000).optional(),
+      tierId: idField().optional(),
+      email: provider === 'provider_b' ? emailField() : emailField().optional(),
+      voterId: voterIdField().optional(),
+      name: nameField().optional(),
+      returnUrl: provider === 'provider_a' ? returnUrlField(embedded) : returnUrlField(embedded).optional(),
+      cancelUrl: returnUrlField(embedded).optional(),
+    })
+    .refine(({ credits, tierId }) => (credits === undefined) !== (tierId === undefined), {
+      message: 'must hold either credits or tierId',
+    });
+
+export type CreditCheckout = z.output<ReturnType<typeof creditCheckoutBody>>;

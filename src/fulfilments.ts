@@ -1,0 +1,66 @@
+import { type RegistrationCheckout, registerPaidCandidate } from '#src/ballot-paper/pay-to-register.ts';
+import { fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
+import { fulfilCreditPurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { finishCheckout } from '#src/payments/finish-checkout.ts';
+import type { Fulfilments } from '#src/payments/fulfilment.ts';
+import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
+import { startCheckout } from '#src/payments/start-checkout.ts';
+
+/** Makes a confirmed ballot void, in the log: it no longer counts, and everybody can see that. */
+const voidConfirmed = async (_tx: Transaction, _votingEventId: string, _codeTag: Buffer): Promise<void> => undefined;
+
+/** What each kind of payment is for, put together from the slices that give it. */
+function fulfilments(deps: Deps): Fulfilments {
+  return {
+    vote: {
+      firstStatus: 201,
+      fulfil: (tx, attempt, paidAtMs) => fulfilPaidVote(tx, deps, attempt, paidAtMs),
+      reverse: (tx, attempt, code) => reversePaidVote(tx, attempt, code, voidConfirmed),
+    },
+    candidate_registration: {
+      firstStatus: 201,
+      fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
+      // Whether somebody may stand who took the money back is the organizer's decision: they are told.
+      reverse: async () => undefined,
+    },
+    quadratic_credits: {
+      firstStatus: 200,
+      fulfil: (tx, attempt) => fulfilCreditPurchase(tx, deps, attempt),
+      reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidConfirmed),
+    },
+  };
+}
+
+/** Payments as requests and jobs use them. */
+export function paymentDeps(deps: Deps): PaymentDeps {
+  return { ...deps, fulfilments: fulfilments(deps) };
+}
+
+/** The checkout of a paid candidate registration. */
+export function registrationCheckout(payments: CheckoutDeps): RegistrationCheckout {
+  const purpose = 'candidate_registration';
+  return {
+    start({ caller, price, registration, returnUrl, cancelUrl }, claim) {
+      const terms = {
+        title: caller.event.title,
+        description: 'Registration as a candidate',
+        email: registration.email ?? null,
+        returnUrl: returnUrl ?? null,
+        cancelUrl: cancelUrl ?? null,
+        credits: null,
+        pricingModel: null,
+      };
+      const request = { ...registration };
+      return startCheckout(
+        payments,
+        { event: caller.event, purpose, ...price, request, terms, visitorId: null },
+        claim,
+      );
+    },
+    finish(caller, attemptId, claim) {
+      return finishCheckout(payments, { votingEventId: caller.event.id, purpose, attemptId }, claim);
+    },
+  };
+}

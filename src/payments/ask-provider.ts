@@ -1,0 +1,147 @@
+import { SECOND_MS } from '#src/platform/clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { type AttemptRef, endAsking, findAttempt, takeAsking } from './attempt-repository.ts';
+import { isOpen } from './attempt-states.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { openCredentials } from './credentials.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import {
+  type PaymentProvider,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+  type ProviderCredentials,
+  type ProviderState,
+} from './providers/provider.ts';
+import { settlePayment } from './settle-payment.ts';
+import type { PaymentAttempt } from './types.ts';
+
+/** How old an answer of a provider may be before it is asked again (completions 7.2). */
+const ASK_AGAIN_MS = 2 * SECOND_MS;
+/** Longer than any call can take: whoever asked and died keeps nobody waiting for ever. */
+const LEASE_MS = 4 * TIME_LIMITS.providerMs;
+/** Shorter than the time a request has. */
+const WAIT_MS = 8 * SECOND_MS;
+const LOOK_AGAIN_MS = 40;
+
+/** 500 with a reason (completions 1.6): nothing is stored as paid, the call may be repeated. */
+export function providerUnavailable(): ApiError {
+  return new ApiError(
+    'internal',
+    'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
+    { reason: 'payment_provider_unavailable' },
+    2,
+  );
+}
+
+/** Runs a call to a provider; its failures become the one answer that callers know. */
+export async function callProvider<T>(deps: Pick<PaymentDeps, 'log'>, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (fault) {
+    if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused) {
+      deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider failed');
+      throw providerUnavailable();
+    }
+    throw fault;
+  }
+}
+
+/**
+ * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; whoever comes
+ * meanwhile waits for that answer, and for two seconds after it nobody asks again.
+ * @param options.always asks whatever the attempt's status is, and however young the last answer: a message came
+ * @throws ApiError 500 `payment_provider_unavailable`
+ */
+export async function askProvider(
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  { always = false }: { readonly always?: boolean } = {},
+): Promise<PaymentAttempt> {
+  const until = deps.clock.now() + WAIT_MS;
+  let current = attempt;
+  while (always || isOpen(current.status)) {
+    if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
+      return askAndSettle(deps, attempt);
+    }
+    current = await requireAttempt(deps, attempt);
+    if (current.askingUntil === null && !always) return current;
+    if (deps.clock.now() > until) throw providerUnavailable();
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+  return current;
+}
+
+async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<PaymentAttempt> {
+  const attempt = await findAttempt(deps.db, ref);
+  if (attempt === undefined) throw new Error('an attempt is gone');
+  return attempt;
+}
+
+async function askAndSettle(deps: PaymentDeps, ref: AttemptRef): Promise<PaymentAttempt> {
+  let answered = false;
+  try {
+    // Read under the lease: a page that was made meanwhile is asked for too.
+    let attempt = await requireAttempt(deps, ref);
+    const states = await callProvider(deps, () => readStates(deps, attempt));
+    answered = true;
+    for (const state of states) attempt = await settlePayment(deps, ref, state);
+    return attempt;
+  } finally {
+    await endAsking(deps.db, ref, answered);
+  }
+}
+
+const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
+  paid: 0,
+  reversed: 1,
+  processing: 2,
+  unpaid: 3,
+  failed: 4,
+  expired: 5,
+  missing: 6,
+};
+
+/**
+ * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt of
+ * provider_b may have several pages, of which any may be paid.
+ */
+async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
+  const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
+  if (business === undefined) throw new Error('a payment business is gone');
+  const provider = deps.payments.of(business);
+  const credentials = openCredentials(deps.secrets, business);
+  const states: ProviderState[] = [];
+  for (const reference of referencesOf(provider, attempt)) {
+    states.push(await readPage(deps, provider, credentials, attempt, reference));
+  }
+  const money = states.filter((state) => state.kind === 'paid' || state.kind === 'reversed');
+  if (money.length > 0) return money;
+  return states.toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind]).slice(0, 1);
+}
+
+function referencesOf(provider: PaymentProvider, attempt: PaymentAttempt): string[] {
+  const all = Array.from({ length: attempt.pages }, (_, index) => provider.referenceFor(attempt.id, index + 1));
+  return [...new Set(all)];
+}
+
+async function readPage(
+  deps: PaymentDeps,
+  provider: PaymentProvider,
+  credentials: ProviderCredentials,
+  attempt: PaymentAttempt,
+  reference: string,
+): Promise<ProviderState> {
+  const { page } = attempt;
+  // provider_a finds a page by its session alone. Without one nobody was ever sent to a page.
+  if (provider.name === 'provider_a' && page?.provider !== 'provider_a') return { kind: 'missing' };
+  const handle = {
+    reference,
+    ...(page?.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
+  };
+  const state = await provider.readCheckout(credentials, handle);
+  const overdue = state.kind === 'unpaid' && deps.clock.now() >= attempt.expiresAt;
+  // Closed at the provider before it is given up here: nobody shall pay for what has ended.
+  return overdue && provider.expireCheckout !== undefined ? provider.expireCheckout(credentials, handle) : state;
+}

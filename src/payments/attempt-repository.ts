@@ -1,0 +1,212 @@
+import { and, asc, eq, ilike, inArray, isNull, lte, or, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { nowMs } from '#src/database/columns.ts';
+import { containsPattern } from '#src/platform/text.ts';
+import { ALLOWED_FROM } from './attempt-states.ts';
+import { paymentAttempts } from './tables.ts';
+import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './types.ts';
+
+export type NewAttempt = typeof paymentAttempts.$inferInsert;
+
+/** Where an attempt stands: its event and itself. */
+export interface AttemptRef {
+  readonly votingEventId: string;
+  readonly id: string;
+}
+
+function at({ votingEventId, id }: AttemptRef) {
+  return and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, id));
+}
+
+export async function findAttempt(executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor.select().from(paymentAttempts).where(at(ref));
+  return row;
+}
+
+/** The attempt that a provider names, which knows nothing of events. */
+export async function findAttemptById(executor: Executor, id: string): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id));
+  return row;
+}
+
+export async function findAttemptByPayment(
+  executor: Executor,
+  businessId: string,
+  providerPaymentId: string,
+): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor
+    .select()
+    .from(paymentAttempts)
+    .where(
+      and(eq(paymentAttempts.paymentBusinessId, businessId), eq(paymentAttempts.providerPaymentId, providerPaymentId)),
+    );
+  return row;
+}
+
+/** Locks an attempt: whoever settles or fulfils it takes turns. */
+export async function lockAttempt(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
+  const [row] = await tx.select().from(paymentAttempts).where(at(ref)).for('update');
+  return row;
+}
+
+/** Inserts an attempt, or nothing when this idempotent first call has made one already. */
+export async function insertAttempt(executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> {
+  const [inserted] = await executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning();
+  return inserted;
+}
+
+/** The attempt that an idempotent first call made before, as long as its retry may go on with it. */
+export async function findAttemptByRequest(
+  executor: Executor,
+  votingEventId: string,
+  requestKey: Buffer,
+): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor
+    .select()
+    .from(paymentAttempts)
+    .where(and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.requestKey, requestKey)));
+  return row;
+}
+
+/** Lets an ended attempt go from its request, so that the same request may start a new one. */
+export async function releaseRequest(executor: Executor, ref: AttemptRef): Promise<void> {
+  await executor.update(paymentAttempts).set({ requestKey: null }).where(at(ref));
+}
+
+/**
+ * Moves an attempt to a status, if it stands where that may happen from; undefined when it does not.
+ * The one statement that changes a status.
+ */
+export async function moveAttempt(
+  executor: Executor,
+  ref: AttemptRef,
+  status: AttemptStatus,
+  changes: Partial<NewAttempt> = {},
+): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor
+    .update(paymentAttempts)
+    .set({ ...changes, status, updatedAt: sql`${nowMs}` })
+    .where(and(at(ref), inArray(paymentAttempts.status, [...ALLOWED_FROM[status]])))
+    .returning();
+  return row;
+}
+
+/** Changes what is no status. */
+export async function noteOnAttempt(executor: Executor, ref: AttemptRef, changes: Partial<NewAttempt>): Promise<void> {
+  await executor.update(paymentAttempts).set(changes).where(at(ref));
+}
+
+/** The number that the next page of an attempt gets, from 1; taken before the provider is asked, so that no reference is used twice. */
+export async function takePageNumber(executor: Executor, ref: AttemptRef): Promise<number> {
+  const [row] = await executor
+    .update(paymentAttempts)
+    .set({ pages: sql`${paymentAttempts.pages} + 1` })
+    .where(at(ref))
+    .returning({ pages: paymentAttempts.pages });
+  if (row === undefined) throw new Error('an attempt is gone');
+  return row.pages;
+}
+
+/**
+ * Takes the right to ask the provider: nobody else is asking, and the last answer is old enough.
+ * @param againAfterMs 0 asks in any case, unless somebody is asking now
+ */
+export async function takeAsking(
+  executor: Executor,
+  ref: AttemptRef,
+  { againAfterMs, leaseMs }: { readonly againAfterMs: number; readonly leaseMs: number },
+): Promise<boolean> {
+  const rows = await executor
+    .update(paymentAttempts)
+    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
+    .where(
+      and(
+        at(ref),
+        or(isNull(paymentAttempts.askingUntil), lte(paymentAttempts.askingUntil, nowMs)),
+        or(isNull(paymentAttempts.askedAt), lte(paymentAttempts.askedAt, sql`${nowMs} - ${againAfterMs}::bigint`)),
+      ),
+    )
+    .returning({ id: paymentAttempts.id });
+  return rows.length === 1;
+}
+
+/** Ends the asking. An answer counts for the next seconds; no answer leaves the next one free to ask. */
+export async function endAsking(executor: Executor, ref: AttemptRef, answered: boolean): Promise<void> {
+  await executor
+    .update(paymentAttempts)
+    .set({ askingUntil: null, ...(answered ? { askedAt: sql`${nowMs}` } : {}) })
+    .where(at(ref));
+}
+
+export interface AttemptFilter {
+  readonly status?: AttemptStatus | undefined;
+  readonly purpose?: PaymentPurpose | undefined;
+  readonly search?: string | undefined;
+}
+
+export async function listAttempts(
+  executor: Executor,
+  votingEventId: string,
+  filter: AttemptFilter,
+): Promise<PaymentAttempt[]> {
+  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
+  return executor
+    .select()
+    .from(paymentAttempts)
+    .where(
+      and(
+        eq(paymentAttempts.votingEventId, votingEventId),
+        filter.status === undefined ? undefined : eq(paymentAttempts.status, filter.status),
+        filter.purpose === undefined ? undefined : eq(paymentAttempts.purpose, filter.purpose),
+        pattern === undefined
+          ? undefined
+          : or(
+              ilike(paymentAttempts.id, pattern),
+              sql`${paymentAttempts.request} ->> 'name' ILIKE ${pattern}`,
+              sql`${paymentAttempts.request} ->> 'email' ILIKE ${pattern}`,
+            ),
+      ),
+    )
+    .orderBy(asc(paymentAttempts.id));
+}
+
+const DUE_AT_ONCE = 100;
+
+/** Attempts that reconciliation has to look at. */
+export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
+  return executor
+    .select()
+    .from(paymentAttempts)
+    .where(lte(paymentAttempts.checkAt, nowMs))
+    .orderBy(asc(paymentAttempts.checkAt))
+    .limit(DUE_AT_ONCE);
+}
+
+export interface PaymentFigures {
+  readonly attempts: number;
+  readonly succeeded: number;
+  readonly fulfilled: number;
+  readonly refunded: number;
+  readonly revenue: { currency: string; amountMinor: number }[];
+}
+
+/** What an event took in: revenue is what was fulfilled and did not go back. */
+export async function readPaymentFigures(executor: Executor, votingEventId: string): Promise<PaymentFigures> {
+  const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
+    SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
+      count(*) FILTER (WHERE status = 'fulfilled') AS fulfilled,
+      count(*) FILTER (WHERE refunded_at IS NOT NULL OR reversed_at IS NOT NULL) AS refunded
+    FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
+  const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
+    SELECT currency, sum(amount_minor) AS amount FROM payment_attempts
+    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL
+    GROUP BY currency ORDER BY currency`);
+  const [row] = rows;
+  return {
+    attempts: Number(row?.attempts ?? 0),
+    succeeded: Number(row?.succeeded ?? 0),
+    fulfilled: Number(row?.fulfilled ?? 0),
+    refunded: Number(row?.refunded ?? 0),
+    revenue: revenue.rows.map(({ currency, amount }) => ({ currency, amountMinor: Number(amount) })),
+  };
+}

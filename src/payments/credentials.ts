@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { ProviderCredentials } from './providers/provider.ts';
+import type { PaymentBusiness } from './types.ts';
+
+const schema = z.object({
+  secretKey: z.string(),
+  webhookSecret: z.string().optional(),
+  accountId: z.string().optional(),
+});
+
+const place = (id: string) => ({ table: 'payment_businesses', column: 'credentials', row: id });
+
+export function sealCredentials(secrets: Secrets, businessId: string, credentials: ProviderCredentials): string {
+  return secrets.seal(JSON.stringify(credentials), place(businessId));
+}
+
+/** @throws Error when the text was moved, changed, or sealed under a key that is not configured */
+export function openCredentials(
+  secrets: Secrets,
+  business: Pick<PaymentBusiness, 'id' | 'credentials'>,
+): ProviderCredentials {
+  return schema.parse(JSON.parse(secrets.open(business.credentials, place(business.id)).toString('utf8')));
+}

@@ -1,0 +1,121 @@
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/route.ts';
+import { ApiError, conflict, notFound } from '#src/platform/errors.ts';
+import { askProvider } from './ask-provider.ts';
+import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
+import { isOpen } from './attempt-states.ts';
+import type { Fulfilled } from './fulfilment.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import { recordPayment } from './record-payment.ts';
+import { giveBack } from './refund-payment.ts';
+import { openPage, paymentRequired } from './start-checkout.ts';
+import type { EndReason, PaymentAttempt, PaymentPurpose } from './types.ts';
+import { answerPlace, confirmationCodePlace } from './views.ts';
+
+/**
+ * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
+ * Whoever asks first makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
+ * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
+ *   `payment_expired`; 500 `payment_provider_unavailable`
+ */
+export async function finishCheckout(
+  deps: PaymentDeps,
+  order: { readonly votingEventId: string; readonly purpose: PaymentPurpose; readonly attemptId: string },
+  claim: Claim | undefined,
+): Promise<Answer> {
+  const found = await findAttempt(deps.db, { votingEventId: order.votingEventId, id: order.attemptId });
+  if (found === undefined || found.purpose !== order.purpose) throw notFound();
+  const attempt = await askProvider(deps, found);
+  if (isOpen(attempt.status)) {
+    return attempt.page === null ? openPage(deps, attempt, claim) : paymentRequired(attempt, attempt.page, true);
+  }
+  return answerSettled(deps, attempt.status === 'succeeded' ? await fulfilPayment(deps, attempt, claim) : attempt);
+}
+
+function answerSettled(deps: PaymentDeps, outcome: PaymentAttempt | Answer): Answer {
+  if (!('purpose' in outcome)) return outcome;
+  if (outcome.status === 'fulfilled') return repeatedAnswer(deps, outcome);
+  throw endedError(outcome);
+}
+
+/** What the first second call was told. */
+function repeatedAnswer(deps: PaymentDeps, attempt: PaymentAttempt): Answer {
+  if (attempt.answer === null) throw new Error('a fulfilled attempt has an answer');
+  const text = deps.secrets.open(attempt.answer, answerPlace(attempt.id)).toString('utf8');
+  return { status: 200, body: JSON.parse(text) as unknown };
+}
+
+/** Why an ended attempt gives nothing (completions 1.6). */
+export function endedError(attempt: PaymentAttempt): ApiError {
+  const details = attempt.endReason === null ? {} : { cause: attempt.endReason };
+  if (attempt.status === 'failed')
+    return conflict('payment_failed', 'This payment has failed. Start a new one.', details);
+  if (attempt.endReason === 'expired') {
+    return conflict('payment_expired', 'Nobody paid in time. Start a new payment.', details);
+  }
+  return conflict('payment_cancelled', 'This payment was cancelled. What was paid goes back to the payer.', details);
+}
+
+/**
+ * Gives what was paid for, once: the attempt's row is locked, and the effect, the new status and the answer are one
+ * transaction. What cannot be given is paid back.
+ */
+export async function fulfilPayment(
+  deps: PaymentDeps,
+  ref: PaymentAttempt,
+  claim: Claim | undefined,
+): Promise<PaymentAttempt | Answer> {
+  return inTransaction(deps.db, async (tx) => {
+    const attempt = await lockAttempt(tx, ref);
+    if (attempt === undefined) throw notFound();
+    if (attempt.status !== 'succeeded') return attempt;
+    const fulfilled = await tryToFulfil(tx, deps, attempt);
+    if (fulfilled instanceof ApiError) return cancelAndGiveBack(tx, deps, attempt, reasonOf(fulfilled));
+    const body = { data: fulfilled.data };
+    const moved = await moveAttempt(tx, attempt, 'fulfilled', {
+      answer: deps.secrets.seal(JSON.stringify(body), answerPlace(attempt.id)),
+      confirmationCode:
+        fulfilled.confirmationCode === undefined
+          ? null
+          : deps.secrets.seal(fulfilled.confirmationCode, confirmationCodePlace(attempt.id)),
+      checkAt: null,
+    });
+    if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');
+    await recordPayment(tx, deps, moved, 'fulfilled');
+    const answer: Answer = { status: deps.fulfilments[attempt.purpose].firstStatus, body };
+    await claim?.store(tx, answer);
+    return answer;
+  });
+}
+
+/** In a savepoint: what was half given is undone when it cannot be given whole. */
+async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
+  const paidAtMs = attempt.paidAt ?? deps.clock.now();
+  try {
+    return await tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs));
+  } catch (fault) {
+    if (fault instanceof ApiError && fault.code !== 'internal' && fault.code !== 'rate_limited') return fault;
+    throw fault;
+  }
+}
+
+function reasonOf({ code, details }: ApiError): EndReason {
+  const reason = details?.['reason'];
+  if (reason === 'event_closed' || reason === 'already_voted') return reason;
+  return code === 'not_found' ? 'event_gone' : 'not_accepted';
+}
+
+/** The attempt ends `cancelled`, and a job gives the money back (completions 7.4). */
+export async function cancelAndGiveBack(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  endReason: EndReason,
+): Promise<PaymentAttempt> {
+  const moved = await moveAttempt(tx, attempt, 'cancelled', { endReason, checkAt: null });
+  if (moved === undefined || moved.providerPaymentId === null) throw new Error('only a paid attempt is given back');
+  await recordPayment(tx, deps, moved, 'cancelled');
+  await giveBack(tx, moved, moved.providerPaymentId, moved.providerReference ?? '');
+  return moved;
+}

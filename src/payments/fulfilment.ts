@@ -1,0 +1,27 @@
+import type { Transaction } from '#src/database/client.ts';
+import type { PaymentAttempt, PaymentPurpose } from './types.ts';
+
+/** What was given for the money, and what the caller is told. */
+export interface Fulfilled {
+  readonly data: unknown;
+  /** Of a ballot: kept on the attempt, so that a lost answer costs no vote. */
+  readonly confirmationCode?: string;
+}
+
+/**
+ * What a payment is for. `payments` declares it; the ballot, the candidate registration and the credits each bring
+ * theirs, and are put together where the service is.
+ */
+export interface Fulfilment {
+  /** Of the first answer; every later one is 200. */
+  readonly firstStatus: 200 | 201;
+  /**
+   * Gives what was paid for, in the transaction that marks the attempt fulfilled.
+   * @throws ApiError when it cannot be given any more (closed, already voted, refused by a rule): the money then goes back
+   */
+  fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
+  /** Takes back what was given, as far as that can be: the provider took the money back. */
+  reverse(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
+}
+
+export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;

@@ -1,0 +1,81 @@
+import { recordChange } from '#src/accounts/record-change.ts';
+import { listTopUps } from '#src/ballot-paper/list-top-ups.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { updateEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { findBusiness } from './business-repository.ts';
+import { priceFault } from './check-price.ts';
+import type { PaymentProviders } from './payment-providers.ts';
+import type { PaymentBusiness } from './types.ts';
+
+export interface LinkDeps {
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly payments: PaymentProviders;
+}
+
+/** Every price that an event asks for. */
+async function pricesOf(tx: Transaction, event: VotingEvent): Promise<{ amountMinor: number; currency: string }[]> {
+  const topUps = (await listTopUps(tx, event.id)).flatMap((topUp) =>
+    topUp.pricingModel === 'ratio'
+      ? [{ currency: topUp.currency, amountMinor: topUp.pricePerCreditMinor * topUp.minCredits }]
+      : topUp.tiers.map(({ amountMinor }) => ({ currency: topUp.currency, amountMinor })),
+  );
+  return [event.payToVote, event.payToRegisterCandidate, ...topUps].filter((price) => price !== null);
+}
+
+/**
+ * Links a payment business to an event; again and again with the same answer (completions 3, rule 5).
+ * @throws ApiError 404 for a business that the event's account does not have; 422 when it cannot take the prices that are set
+ */
+export async function linkBusiness(
+  tx: Transaction,
+  deps: LinkDeps,
+  organizer: Organizer,
+  paymentBusinessId: string,
+): Promise<PaymentBusiness> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const business = await findBusiness(tx, event.accountId, paymentBusinessId);
+  if (business === undefined) throw notFound();
+  if (event.paymentBusinessId === business.id) return business;
+  for (const price of await pricesOf(tx, event)) {
+    const fault = priceFault(deps.payments, business, price);
+    if (fault !== undefined) throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault}`);
+  }
+  await save(tx, deps, organizer, event, { paymentBusinessId: business.id, paymentProvider: business.provider });
+  return business;
+}
+
+/** Unlinks the business of an event, if one is linked. @throws ApiError 409 `paid_pricing_set` while a price is set */
+export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer: Organizer): Promise<void> {
+  const event = await lockForChange(tx, organizer.event.id);
+  if (event.paymentBusinessId === null) return;
+  if ((await pricesOf(tx, event)).length > 0) {
+    throw conflict('paid_pricing_set', 'Prices are set: take them away before the payment business is unlinked.');
+  }
+  await save(tx, deps, organizer, event, { paymentBusinessId: null, paymentProvider: null });
+}
+
+async function save(
+  tx: Transaction,
+  deps: LinkDeps,
+  organizer: Organizer,
+  before: VotingEvent,
+  link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider'>,
+): Promise<void> {
+  await updateEvent(tx, before.id, { ...link, updatedAt: deps.clock.now() });
+  await recordChange(tx, deps, {
+    accountId: before.accountId,
+    votingEventId: before.id,
+    keyId: organizer.caller.keyId,
+    action: 'voting_event.updated',
+    resource: before.id,
+    before: { paymentBusinessId: before.paymentBusinessId },
+    after: { paymentBusinessId: link.paymentBusinessId },
+  });
+}

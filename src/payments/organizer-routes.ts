@@ -1,0 +1,95 @@
+import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import type { Deps } from '#src/deps.ts';
+import { gone, list, ok } from '#src/http/answer.ts';
+import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { listAttempts } from './attempt-repository.ts';
+import { findBusiness, listBusinesses } from './business-repository.ts';
+import { linkBusiness, unlinkBusiness } from './link-business.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import { readPayment } from './read-payment.ts';
+import { linkBusinessBody, listBusinessesQuery, listPaymentsQuery } from './schemas.ts';
+import { viewAttempt, viewBusiness } from './views.ts';
+
+/** Payment businesses and payments, for organizers (contract, "Payment endpoints (organizer)"; completions 3). */
+export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
+  const event = (context: RequestContext) => requireOrganizer(deps, context);
+  const payingEvent = async (context: RequestContext): Promise<Organizer> => {
+    const organizer = await event(context);
+    requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+    return organizer;
+  };
+  const businessPath = '/voting-events/:idOrCode/payment-business';
+  return [
+    readRoute({
+      operationId: 'listPaymentBusinesses',
+      summary: 'List the payment businesses of the account',
+      method: 'GET',
+      path: '/payment-businesses',
+      scope: 'read',
+      query: listBusinessesQuery,
+      find: async ({ caller }) => caller,
+      read: async ({ caller, query }) =>
+        list((await listBusinesses(deps.db, caller.accountId, query.search)).map(viewBusiness)),
+    }),
+    readRoute({
+      operationId: 'getLinkedPaymentBusiness',
+      summary: 'Read the payment business that an event is paid through',
+      method: 'GET',
+      path: businessPath,
+      scope: 'read',
+      find: event,
+      read: async ({ target }) => {
+        const { accountId, paymentBusinessId } = target.event;
+        const business =
+          paymentBusinessId === null ? undefined : await findBusiness(deps.db, accountId, paymentBusinessId);
+        if (business === undefined) throw notFound();
+        return ok(viewBusiness(business));
+      },
+    }),
+    changeRoute({
+      operationId: 'linkPaymentBusiness',
+      summary: 'Link a payment business to an event',
+      method: 'PUT',
+      path: businessPath,
+      scope: 'write',
+      body: linkBusinessBody,
+      find: payingEvent,
+      change: async ({ target, body }, tx) =>
+        ok(viewBusiness(await linkBusiness(tx, deps, target, body.paymentBusinessId))),
+    }),
+    changeRoute({
+      operationId: 'unlinkPaymentBusiness',
+      summary: 'Unlink the payment business of an event',
+      method: 'DELETE',
+      path: businessPath,
+      scope: 'write',
+      find: event,
+      change: async ({ target }, tx) => {
+        await unlinkBusiness(tx, deps, target);
+        return gone;
+      },
+    }),
+    readRoute({
+      operationId: 'listPayments',
+      summary: 'List the payments of an event',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/payments',
+      scope: 'read',
+      query: listPaymentsQuery,
+      find: event,
+      read: async ({ target, query }) =>
+        list((await listAttempts(deps.db, target.event.id, query)).map((one) => viewAttempt(deps.secrets, one))),
+    }),
+    readRoute({
+      operationId: 'getPayment',
+      summary: 'Read a payment of an event',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/payments/:id',
+      scope: 'read',
+      find: event,
+      read: ({ target, params }) => readPayment(payments, target.event.id, params['id'] ?? ''),
+    }),
+  ];
+}

@@ -1,0 +1,49 @@
+import { and, eq, isNotNull, lt, sql } from 'drizzle-orm';
+import type { Executor } from '#src/database/client.ts';
+import { nowMs } from '#src/database/columns.ts';
+import { providerEvents } from './tables.ts';
+
+export type ProviderEvent = typeof providerEvents.$inferSelect;
+export type NewProviderEvent = typeof providerEvents.$inferInsert;
+
+/** Stores a message; false when it came before. */
+export async function insertProviderEvent(executor: Executor, row: NewProviderEvent): Promise<boolean> {
+  const rows = await executor
+    .insert(providerEvents)
+    .values(row)
+    .onConflictDoNothing()
+    .returning({ eventKey: providerEvents.eventKey });
+  return rows.length === 1;
+}
+
+function at(paymentBusinessId: string, eventKey: string) {
+  return and(eq(providerEvents.paymentBusinessId, paymentBusinessId), eq(providerEvents.eventKey, eventKey));
+}
+
+export async function findProviderEvent(
+  executor: Executor,
+  paymentBusinessId: string,
+  eventKey: string,
+): Promise<ProviderEvent | undefined> {
+  const [row] = await executor.select().from(providerEvents).where(at(paymentBusinessId, eventKey));
+  return row;
+}
+
+export async function endProviderEvent(
+  executor: Executor,
+  paymentBusinessId: string,
+  eventKey: string,
+  outcome: NonNullable<ProviderEvent['outcome']>,
+): Promise<void> {
+  await executor
+    .update(providerEvents)
+    .set({ outcome, processedAt: sql`${nowMs}` })
+    .where(at(paymentBusinessId, eventKey));
+}
+
+/** Forgets processed messages that are older than a moment. */
+export async function dropProviderEvents(executor: Executor, beforeMs: number): Promise<void> {
+  await executor
+    .delete(providerEvents)
+    .where(and(lt(providerEvents.receivedAt, beforeMs), isNotNull(providerEvents.processedAt)));
+}

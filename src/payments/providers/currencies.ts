@@ -1,0 +1,195 @@
+/** How many decimals ISO 4217 gives a currency that has not two. */
+const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map([
+  ...currencyList('bif clp djf gnf isk jpy kmf krw pyg rwf ugx uyi vnd vuv xaf xof xpf').map(
+    (one) => [one, 0] as const,
+  ),
+  ...currencyList('bhd iqd jod kwd lyd omr tnd').map((one) => [one, 3] as const),
+  ...currencyList('clf uyw').map((one) => [one, 4] as const),
+]);
+
+function currencyList(text: string): string[] {
+  return text.split(' ');
+}
+
+/**
+ * Decimals of a lowercase currency code in ISO 4217, which says what one unit of `amountMinor` is.
+ * @throws RangeError for what is not three lowercase letters.
+ */
+export function currencyDecimals(currency: string): number {
+  if (!/^[a-z]{3}$/.test(currency)) throw new RangeError('a currency is three lowercase letters');
+  return OTHER_DECIMALS.get(currency) ?? 2;
+}
+
+/** `(1500, 'usd')` → `"15.00"`, `(1500, 'kwd')` → `"1.500"`, `(1500, 'jpy')` → `"1500"`. */
+export function amountText(amountMinor: number, currency: string): string {
+  if (!Number.isSafeInteger(amountMinor)) throw new RangeError('an amount is a whole number of the smallest unit');
+  const decimals = currencyDecimals(currency);
+  const sign = amountMinor < 0 ? '-' : '';
+  const digits = String(Math.abs(amountMinor)).padStart(decimals + 1, '0');
+  return decimals === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+/** The `amount` of a payment-required body: `(199, 'usd')` → `1.99`. Read from decimal text, never divided. */
+export function amountInMainUnit(amountMinor: number, currency: string): number {
+  return Number(amountText(amountMinor, currency));
+}
+
+/** How a provider counts one currency. Amounts are in the provider's own unit, which need not be that of ISO 4217. */
+interface ProviderCurrency {
+  readonly decimals: number;
+  /** Every amount is a multiple of this. */
+  readonly step: number;
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+/** What a provider takes as money: one table, asked when a price is set and whenever an amount crosses the border. */
+export interface MoneyRules {
+  /** Lowercase codes, sorted. */
+  readonly currencies: readonly string[];
+  /** What is wrong with a price, or null when the provider would take it. */
+  checkPrice(currency: string, amountMinor: number): string | null;
+  /** The provider's own figure for a price that `checkPrice` lets pass. @throws RangeError for any other. */
+  toProviderAmount(currency: string, amountMinor: number): number;
+  /** The smallest units that a provider's figure stands for, or null when it is none that this service could have asked for. */
+  fromProviderAmount(currency: string, providerAmount: number): number | null;
+}
+
+/** Powers of ten apart are the provider's decimals and those of ISO 4217; null when the result would not be whole. */
+function shiftDecimals(amount: number, places: number): number | null {
+  const factor = 10 ** Math.abs(places);
+  if (places < 0 && amount % factor !== 0) return null;
+  const shifted = places < 0 ? amount / factor : amount * factor;
+  return Number.isSafeInteger(shifted) ? shifted : null;
+}
+
+function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): MoneyRules {
+  function place(currency: string): { rule: ProviderCurrency; places: number } | undefined {
+    const rule = table.get(currency);
+    return rule && { rule, places: rule.decimals - currencyDecimals(currency) };
+  }
+
+  function checkPrice(currency: string, amountMinor: number): string | null {
+    const found = place(currency);
+    if (found === undefined) return 'is not a currency that this payment provider takes';
+    if (!Number.isSafeInteger(amountMinor) || amountMinor < 1) return 'must be a whole number above 0';
+    const { rule, places } = found;
+    const amount = shiftDecimals(amountMinor, places);
+    if (amount === null || amount % rule.step !== 0) {
+      return `must be a multiple of ${stepInMinor(rule, places)} in ${currency}`;
+    }
+    // Minima and maxima are rounded towards the inside, so that what the message names does pass.
+    if (amount < rule.minimum) return bound('at least', inMinor(rule.minimum, places, Math.ceil), currency);
+    if (amount > rule.maximum) return bound('at most', inMinor(rule.maximum, places, Math.floor), currency);
+    return null;
+  }
+
+  return {
+    currencies: [...table.keys()].sort(),
+    checkPrice,
+    toProviderAmount(currency, amountMinor) {
+      const fault = checkPrice(currency, amountMinor);
+      const found = place(currency);
+      const amount = found && shiftDecimals(amountMinor, found.places);
+      if (fault !== null || amount === undefined || amount === null) throw new RangeError(`the price ${fault ?? ''}`);
+      return amount;
+    },
+    fromProviderAmount(currency, providerAmount) {
+      const found = place(currency);
+      if (found === undefined || !Number.isSafeInteger(providerAmount)) return null;
+      return shiftDecimals(providerAmount, -found.places);
+    },
+  };
+}
+
+function bound(words: string, amountMinor: number, currency: string): string {
+  return `must be ${words} ${amountMinor} (${amountText(amountMinor, currency)} ${currency})`;
+}
+
+function inMinor(providerAmount: number, places: number, round: (value: number) => number): number {
+  return places >= 0 ? round(providerAmount / 10 ** places) : providerAmount * 10 ** -places;
+}
+
+function stepInMinor(rule: ProviderCurrency, places: number): number {
+  return Math.max(1, inMinor(rule.step, places, Math.ceil));
+}
+
+/** Minima that provider_a publishes, in its own unit. For the rest it decides by the rate of the day, at checkout. */
+const PROVIDER_A_MINIMA: ReadonlyMap<string, number> = new Map([
+  ['aed', 200],
+  ['aud', 50],
+  ['bgn', 100],
+  ['brl', 50],
+  ['cad', 50],
+  ['chf', 50],
+  ['czk', 1_500],
+  ['dkk', 250],
+  ['eur', 50],
+  ['gbp', 30],
+  ['hkd', 400],
+  ['huf', 17_500],
+  ['inr', 50],
+  ['jpy', 50],
+  ['mxn', 1_000],
+  ['myr', 200],
+  ['nok', 300],
+  ['nzd', 50],
+  ['pln', 200],
+  ['ron', 200],
+  ['sek', 300],
+  ['sgd', 50],
+  ['thb', 1_000],
+  ['usd', 50],
+]);
+const PROVIDER_A_TWO_DECIMALS = currencyList(
+  'aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bmd bnd bob brl bsd bwp byn bzd cad cdf chf cny cop crc ' +
+    'cve czk dkk dop dzd egp etb eur fjd fkp gbp gel gip gmd gtq gyd hkd hnl htg huf idr ils inr jmd kes kgs khr kyd ' +
+    'kzt lak lbp lkr lrd lsl mad mdl mkd mmk mnt mop mur mvr mwk mxn myr mzn nad ngn nio nok npr nzd pab pen pgk php ' +
+    'pkr pln qar ron rsd rub sar sbd scr sek sgd shp sle sos srd szl thb tjs top try ttd twd tzs uah usd uyu uzs wst ' +
+    'xcd xcg yer zar zmw',
+);
+/** mga has hundredths in ISO 4217, and none here. */
+const PROVIDER_A_ZERO_DECIMALS = currencyList('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf');
+/** Without decimals in ISO 4217, yet sent with two, which must be `00`. */
+const PROVIDER_A_HOLLOW_DECIMALS = currencyList('isk ugx');
+/** The last of the three digits must be 0. */
+const PROVIDER_A_THREE_DECIMALS = currencyList('bhd jod kwd omr tnd');
+/** Eight digits in the provider's unit, whatever the currency. */
+const PROVIDER_A_MAXIMUM = 99_999_999;
+
+function providerACurrency(currency: string, decimals: number, step: number): readonly [string, ProviderCurrency] {
+  const minimum = PROVIDER_A_MINIMA.get(currency) ?? step;
+  return [currency, { decimals, step, minimum, maximum: PROVIDER_A_MAXIMUM }];
+}
+
+export const PROVIDER_A_MONEY: MoneyRules = createMoneyRules(
+  new Map([
+    ...PROVIDER_A_TWO_DECIMALS.map((currency) => providerACurrency(currency, 2, 1)),
+    ...PROVIDER_A_ZERO_DECIMALS.map((currency) => providerACurrency(currency, 0, 1)),
+    ...PROVIDER_A_HOLLOW_DECIMALS.map((currency) => providerACurrency(currency, 2, 100)),
+    ...PROVIDER_A_THREE_DECIMALS.map((currency) => providerACurrency(currency, 3, 10)),
+  ]),
+);
+
+/** provider_b counts hundredths of every currency, those without decimals too; where it names no minimum, one unit is it. */
+const PROVIDER_B_MINIMA: readonly (readonly [string, number])[] = [
+  ['egp', 100],
+  ['ghs', 10],
+  ['kes', 300],
+  ['ngn', 5_000],
+  ['rwf', 100],
+  ['usd', 200],
+  ['xof', 100],
+  ['zar', 100],
+];
+/** It publishes no maximum. Ten million of the main unit keeps a slip of the keyboard from becoming a price. */
+const PROVIDER_B_MAXIMUM = 1_000_000_000;
+
+export const PROVIDER_B_MONEY: MoneyRules = createMoneyRules(
+  new Map(
+    PROVIDER_B_MINIMA.map(([currency, minimum]) => {
+      const step = currencyDecimals(currency) === 0 ? 100 : 1;
+      return [currency, { decimals: 2, step, minimum, maximum: PROVIDER_B_MAXIMUM }];
+    }),
+  ),
+);

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { PROVIDER_A_MONEY } from './currencies.ts';
+import {
+  type CheckoutPage,
+  PaymentProviderUnavailable,
+  type ProviderPayment,
+  type ProviderState,
+  type RefundResult,
+} from './provider.ts';
+import { ATTEMPT_PARAMETER } from './return-url.ts';
+
+// Only what is used is described, and loosely: the provider adds fields and values without notice.
+const chargeSchema = z.object({ id: z.string(), refunded: z.boolean(), disputed: z.boolean().nullish() });
+const intentSchema = z.object({
+  id: z.string(),
+  status: z.string(),
+  amount_received: z.int().nullish(),
+  latest_charge: z.union([z.string(), chargeSchema]).nullish(),
+});
+const sessionSchema = z.object({
+  id: z.string(),
+  status: z.string().nullish(),
+  payment_status: z.string(),
+  amount_total: z.int().nullish(),
+  currency: z.string().nullish(),
+  client_reference_id: z.string().nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+  livemode: z.boolean(),
+  payment_intent: z.union([z.string(), intentSchema]).nullish(),
+});
+const openedSchema = z.object({ id: z.string().min(1), url: z.url({ protocol: /^https?$/ }), expires_at: z.int() });
+const refundSchema = z.object({ id: z.string(), status: z.string().nullish() });
+
+type Session = z.infer<typeof sessionSchema>;
+
+/** Reads an answer of provider_a by a schema. @throws PaymentProviderUnavailable when it is not what it should be. */
+export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
+  const parsed = schema.safeParse(answer);
+  if (!parsed.success) throw new PaymentProviderUnavailable('provider_a', 'unreadable');
+  return parsed.data;
+}
+
+export function readOpenedSession(answer: unknown): CheckoutPage {
+  const session = readAnswer(openedSchema, answer);
+  return {
+    provider: 'provider_a',
+    checkoutUrl: session.url,
+    checkoutSessionId: session.id,
+    expiresAtMs: session.expires_at * 1_000,
+  };
+}
+
+function paymentOf(session: Session): ProviderPayment {
+  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const currency = (session.currency ?? '').toLowerCase();
+  // What arrived counts, where it is shown; the total is what was asked for.
+  const amount = intent?.amount_received ?? session.amount_total;
+  return {
+    amountMinor: amount === null || amount === undefined ? null : PROVIDER_A_MONEY.fromProviderAmount(currency, amount),
+    currency,
+    reference: session.client_reference_id ?? null,
+    attemptId: session.metadata?.[ATTEMPT_PARAMETER] ?? null,
+    providerPaymentId: intent?.id ?? (typeof session.payment_intent === 'string' ? session.payment_intent : session.id),
+    paidAtMs: null,
+    livemode: session.livemode,
+  };
+}
+
+/** A page whose payer is through, while nothing was paid: a delayed method that is under way, or that bounced. */
+function unpaidCompletion(session: Session): ProviderState {
+  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
+  return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
+}
+
+export interface SessionReading {
+  readonly state: ProviderState;
+  /** A payment intent whose charge is disputed: only the disputes themselves tell whether the money went back. */
+  readonly disputedIntentId: string | null;
+}
+
+/**
+ * Reads a Checkout Session. The payment status goes before the page's own: money that came for a page that expired
+ * in the meantime is still money.
+ * @throws PaymentProviderUnavailable when the answer cannot be read.
+ */
+export function readSession(answer: unknown): SessionReading {
+  const session = readAnswer(sessionSchema, answer);
+  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
+  if (session.payment_status === 'paid') {
+    const payment = paymentOf(session);
+    if (charge?.refunded) return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
+    return { state: { kind: 'paid', payment }, disputedIntentId: charge?.disputed ? (intent?.id ?? null) : null };
+  }
+  return { state: unpaidState(session), disputedIntentId: null };
+}
+
+function unpaidState(session: Session): ProviderState {
+  if (session.status === 'expired') return { kind: 'expired' };
+  // Any payment status but `unpaid` here is one that we do not know, and so no payment.
+  if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
+  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status };
+}
+
+export function readRefundObject(answer: unknown): RefundResult {
+  const refund = readAnswer(refundSchema, answer);
+  if (refund.status === 'succeeded') return { kind: 'refunded', refundId: refund.id };
+  if (refund.status === 'failed' || refund.status === 'canceled') return { kind: 'refused', code: refund.status };
+  return { kind: 'pending', refundId: refund.id };
+}

@@ -1,0 +1,107 @@
+import ProviderClient from 'stripe';
+import { z } from 'zod';
+import { isLiveKey, type ProviderCredentials, type WebhookNotice, type WebhookVerdict } from './provider.ts';
+import { ATTEMPT_PARAMETER } from './return-url.ts';
+
+const SIGNATURE_HEADER = 'stripe-signature';
+/** How old a signature may be: without a bound, a message that was once overheard stays good for ever. */
+export const WEBHOOK_TOLERANCE_SECONDS = 300;
+
+const reference = z.union([z.string(), z.object({ id: z.string() })]).nullish();
+const eventSchema = z.object({
+  id: z.string().min(1),
+  type: z.string(),
+  account: z.string().nullish(),
+  livemode: z.boolean(),
+  data: z.object({
+    object: z.object({
+      id: z.string().nullish(),
+      object: z.string().nullish(),
+      client_reference_id: z.string().nullish(),
+      metadata: z.record(z.string(), z.unknown()).nullish(),
+      payment_intent: reference,
+    }),
+  }),
+});
+type ProviderEvent = z.infer<typeof eventSchema>;
+
+function topicOf(type: string): WebhookNotice['topic'] {
+  if (type.startsWith('charge.dispute.')) return 'dispute';
+  if (type === 'charge.refunded' || /^(?:charge\.)?refund\./.test(type)) return 'refund';
+  return /^(?:checkout\.session|payment_intent)\./.test(type) ? 'payment' : 'other';
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function noticeOf(event: ProviderEvent): WebhookNotice {
+  const { object } = event.data;
+  const intent = typeof object.payment_intent === 'object' ? object.payment_intent?.id : object.payment_intent;
+  return {
+    eventKey: event.id,
+    eventType: event.type,
+    topic: topicOf(event.type),
+    attemptId: textOrNull(object.metadata?.[ATTEMPT_PARAMETER]) ?? textOrNull(object.client_reference_id),
+    reference: textOrNull(object.client_reference_id),
+    checkoutSessionId: object.object === 'checkout.session' ? textOrNull(object.id) : null,
+    providerPaymentId: object.object === 'payment_intent' ? textOrNull(object.id) : textOrNull(intent),
+  };
+}
+
+/** The seconds that the header says it was signed at, or null when it says none, or more than one. */
+function signedAt(header: string): number | null {
+  const times = header.split(',').flatMap((part) => /^\s*t=(.*)$/.exec(part)?.[1] ?? []);
+  const [time] = times;
+  return time !== undefined && times.length === 1 && /^\d{1,12}$/.test(time) ? Number(time) : null;
+}
+
+/**
+ * Whether provider_a sent these bytes to this business, within the last five minutes.
+ * @param nowMs the service's own clock; the library's default is the process's.
+ */
+export function verifyWebhookA(
+  credentials: ProviderCredentials,
+  rawBody: Uint8Array,
+  headers: Headers,
+  nowMs: number,
+): WebhookVerdict {
+  const header = headers.get(SIGNATURE_HEADER);
+  // An empty secret would make everybody's signature right.
+  if (header === null || credentials.webhookSecret === undefined || credentials.webhookSecret === '') {
+    return { kind: 'forged', reason: 'signature' };
+  }
+  // The library bounds the past only: a signature of tomorrow could be replayed until then.
+  const signedAtSeconds = signedAt(header);
+  if (signedAtSeconds === null) return { kind: 'forged', reason: 'signature' };
+  if (Math.abs(Math.floor(nowMs / 1_000) - signedAtSeconds) > WEBHOOK_TOLERANCE_SECONDS) {
+    return { kind: 'forged', reason: 'timestamp' };
+  }
+  const body = Buffer.from(rawBody);
+  let event: unknown;
+  try {
+    event = ProviderClient.webhooks.constructEvent(
+      body,
+      header,
+      credentials.webhookSecret,
+      WEBHOOK_TOLERANCE_SECONDS,
+      undefined,
+      nowMs,
+    );
+  } catch (fault) {
+    const forged = fault instanceof ProviderClient.errors.StripeSignatureVerificationError;
+    return forged ? { kind: 'forged', reason: 'signature' } : { kind: 'unreadable' };
+  }
+  return readEvent(credentials, event);
+}
+
+function readEvent(credentials: ProviderCredentials, event: unknown): WebhookVerdict {
+  const parsed = eventSchema.safeParse(event);
+  if (!parsed.success) return { kind: 'unreadable' };
+  const { account, livemode } = parsed.data;
+  if (livemode !== isLiveKey(credentials.secretKey)) return { kind: 'forged', reason: 'livemode' };
+  if (typeof account === 'string' && credentials.accountId !== undefined && account !== credentials.accountId) {
+    return { kind: 'forged', reason: 'account' };
+  }
+  return { kind: 'genuine', notice: noticeOf(parsed.data) };
+}

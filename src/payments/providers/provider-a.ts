@@ -1,0 +1,209 @@
+import assert from 'node:assert';
+import ProviderClient from 'stripe';
+import { z } from 'zod';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { PROVIDER_A_MONEY } from './currencies.ts';
+import {
+  type AccountDescription,
+  type CheckoutHandle,
+  type CheckoutRequest,
+  failureOf,
+  isLiveKey,
+  type PaymentProvider,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+  type ProviderCredentials,
+  type ProviderState,
+  type RefundRequest,
+  type RefundResult,
+} from './provider.ts';
+import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
+import { verifyWebhookA } from './provider-a-webhook.ts';
+import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
+
+const NAME = 'provider_a';
+const DEFAULT_BASE_URL = 'https://api.stripe.com';
+/** How long a page lives (contract, "Limits"). */
+const PAGE_VALIDITY_MS = HOUR_MS;
+/** Provider statuses that say no to one refund, and leave the business as it is. */
+const REFUND_REFUSALS = new Set([400, 402, 404]);
+
+export interface ProviderAOptions {
+  readonly now: () => number;
+  /** Scheme, host and port; the sandbox's address in tests and in the demo. */
+  readonly baseUrl?: string | undefined;
+  readonly timeoutMs?: number;
+  readonly maxNetworkRetries?: number;
+}
+
+type ClientConfig = NonNullable<ConstructorParameters<typeof ProviderClient>[1]>;
+
+/** @throws RangeError for an address that the library could not be pointed at. */
+function addressConfig(baseUrl: string): Pick<ClientConfig, 'host' | 'port' | 'protocol'> {
+  const { protocol, hostname, port, pathname } = new URL(baseUrl);
+  const scheme = protocol.slice(0, -1);
+  if ((scheme !== 'http' && scheme !== 'https') || pathname !== '/') {
+    throw new RangeError('the address of provider_a is a scheme, a host and a port');
+  }
+  return {
+    protocol: scheme,
+    // The brackets of an IPv6 address belong to the URL, not to the host.
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (scheme === 'http' ? 80 : 443) : Number(port),
+  };
+}
+
+/** The library's errors hold headers, parameters and the provider's words: none of it may go further. */
+function translate(fault: unknown): Error {
+  if (!(fault instanceof ProviderClient.errors.StripeError)) {
+    // What the library throws of its own while it reads an answer, for instance over `null`.
+    return new PaymentProviderUnavailable(NAME, 'unreadable', null, fault);
+  }
+  if (fault.statusCode !== undefined) return failureOf(NAME, fault.statusCode, fault.code ?? fault.rawType);
+  if (fault instanceof ProviderClient.errors.StripeConnectionError) {
+    return new PaymentProviderUnavailable(NAME, /timeout/.test(fault.message) ? 'timeout' : 'network');
+  }
+  return new PaymentProviderUnavailable(NAME, 'unreadable');
+}
+
+async function ask<T>(call: Promise<T>): Promise<unknown> {
+  try {
+    return await call;
+  } catch (fault) {
+    throw translate(fault);
+  }
+}
+
+function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.SessionCreateParams {
+  const { attemptId, currency, title, description, email, returnUrl, cancelUrl } = request;
+  assert(returnUrl !== undefined, 'a checkout of provider_a needs a returnUrl');
+  const metadata = { [ATTEMPT_PARAMETER]: attemptId };
+  const successUrl = appendAttempt(returnUrl, attemptId);
+  return {
+    mode: 'payment',
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency,
+          unit_amount: PROVIDER_A_MONEY.toProviderAmount(currency, request.amountMinor),
+          // An empty description is refused, an absent one is fine.
+          product_data: { name: title, ...(description ? { description } : {}) },
+        },
+      },
+    ],
+    client_reference_id: request.reference,
+    metadata,
+    payment_intent_data: { metadata },
+    // Otherwise the payer may be offered another currency, and the amounts no longer agree.
+    adaptive_pricing: { enabled: false },
+    submit_type: 'pay',
+    expires_at: Math.floor((request.createdAtMs + PAGE_VALIDITY_MS) / 1_000),
+    success_url: successUrl,
+    cancel_url: cancelUrl ?? successUrl,
+    ...(email ? { customer_email: email } : {}),
+  };
+}
+
+const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
+const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
+const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
+
+/** The adapter of provider_a: hosted Checkout through its own library. */
+export function createProviderA(options: ProviderAOptions): PaymentProvider {
+  // Each call names its own key. The client's would be used where one forgot to, so it is none.
+  const client = new ProviderClient('none', {
+    ...addressConfig(options.baseUrl ?? DEFAULT_BASE_URL),
+    timeout: options.timeoutMs ?? TIME_LIMITS.providerMs,
+    maxNetworkRetries: options.maxNetworkRetries ?? 2,
+    telemetry: false,
+  });
+
+  async function describeAccount({ secretKey }: ProviderCredentials): Promise<AccountDescription> {
+    const account = readAnswer(accountSchema, await ask(client.accounts.retrieveCurrent({}, { apiKey: secretKey })));
+    const country = readAnswer(
+      countrySchema,
+      await ask(client.countrySpecs.retrieve(account.country, {}, { apiKey: secretKey })),
+    );
+    const taken = new Set(country.supported_payment_currencies);
+    return {
+      accountId: account.id,
+      ready: account.charges_enabled,
+      country: account.country.toUpperCase(),
+      supportedCurrencies: PROVIDER_A_MONEY.currencies.filter((currency) => taken.has(currency)),
+      livemode: isLiveKey(secretKey),
+    };
+  }
+
+  /** A charge that is disputed was still paid, until a dispute is lost; an inquiry moves no money at all. */
+  async function afterDisputes(secretKey: string, intentId: string, state: ProviderState): Promise<ProviderState> {
+    const answer = await ask(client.disputes.list({ payment_intent: intentId, limit: 100 }, { apiKey: secretKey }));
+    const lost = readAnswer(disputesSchema, answer).data.some((dispute) => dispute.status === 'lost');
+    return lost && state.kind === 'paid' ? { kind: 'reversed', cause: 'dispute', payment: state.payment } : state;
+  }
+
+  async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
+    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    const answer = await ask(
+      client.checkout.sessions.retrieve(
+        handle.checkoutSessionId,
+        { expand: ['payment_intent.latest_charge'] },
+        { apiKey: secretKey },
+      ),
+    );
+    const { state, disputedIntentId } = readSession(answer);
+    return disputedIntentId === null ? state : afterDisputes(secretKey, disputedIntentId, state);
+  }
+
+  async function expireCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
+    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    const call = client.checkout.sessions.expire(handle.checkoutSessionId, {}, { apiKey: credentials.secretKey });
+    try {
+      return readSession(await ask(call)).state;
+    } catch (fault) {
+      // A page that is not open any more cannot be closed: what it became is the answer.
+      if (fault instanceof PaymentProviderRefused && fault.status === 400) return readCheckout(credentials, handle);
+      throw fault;
+    }
+  }
+
+  async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
+    const call = client.refunds.create(
+      {
+        payment_intent: request.providerPaymentId,
+        amount: PROVIDER_A_MONEY.toProviderAmount(request.currency, request.amountMinor),
+        metadata: { [ATTEMPT_PARAMETER]: request.attemptId },
+      },
+      { apiKey: secretKey, idempotencyKey: `refund-${request.attemptId}` },
+    );
+    try {
+      return readRefundObject(await ask(call));
+    } catch (fault) {
+      if (!(fault instanceof PaymentProviderRefused) || !REFUND_REFUSALS.has(fault.status)) throw fault;
+      if (fault.code === 'charge_already_refunded') return { kind: 'refunded', refundId: null };
+      return { kind: 'refused', code: fault.code };
+    }
+  }
+
+  return {
+    name: NAME,
+    money: PROVIDER_A_MONEY,
+    referenceFor: (attemptId) => attemptId,
+    describeAccount,
+    async createCheckout({ secretKey }, request) {
+      const { attemptId } = request;
+      const parameters = sessionParameters(request);
+      const call = client.checkout.sessions.create(parameters, { apiKey: secretKey, idempotencyKey: attemptId });
+      return readOpenedSession(await ask(call));
+    },
+    readCheckout,
+    expireCheckout,
+    refund,
+    readRefund: async ({ secretKey }, refundId) =>
+      readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
+    verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),
+    // The library's sockets are its own, idle ones keep no process alive.
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { PROVIDER_B_MONEY } from './currencies.ts';
+import { PaymentProviderUnavailable, type ProviderPayment, type ProviderState, type RefundResult } from './provider.ts';
+import { parseKeepingIds } from './provider-b-http.ts';
+import { ATTEMPT_PARAMETER } from './return-url.ts';
+
+const idSchema = z.union([z.string().min(1), z.int()]).transform(String);
+/** Figures come as numbers, and in refunds as text. */
+const amountSchema = z.union([
+  z.int(),
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number),
+]);
+const transactionSchema = z.object({
+  id: idSchema,
+  status: z.string(),
+  reference: z.string(),
+  amount: amountSchema,
+  requested_amount: amountSchema.nullish(),
+  currency: z.string(),
+  domain: z.string(),
+  metadata: z.unknown(),
+});
+const refundSchema = z.object({ id: idSchema, status: z.string() });
+type Transaction = z.infer<typeof transactionSchema>;
+
+/** Reads an answer of provider_b by a schema. @throws PaymentProviderUnavailable when it is not what it should be. */
+export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
+  const parsed = schema.safeParse(answer);
+  if (!parsed.success) throw new PaymentProviderUnavailable('provider_b', 'unreadable');
+  return parsed.data;
+}
+
+/** The attempt in a transaction's metadata, which comes as an object, as its JSON text, or as `""`, `0` and null for none. */
+export function attemptIdOf(metadata: unknown): string | null {
+  const record = typeof metadata === 'string' ? parsedOrNull(metadata) : metadata;
+  if (typeof record !== 'object' || record === null) return null;
+  const attemptId: unknown = Reflect.get(record, ATTEMPT_PARAMETER);
+  return typeof attemptId === 'string' && attemptId !== '' ? attemptId : null;
+}
+
+function parsedOrNull(text: string): unknown {
+  try {
+    return parseKeepingIds(text);
+  } catch {
+    // Text that is no JSON is a note that somebody else wrote.
+    return null;
+  }
+}
+
+/**
+ * What the payer paid of what was asked. Where the payer bears the fees, `amount` holds them too, and only
+ * `requested_amount` is ours; an `amount` below it is a payment that fell short.
+ */
+function paidAmount({ amount, requested_amount: requested }: Transaction): number {
+  return requested === null || requested === undefined ? amount : Math.min(amount, requested);
+}
+
+function paymentOf(transaction: Transaction): ProviderPayment {
+  const currency = transaction.currency.toLowerCase();
+  return {
+    amountMinor: PROVIDER_B_MONEY.fromProviderAmount(currency, paidAmount(transaction)),
+    currency,
+    reference: transaction.reference,
+    attemptId: attemptIdOf(transaction.metadata),
+    providerPaymentId: transaction.id,
+    paidAtMs: null,
+    livemode: transaction.domain === 'live',
+  };
+}
+
+const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued']);
+
+/** Reads a transaction as `verify` and the webhooks show it. @throws PaymentProviderUnavailable when it cannot be read. */
+export function readTransaction(answer: unknown): ProviderState {
+  const transaction = readAnswer(transactionSchema, answer);
+  const { status } = transaction;
+  if (status === 'success') return { kind: 'paid', payment: paymentOf(transaction) };
+  if (status === 'reversed') return { kind: 'reversed', cause: 'refund', payment: paymentOf(transaction) };
+  if (status === 'failed') return { kind: 'failed', providerStatus: status };
+  if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
+  // `abandoned` is what every page is called until its payer pays; `ongoing`, while they do.
+  return { kind: 'unpaid', providerStatus: status };
+}
+
+export function readRefundObject(answer: unknown): RefundResult {
+  const refund = readAnswer(refundSchema, answer);
+  if (refund.status === 'processed') return { kind: 'refunded', refundId: refund.id };
+  if (refund.status === 'failed') return { kind: 'refused', code: refund.status };
+  return { kind: 'pending', refundId: refund.id };
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert';
+import { z } from 'zod';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { PROVIDER_B_MONEY } from './currencies.ts';
+import {
+  type AccountDescription,
+  type CheckoutHandle,
+  type CheckoutPage,
+  type CheckoutRequest,
+  isLiveKey,
+  type PaymentProvider,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+  type ProviderCredentials,
+  type ProviderState,
+  type RefundRequest,
+  type RefundResult,
+} from './provider.ts';
+import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
+import { readAnswer, readRefundObject, readTransaction } from './provider-b-state.ts';
+import { verifyWebhookB } from './provider-b-webhook.ts';
+import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
+
+const NAME = 'provider_b';
+const DEFAULT_BASE_URL = 'https://api.paystack.co';
+const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
+
+export interface ProviderBOptions {
+  readonly baseUrl?: string | undefined;
+  readonly timeoutMs?: number;
+}
+
+const openedSchema = z.object({
+  authorization_url: z.url({ protocol: /^https?$/ }),
+  access_code: z.string().min(1),
+  reference: z.string(),
+});
+const balancesSchema = z.array(z.object({ currency: z.string() }));
+
+/** The one country of each currency that the provider serves; dollars are taken in several. */
+const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
+  ['egp', 'EG'],
+  ['ghs', 'GH'],
+  ['kes', 'KE'],
+  ['ngn', 'NG'],
+  ['rwf', 'RW'],
+  ['xof', 'CI'],
+  ['zar', 'ZA'],
+]);
+
+function initializeBody(request: CheckoutRequest): Record<string, unknown> {
+  const { attemptId, reference, currency, amountMinor, title, email, returnUrl } = request;
+  assert(email !== undefined && email !== '', 'a checkout of provider_b needs an e-mail address');
+  assert(REFERENCE.test(reference), 'a reference of provider_b is made of letters, digits, "-", "." and "="');
+  return {
+    email,
+    amount: PROVIDER_B_MONEY.toProviderAmount(currency, amountMinor),
+    currency: currency.toUpperCase(),
+    reference,
+    // Without one, the provider uses what its merchant configured there (contract, "Checkout flow" 3).
+    ...(returnUrl === undefined ? {} : { callback_url: appendAttempt(returnUrl, attemptId) }),
+    metadata: {
+      [ATTEMPT_PARAMETER]: attemptId,
+      custom_fields: [{ display_name: 'Payment for', variable_name: 'payment_for', value: title }],
+    },
+  };
+}
+
+/** The adapter of provider_b: its HTTP API, JSON both ways. */
+export function createProviderB(options: ProviderBOptions = {}): PaymentProvider {
+  const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
+
+  /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
+  async function describeAccount({ secretKey }: ProviderCredentials): Promise<AccountDescription> {
+    const answer = await http.call({ method: 'GET', path: '/balance', secretKey });
+    const held = readAnswer(balancesSchema, answer).map(({ currency }) => currency.toLowerCase());
+    const country = held.flatMap((currency) => COUNTRY_OF_CURRENCY.get(currency) ?? [])[0];
+    return {
+      accountId: null,
+      ready: held.length > 0,
+      country: country ?? null,
+      supportedCurrencies: PROVIDER_B_MONEY.currencies.filter((currency) => held.includes(currency)),
+      livemode: isLiveKey(secretKey),
+    };
+  }
+
+  async function createCheckout({ secretKey }: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage> {
+    const body = initializeBody(request);
+    const answer = await http.call({ method: 'POST', path: '/transaction/initialize', secretKey, body });
+    const opened = readAnswer(openedSchema, answer);
+    // A page of another reference is a page that nobody would ever look for.
+    if (opened.reference !== request.reference) throw new PaymentProviderUnavailable(NAME, 'unreadable');
+    return {
+      provider: NAME,
+      checkoutUrl: opened.authorization_url,
+      accessCode: opened.access_code,
+      reference: opened.reference,
+    };
+  }
+
+  async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
+    const path = `/transaction/verify/${encodeURIComponent(handle.reference)}`;
+    try {
+      return readTransaction(await http.call({ method: 'GET', path, secretKey }));
+    } catch (fault) {
+      if (fault instanceof TransactionNotFound) return { kind: 'missing' };
+      throw fault;
+    }
+  }
+
+  /** The refund that a transaction already has, as far as it has one that did not fail. */
+  async function findRefund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
+    const state = await readCheckout(credentials, { reference: request.reference });
+    if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
+    const path = `/refund?transaction=${encodeURIComponent(request.providerPaymentId)}`;
+    const answer = await http.call({ method: 'GET', path, secretKey: credentials.secretKey });
+    const refunds = readAnswer(z.array(z.unknown()), answer).map(readRefundObject);
+    return refunds.find((refund) => refund.kind !== 'refused') ?? null;
+  }
+
+  /**
+   * There is no idempotency key. The provider refuses to give back more than was paid, so a repeated call is safe; what
+   * is there then tells whether the refusal means that the money is on its way already.
+   */
+  async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
+    const { secretKey } = credentials;
+    const body = {
+      transaction: request.reference,
+      amount: PROVIDER_B_MONEY.toProviderAmount(request.currency, request.amountMinor),
+      merchant_note: `Refund of ${request.attemptId}`,
+    };
+    try {
+      return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
+    } catch (fault) {
+      if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
+      return (await findRefund(credentials, request)) ?? { kind: 'refused', code: fault.code };
+    }
+  }
+
+  return {
+    name: NAME,
+    money: PROVIDER_B_MONEY,
+    referenceFor: (attemptId, ordinal) => `${attemptId.replaceAll('_', '-')}.${ordinal}`,
+    describeAccount,
+    createCheckout,
+    readCheckout,
+    refund,
+    async readRefund({ secretKey }, refundId) {
+      const path = `/refund/${encodeURIComponent(refundId)}`;
+      return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
+    },
+    verifyWebhook: verifyWebhookB,
+    close: () => http.close(),
+  };
+}

@@ -1,0 +1,225 @@
+import type { MoneyRules } from './currencies.ts';
+
+export type ProviderName = 'provider_a' | 'provider_b';
+
+/** What a payment business holds sealed. Never logged, never part of an error. */
+export interface ProviderCredentials {
+  readonly secretKey: string;
+  /** provider_a signs webhooks with a secret of their own; provider_b with the secret key. */
+  readonly webhookSecret?: string | undefined;
+  /** As `describeAccount` gave it when the business was connected: a webhook that names another account is refused. */
+  readonly accountId?: string | undefined;
+}
+
+export interface AccountDescription {
+  readonly accountId: string | null;
+  /** The account may take payments. */
+  readonly ready: boolean;
+  /** ISO 3166-1 alpha-2, upper case; null where the provider does not say. */
+  readonly country: string | null;
+  /** Lowercase and sorted: those that both the account and our table of the provider know. */
+  readonly supportedCurrencies: readonly string[];
+  readonly livemode: boolean;
+}
+
+/**
+ * Everything a provider's page is made of. It is stored before the call, so that a repeated call is the same to the
+ * byte: provider_a refuses a known idempotency key with anything else in it.
+ */
+export interface CheckoutRequest {
+  readonly attemptId: string;
+  /** Made by `referenceFor`. */
+  readonly reference: string;
+  readonly amountMinor: number;
+  readonly currency: string;
+  readonly title: string;
+  readonly description?: string | undefined;
+  /** Required by provider_b. */
+  readonly email?: string | undefined;
+  /** Required by provider_a. `paymentAttemptId` is appended here, callers pass it as they got it. */
+  readonly returnUrl?: string | undefined;
+  /** provider_a only. */
+  readonly cancelUrl?: string | undefined;
+  readonly createdAtMs: number;
+}
+
+export type CheckoutPage =
+  | {
+      readonly provider: 'provider_a';
+      readonly checkoutUrl: string;
+      readonly checkoutSessionId: string;
+      readonly expiresAtMs: number;
+    }
+  | {
+      readonly provider: 'provider_b';
+      readonly checkoutUrl: string;
+      readonly accessCode: string;
+      readonly reference: string;
+    };
+
+/** How a page is found again: provider_a by its session, provider_b by the reference. */
+export interface CheckoutHandle {
+  readonly reference: string;
+  readonly checkoutSessionId?: string | undefined;
+}
+
+/** What the provider says that somebody paid. Nothing of it is compared yet: that is what `paymentMismatch` is for. */
+export interface ProviderPayment {
+  /** Null when the figure is none that this service can ask for in this currency: it equals no price. */
+  readonly amountMinor: number | null;
+  readonly currency: string;
+  readonly reference: string | null;
+  readonly attemptId: string | null;
+  readonly providerPaymentId: string;
+  /** When the payer paid, as the provider says; null where it does not. */
+  readonly paidAtMs: number | null;
+  readonly livemode: boolean;
+}
+
+/** The state of a page at its provider. Only `paid` is money; whatever we do not understand is `unpaid`. */
+export type ProviderState =
+  | { readonly kind: 'unpaid'; readonly providerStatus: string }
+  /** The payer has done their part and the money is under way: it may take days, and does not expire. */
+  | { readonly kind: 'processing'; readonly providerStatus: string }
+  | { readonly kind: 'paid'; readonly payment: ProviderPayment }
+  /** Was paid, and the whole of it went back. */
+  | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
+  | { readonly kind: 'failed'; readonly providerStatus: string }
+  | { readonly kind: 'expired' }
+  /** The provider knows nothing of it: the call that should have made it never arrived. */
+  | { readonly kind: 'missing' };
+
+export interface RefundRequest {
+  readonly attemptId: string;
+  readonly reference: string;
+  readonly providerPaymentId: string;
+  readonly amountMinor: number;
+  readonly currency: string;
+}
+
+export type RefundResult =
+  | { readonly kind: 'refunded'; readonly refundId: string | null }
+  | { readonly kind: 'pending'; readonly refundId: string }
+  | { readonly kind: 'refused'; readonly code: string | null };
+
+export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
+
+/** A hint that something happened. It is no proof: whoever gets it reads the checkout. */
+export interface WebhookNotice {
+  /** The same for every delivery of one event, and different between events of one account. */
+  readonly eventKey: string;
+  /** In the provider's words, for the record. */
+  readonly eventType: string;
+  readonly topic: 'payment' | 'refund' | 'dispute' | 'other';
+  readonly attemptId: string | null;
+  readonly reference: string | null;
+  readonly checkoutSessionId: string | null;
+  readonly providerPaymentId: string | null;
+}
+
+export type WebhookVerdict =
+  | { readonly kind: 'genuine'; readonly notice: WebhookNotice }
+  | { readonly kind: 'forged'; readonly reason: ForgeryReason }
+  /** Signed by the provider, and not what its documentation describes. */
+  | { readonly kind: 'unreadable' };
+
+/**
+ * One hosted-checkout provider. Every call may throw `PaymentProviderUnavailable` (try again) or
+ * `PaymentProviderRefused` (the same call will be refused again).
+ */
+export interface PaymentProvider {
+  readonly name: ProviderName;
+  readonly money: MoneyRules;
+  /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
+  referenceFor(attemptId: string, ordinal: number): string;
+  describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
+  createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
+  readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
+  /** Closes a page that nobody paid, where the provider can, and answers the state it is in then. */
+  expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
+  /** Gives the whole amount back. Asking again for the same attempt never pays twice. */
+  refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
+  /** How a refund that was `pending` went on. */
+  readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
+  /** @param rawBody the bytes as they came: the signature is over them. */
+  verifyWebhook(credentials: ProviderCredentials, rawBody: Uint8Array, headers: Headers): WebhookVerdict;
+  close(): Promise<void>;
+}
+
+export type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
+
+/** The provider could not be asked, or gave no answer that can be used. Nothing is known; asking again may help. */
+export class PaymentProviderUnavailable extends Error {
+  readonly provider: ProviderName;
+  readonly reason: UnavailableReason;
+  readonly status: number | null;
+
+  constructor(provider: ProviderName, reason: UnavailableReason, status: number | null = null, cause?: unknown) {
+    super(`${provider} is unavailable: ${reason}${status === null ? '' : ` (${status})`}`, { cause });
+    this.name = 'PaymentProviderUnavailable';
+    this.provider = provider;
+    this.reason = reason;
+    this.status = status;
+  }
+}
+
+/** The provider understood and said no. Its words are left out: they may repeat a key or what a payer typed. */
+export class PaymentProviderRefused extends Error {
+  readonly provider: ProviderName;
+  readonly status: number;
+  /** The provider's error code, such as `duplicate_reference`. */
+  readonly code: string | null;
+
+  constructor(provider: ProviderName, status: number, code: string | null) {
+    super(`${provider} refused: ${status}${code === null ? '' : ` ${code}`}`);
+    this.name = 'PaymentProviderRefused';
+    this.provider = provider;
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The failure that an HTTP status stands for, when it is none of success. */
+export function failureOf(
+  provider: ProviderName,
+  status: number,
+  code: unknown,
+): PaymentProviderUnavailable | PaymentProviderRefused {
+  if (status === 429) return new PaymentProviderUnavailable(provider, 'rate_limited', status);
+  // 409 is another call with the same idempotency key that still runs.
+  if (status === 408 || status === 409 || status === 425) {
+    return new PaymentProviderUnavailable(provider, 'busy', status);
+  }
+  if (status >= 400 && status < 500) return new PaymentProviderRefused(provider, status, safeCode(code));
+  return new PaymentProviderUnavailable(provider, status >= 500 ? 'server_error' : 'unreadable', status);
+}
+
+/** A provider's error code, when it looks like one and not like a key: nothing else of an answer may reach a message. */
+export function safeCode(code: unknown): string | null {
+  return typeof code === 'string' && /^(?!\w{2}_(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code) ? code : null;
+}
+
+/** Whether a key moves real money: both providers say so in its first characters. */
+export function isLiveKey(secretKey: string): boolean {
+  return /^[a-z]{2}_live_/.test(secretKey);
+}
+
+export interface ExpectedPayment {
+  readonly attemptId: string;
+  /** Every reference that was ever made for the attempt. */
+  readonly references: readonly string[];
+  readonly amountMinor: number;
+  readonly currency: string;
+  readonly livemode: boolean;
+}
+
+export type PaymentMismatch = 'reference' | 'attempt' | 'amount' | 'currency' | 'livemode';
+
+/** The first thing in which a payment differs from what was asked for, or null: only then may it be fulfilled. */
+export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPayment): PaymentMismatch | null {
+  if (payment.reference === null || !expected.references.includes(payment.reference)) return 'reference';
+  if (payment.attemptId !== null && payment.attemptId !== expected.attemptId) return 'attempt';
+  if (payment.currency !== expected.currency) return 'currency';
+  if (payment.amountMinor !== expected.amountMinor) return 'amount';
+  return payment.livemode === expected.livemode ? null : 'livemode';
+}

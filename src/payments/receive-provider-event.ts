@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { inTransaction } from '#src/database/client.ts';
+import { type Answer, ok } from '#src/http/answer.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { badRequest, notFound } from '#src/platform/errors.ts';
+import { askProvider } from './ask-provider.ts';
+import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { openCredentials } from './credentials.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import {
+  dropProviderEvents,
+  endProviderEvent,
+  findProviderEvent,
+  insertProviderEvent,
+  type ProviderEvent,
+} from './provider-event-repository.ts';
+import type { WebhookNotice } from './providers/provider.ts';
+import type { PaymentAttempt, PaymentBusiness } from './types.ts';
+
+const payload = z.strictObject({ businessId: z.string(), eventKey: z.string() });
+type ProcessProviderEvent = z.output<typeof payload>;
+const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, payload } as const;
+
+/** A message may come before our own commit: for this long an attempt that nobody knows is looked for again. */
+const PATIENCE_MS = 60 * SECOND_MS;
+const KEPT_MS = 30 * DAY_MS;
+
+/**
+ * Takes a provider's message: verified over the bytes as they came, stored once, answered at once; a job does the rest
+ * (completions 7.2). The message is a hint, so nothing in it is believed but which attempt to ask about.
+ * @throws ApiError 404 for an unknown business, 400 for what the provider did not sign or no one can read
+ */
+export async function receiveProviderEvent(
+  deps: PaymentDeps,
+  { provider, businessId }: { readonly provider: string; readonly businessId: string },
+  rawBody: Uint8Array,
+  headers: Headers,
+): Promise<Answer> {
+  const business = await findBusinessEver(deps.db, businessId);
+  if (business === undefined || business.provider !== provider) throw notFound();
+  const verdict = deps.payments.of(business).verifyWebhook(openCredentials(deps.secrets, business), rawBody, headers);
+  if (verdict.kind !== 'genuine') {
+    deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was refused');
+    throw badRequest(
+      verdict.kind === 'forged' ? 'The signature of this message is not right.' : 'This message cannot be read.',
+    );
+  }
+  await store(deps, business, verdict.notice, rawBody);
+  return ok({ received: true });
+}
+
+async function store(
+  deps: PaymentDeps,
+  business: PaymentBusiness,
+  notice: WebhookNotice,
+  rawBody: Uint8Array,
+): Promise<void> {
+  const place = { table: 'provider_events', column: 'body', row: `${business.id}/${notice.eventKey}` };
+  await inTransaction(deps.db, async (tx) => {
+    const isNew = await insertProviderEvent(tx, {
+      paymentBusinessId: business.id,
+      eventKey: notice.eventKey,
+      eventType: notice.eventType,
+      attemptId: notice.attemptId,
+      reference: notice.reference,
+      checkoutSessionId: notice.checkoutSessionId,
+      providerPaymentId: notice.providerPaymentId,
+      body: deps.secrets.seal(rawBody, place),
+      ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: deps.clock.now() } : {}),
+      receivedAt: deps.clock.now(),
+    });
+    if (!isNew || notice.topic === 'other') return;
+    const job = { businessId: business.id, eventKey: notice.eventKey };
+    await enqueue(tx, PROCESS_PROVIDER_EVENT, job);
+  });
+}
+
+export function processProviderEventJob(deps: PaymentDeps): Job<ProcessProviderEvent> {
+  return defineJob({ ...PROCESS_PROVIDER_EVENT, work: (job) => processProviderEvent(deps, job) });
+}
+
+async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent): Promise<void> {
+  const event = await findProviderEvent(deps.db, job.businessId, job.eventKey);
+  if (event === undefined || event.processedAt !== null) return;
+  const attempt = await attemptOf(deps, event);
+  if (attempt === undefined) {
+    if (deps.clock.now() < event.receivedAt + PATIENCE_MS) throw new Error('no attempt for this message yet');
+    // The merchant's account may sell other things too.
+    await endProviderEvent(deps.db, job.businessId, job.eventKey, 'unmatched');
+    return;
+  }
+  await askProvider(deps, attempt, { always: true });
+  await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
+}
+
+async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
+  const named = event.attemptId === null ? undefined : await findAttemptById(deps.db, event.attemptId);
+  const found =
+    named ??
+    (event.providerPaymentId === null
+      ? undefined
+      : await findAttemptByPayment(deps.db, event.paymentBusinessId, event.providerPaymentId));
+  // A message of one business says nothing about another's payments.
+  return found?.paymentBusinessId === event.paymentBusinessId ? found : undefined;
+}
+
+/** Forgets messages after 30 days. */
+export async function forgetProviderEvents(deps: PaymentDeps): Promise<void> {
+  await dropProviderEvents(deps.db, deps.clock.now() - KEPT_MS);
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { openCredentials } from './credentials.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import type { RefundResult } from './providers/provider.ts';
+import { recordPayment } from './record-payment.ts';
+import { findRefund, insertRefund, moveRefund, type Refund } from './refund-repository.ts';
+import type { PaymentAttempt } from './types.ts';
+
+const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
+type RefundPayment = z.output<typeof payload>;
+/** With the queue's growing pauses, the attempts reach over several days. */
+const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, payload } as const;
+/** How often a provider that is still busy with a refund is asked. */
+const ASK_AGAIN_MS = 10 * MINUTE_MS;
+
+/** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
+export async function giveBack(
+  tx: Transaction,
+  attempt: PaymentAttempt,
+  providerPaymentId: string,
+  reference: string,
+): Promise<void> {
+  const ref = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
+  const { amountMinor, currency } = attempt;
+  if (!(await insertRefund(tx, { ...ref, reference, amountMinor, currency }))) return;
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${attempt.id}:${providerPaymentId}` });
+}
+
+/** Notes that the money is back with the payer; the first time only, whoever learns of it. */
+export async function markRefunded(
+  tx: Transaction,
+  deps: Pick<PaymentDeps, 'ids' | 'clock'>,
+  attempt: PaymentAttempt,
+  nowMs: number,
+): Promise<void> {
+  // A second payment that went back leaves what the first one bought.
+  if (attempt.refundedAt !== null || attempt.status === 'fulfilled' || attempt.status === 'succeeded') return;
+  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
+  await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs }, 'refunded');
+}
+
+export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
+  return defineJob({ ...REFUND_PAYMENT, work: (ref) => refundPayment(deps, ref) });
+}
+
+async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<void> {
+  const refund = await findRefund(deps.db, ref);
+  if (refund === undefined || refund.status === 'refunded' || refund.status === 'refused') return;
+  const result = await askForRefund(deps, ref, refund);
+  await inTransaction(deps.db, async (tx) => {
+    const attempt = await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
+    const moved = await moveRefund(tx, ref, result.kind, result.kind === 'refused' ? null : result.refundId);
+    if (attempt === undefined || moved === undefined) return;
+    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, deps.clock.now());
+    if (result.kind === 'pending') {
+      await enqueue(tx, REFUND_PAYMENT, ref, {
+        key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`,
+        runAtMs: deps.clock.now() + ASK_AGAIN_MS,
+      });
+    }
+    if (result.kind === 'refused') {
+      deps.log.error(
+        { attempt: ref.attemptId, code: result.code, alarm: 'refund_refused' },
+        'a provider refuses to give a payment back: a person has to',
+      );
+    }
+  });
+}
+
+async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {
+  const attempt = await findAttempt(deps.db, { votingEventId: ref.votingEventId, id: ref.attemptId });
+  const business = attempt && (await findBusinessEver(deps.db, attempt.paymentBusinessId));
+  if (business === undefined) throw new Error('a refund belongs to no business');
+  const provider = deps.payments.of(business);
+  const credentials = openCredentials(deps.secrets, business);
+  if (refund.status === 'pending' && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
+  return provider.refund(credentials, {
+    attemptId: refund.attemptId,
+    reference: refund.reference,
+    providerPaymentId: refund.providerPaymentId,
+    amountMinor: refund.amountMinor,
+    currency: refund.currency,
+  });
+}

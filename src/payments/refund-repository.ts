@@ -1,0 +1,61 @@
+import { and, eq, inArray, sql } from 'drizzle-orm';
+import type { Executor } from '#src/database/client.ts';
+import { nowMs } from '#src/database/columns.ts';
+import type { AttemptRef } from './attempt-repository.ts';
+import { paymentRefunds } from './tables.ts';
+
+export type Refund = typeof paymentRefunds.$inferSelect;
+
+export interface RefundRef {
+  readonly votingEventId: string;
+  readonly attemptId: string;
+  readonly providerPaymentId: string;
+}
+
+function at(ref: RefundRef) {
+  return and(
+    eq(paymentRefunds.votingEventId, ref.votingEventId),
+    eq(paymentRefunds.attemptId, ref.attemptId),
+    eq(paymentRefunds.providerPaymentId, ref.providerPaymentId),
+  );
+}
+
+/** Marks a payment as one that goes back; false when that was done before. */
+export async function insertRefund(
+  executor: Executor,
+  row: RefundRef & { readonly reference: string; readonly amountMinor: number; readonly currency: string },
+): Promise<boolean> {
+  const rows = await executor
+    .insert(paymentRefunds)
+    .values({ ...row, status: 'due', createdAt: sql`${nowMs}`, updatedAt: sql`${nowMs}` })
+    .onConflictDoNothing()
+    .returning({ attemptId: paymentRefunds.attemptId });
+  return rows.length === 1;
+}
+
+export async function findRefund(executor: Executor, ref: RefundRef): Promise<Refund | undefined> {
+  const [row] = await executor.select().from(paymentRefunds).where(at(ref));
+  return row;
+}
+
+/** Moves a refund on; undefined when it has ended already. */
+export async function moveRefund(
+  executor: Executor,
+  ref: RefundRef,
+  status: Refund['status'],
+  refundId: string | null,
+): Promise<Refund | undefined> {
+  const [row] = await executor
+    .update(paymentRefunds)
+    .set({ status, updatedAt: sql`${nowMs}`, ...(refundId === null ? {} : { refundId }) })
+    .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused'])))
+    .returning();
+  return row;
+}
+
+export async function listRefunds(executor: Executor, ref: AttemptRef): Promise<Refund[]> {
+  return executor
+    .select()
+    .from(paymentRefunds)
+    .where(and(eq(paymentRefunds.votingEventId, ref.votingEventId), eq(paymentRefunds.attemptId, ref.id)));
+}

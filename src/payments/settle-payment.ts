@@ -1,0 +1,191 @@
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { isOpen } from './attempt-states.ts';
+import { findBusinessEver } from './business-repository.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import {
+  type PaymentMismatch,
+  type ProviderPayment,
+  type ProviderState,
+  paymentMismatch,
+} from './providers/provider.ts';
+import { type PaymentFact, recordPayment } from './record-payment.ts';
+import { giveBack, markRefunded } from './refund-payment.ts';
+import { insertRefund, moveRefund } from './refund-repository.ts';
+import type { AttemptStatus, EndReason, PaymentAttempt } from './types.ts';
+import { confirmationCodePlace } from './views.ts';
+
+/** A delayed method may take days: its attempt does not end with its page. */
+const PROCESSING_MS = 30 * DAY_MS;
+
+/**
+ * Applies what a provider says to an attempt, and answers what it became: the one way in which webhooks, reads, second
+ * calls and reconciliation change it (completions 7.2). Said twice, late or out of order, it changes nothing twice and
+ * nothing backwards.
+ */
+export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
+  return inTransaction(deps.db, async (tx) => {
+    const attempt = await lockAttempt(tx, ref);
+    if (attempt === undefined) throw new Error('an attempt is gone');
+    await apply(tx, deps, attempt, state);
+    const after = await lockAttempt(tx, ref);
+    if (after === undefined) throw new Error('an attempt is gone');
+    return after;
+  });
+}
+
+async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, state: ProviderState): Promise<void> {
+  switch (state.kind) {
+    case 'paid':
+      return applyPaid(tx, deps, attempt, state.payment);
+    case 'reversed':
+      return applyReversed(tx, deps, attempt, state.payment);
+    case 'processing':
+      if (isOpen(attempt.status)) {
+        await noteOnAttempt(tx, attempt, { expiresAt: attempt.createdAt + PROCESSING_MS });
+      }
+      return;
+    case 'failed':
+      return end(tx, deps, attempt, 'failed', 'declined');
+    case 'expired':
+      return end(tx, deps, attempt, 'cancelled', 'expired');
+    case 'unpaid':
+    case 'missing':
+      // Nothing can be paid any more, and this was the last ask.
+      if (deps.clock.now() >= attempt.expiresAt) await end(tx, deps, attempt, 'cancelled', 'expired');
+      return;
+    default:
+      throw new Error(`no rule for ${state satisfies never}`);
+  }
+}
+
+async function end(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  status: Extract<AttemptStatus, 'failed' | 'cancelled'>,
+  endReason: EndReason,
+  changes: Partial<NewAttempt> = {},
+): Promise<void> {
+  if (!isOpen(attempt.status)) return;
+  await moveAndRecord(tx, deps, attempt, status, status, { ...changes, endReason, checkAt: null });
+}
+
+async function moveAndRecord(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  status: AttemptStatus,
+  fact: PaymentFact,
+  changes: Partial<NewAttempt>,
+): Promise<PaymentAttempt> {
+  const moved = await moveAttempt(tx, attempt, status, changes);
+  if (moved === undefined) throw new Error(`a locked attempt could not go from ${attempt.status} to ${status}`);
+  await recordPayment(tx, deps, moved, fact);
+  return moved;
+}
+
+async function mismatchOf(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  payment: ProviderPayment,
+): Promise<PaymentMismatch | null> {
+  const business = await findBusinessEver(tx, attempt.paymentBusinessId);
+  if (business === undefined) throw new Error('a payment business is gone');
+  const provider = deps.payments.of(business);
+  return paymentMismatch(payment, {
+    attemptId: attempt.id,
+    references: Array.from({ length: attempt.pages }, (_, index) => provider.referenceFor(attempt.id, index + 1)),
+    amountMinor: attempt.amountMinor,
+    currency: attempt.currency,
+    livemode: business.livemode,
+  });
+}
+
+async function applyPaid(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  payment: ProviderPayment,
+): Promise<void> {
+  const { providerPaymentId } = payment;
+  if (attempt.providerPaymentId === providerPaymentId) return;
+  const mismatch = await mismatchOf(tx, deps, attempt, payment);
+  if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
+  if (isOpen(attempt.status)) {
+    const nowMs = deps.clock.now();
+    await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
+      providerPaymentId,
+      providerReference: payment.reference,
+      paidAt: payment.paidAtMs ?? nowMs,
+      checkAt: nowMs + MINUTE_MS,
+      checks: 0,
+    });
+    return;
+  }
+  // A second payment for the same thing, or one for an attempt that has ended: it is nobody's money but the payer's.
+  deps.log.warn({ attempt: attempt.id, status: attempt.status }, 'a payment came that pays for nothing: it goes back');
+  await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
+}
+
+/** Money that is not what was asked for never buys anything. A person has to look at it. */
+async function alarm(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  payment: ProviderPayment,
+  mismatch: PaymentMismatch,
+): Promise<void> {
+  deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
+  // The payment's own ID is kept only where it belongs to this attempt at all.
+  const known =
+    mismatch === 'reference' || mismatch === 'attempt' ? {} : { providerPaymentId: payment.providerPaymentId };
+  await end(tx, deps, attempt, 'failed', 'mismatch', known);
+}
+
+/** The money went back: by our own refund, or by what the merchant or the payer's bank did at the provider. */
+async function applyReversed(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  payment: ProviderPayment,
+): Promise<void> {
+  const nowMs = deps.clock.now();
+  const { providerPaymentId } = payment;
+  const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
+  const ours = await moveRefund(tx, refund, 'refunded', null);
+  if (ours !== undefined) return markRefunded(tx, deps, attempt, nowMs);
+  if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
+  if (attempt.status === 'fulfilled') {
+    if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;
+    const code = attempt.confirmationCode;
+    const place = confirmationCodePlace(attempt.id);
+    const opened = code === null ? null : deps.secrets.open(code, place).toString('utf8');
+    await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened);
+    await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
+    await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs }, 'reversed');
+    return;
+  }
+  if (attempt.status === 'failed' || attempt.status === 'cancelled') {
+    // Learnt of the payment and of its way back at once: noted, so that a late word of the payment refunds nothing.
+    const row = {
+      ...refund,
+      reference: payment.reference ?? '',
+      amountMinor: attempt.amountMinor,
+      currency: attempt.currency,
+    };
+    if (await insertRefund(tx, row)) {
+      await moveRefund(tx, refund, 'refunded', null);
+      await markRefunded(tx, deps, attempt, nowMs);
+    }
+    return;
+  }
+  await moveAndRecord(tx, deps, attempt, 'cancelled', 'refunded', {
+    providerPaymentId,
+    endReason: 'refunded_at_provider',
+    refundedAt: nowMs,
+    checkAt: null,
+  });
+}

@@ -1,0 +1,186 @@
+import { inTransaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import { tooManyRequests } from '#src/http/rate-limit.ts';
+import type { Claim } from '#src/http/route.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { callProvider, providerUnavailable } from './ask-provider.ts';
+import {
+  type AttemptRef,
+  findAttempt,
+  findAttemptByRequest,
+  insertAttempt,
+  moveAttempt,
+  noteOnAttempt,
+  releaseRequest,
+  takePageNumber,
+} from './attempt-repository.ts';
+import { isOpen } from './attempt-states.ts';
+import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { openCredentials } from './credentials.ts';
+import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
+import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
+import { recordPayment } from './record-payment.ts';
+import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
+import { viewPaymentRequired } from './views.ts';
+
+/** What is to be paid for, judged and found good: nobody is asked to pay for what would be refused. */
+export interface CheckoutOrder {
+  readonly event: { readonly id: string; readonly accountId: string; readonly paymentBusinessId: string | null };
+  readonly purpose: PaymentPurpose;
+  readonly amountMinor: number;
+  readonly currency: string;
+  /** What the second call will need; it is sent only once. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly terms: CheckoutTerms;
+  /** Polls: whose checkouts are counted. */
+  readonly visitorId: string | null;
+}
+
+const CHECKOUTS_PER_HOUR = 10;
+/** An unpaid attempt of provider_b is given up after this time; pages of provider_a say themselves when they end. */
+const GIVE_UP_MS = DAY_MS;
+
+/**
+ * The first call of a checkout: stores what is wanted, has the provider make a page, and answers 402 with the way to it
+ * (contract, "Checkout flow"). A repeated call with the same Idempotency-Key goes on where the first one stopped.
+ * @throws ApiError 429 after many checkouts of one visitor; 500 `payment_provider_unavailable`
+ */
+export async function startCheckout(
+  deps: CheckoutDeps,
+  order: CheckoutOrder,
+  claim: Claim | undefined,
+): Promise<Answer> {
+  const attempt = (await resumable(deps, order, claim)) ?? (await createAttempt(deps, order, claim));
+  if (attempt.status === 'pending' && attempt.page !== null) return paymentRequired(attempt, attempt.page);
+  return openPage(deps, attempt, claim);
+}
+
+export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, told = false): Answer {
+  return { status: 402, body: { data: viewPaymentRequired(attempt, page, told ? attempt.status : undefined) } };
+}
+
+async function resumable(
+  deps: CheckoutDeps,
+  order: CheckoutOrder,
+  claim: Claim | undefined,
+): Promise<PaymentAttempt | undefined> {
+  if (claim === undefined) return undefined;
+  const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKey);
+  if (known === undefined) return undefined;
+  if (isOpen(known.status) && deps.clock.now() < known.expiresAt) return known;
+  await releaseRequest(deps.db, known);
+  return undefined;
+}
+
+async function createAttempt(
+  deps: CheckoutDeps,
+  order: CheckoutOrder,
+  claim: Claim | undefined,
+): Promise<PaymentAttempt> {
+  const { event } = order;
+  const nowMs = deps.clock.now();
+  limitVisitor(deps, order, nowMs);
+  const business =
+    event.paymentBusinessId === null
+      ? undefined
+      : await findBusiness(deps.db, event.accountId, event.paymentBusinessId);
+  const taken =
+    business?.ready === true &&
+    deps.payments.rules(business.provider).checkPrice(order.currency, order.amountMinor) === null;
+  if (business === undefined || !taken) {
+    deps.log.warn(
+      { event: event.id, business: business?.id },
+      'a payment business that is linked cannot take a payment',
+    );
+    throw providerUnavailable();
+  }
+  const attempt = await insertAttempt(deps.db, {
+    votingEventId: event.id,
+    id: deps.ids.sortable('pay'),
+    accountId: event.accountId,
+    paymentBusinessId: business.id,
+    purpose: order.purpose,
+    status: 'created',
+    provider: business.provider,
+    amountMinor: order.amountMinor,
+    currency: order.currency,
+    request: { ...order.request },
+    terms: order.terms,
+    expiresAt: nowMs + (business.provider === 'provider_a' ? HOUR_MS : GIVE_UP_MS),
+    requestKey: claim?.requestKey ?? null,
+    checkAt: nowMs + MINUTE_MS,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  // Only a claim that was lost to another process can find its request taken; that one answers.
+  if (attempt === undefined) throw providerUnavailable();
+  return attempt;
+}
+
+function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder, nowMs: number): void {
+  if (visitorId === null) return;
+  const key = `checkout:${event.id}:${visitorId}`;
+  const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, nowMs, CHECKOUTS_PER_HOUR);
+  if (state.retryAfterSeconds !== undefined) {
+    throw tooManyRequests(state.retryAfterSeconds, 'This visitor has begun many checkouts.');
+  }
+}
+
+/**
+ * Has the provider make a page for an attempt that has none, or anew. The provider is asked outside of any transaction;
+ * what it is asked was stored before, so that a crash in between leaves something to go on with.
+ */
+export async function openPage(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
+  const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
+  if (business === undefined) throw new Error('a payment business is gone');
+  const page = await requestPage(deps, attempt, business);
+  return inTransaction(deps.db, async (tx) => {
+    const expiresAt = page.provider === 'provider_a' ? page.expiresAtMs : attempt.createdAt + GIVE_UP_MS;
+    const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
+    // A payment may be told of before this commit: then only the page is noted.
+    if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
+    const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
+    const answer = paymentRequired(current, page, moved === undefined);
+    await claim?.store(tx, answer, Math.max(SECOND_MS, expiresAt - deps.clock.now()));
+    return answer;
+  });
+}
+
+async function requestPage(
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  business: PaymentBusiness,
+): Promise<CheckoutPage> {
+  const provider = deps.payments.of(business);
+  const credentials = openCredentials(deps.secrets, business);
+  const reference = provider.referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
+  const { terms } = attempt;
+  return callProvider(deps, async () => {
+    try {
+      return await provider.createCheckout(credentials, {
+        attemptId: attempt.id,
+        reference,
+        amountMinor: attempt.amountMinor,
+        currency: attempt.currency,
+        title: terms.title,
+        description: terms.description ?? undefined,
+        email: terms.email ?? undefined,
+        returnUrl: terms.returnUrl ?? undefined,
+        cancelUrl: terms.cancelUrl ?? undefined,
+        createdAtMs: attempt.createdAt,
+      });
+    } catch (fault) {
+      if (fault instanceof PaymentProviderRefused) await endRefused(deps, attempt);
+      throw fault;
+    }
+  });
+}
+
+/** The same call would be refused again: the next one starts anew. */
+async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const changes = { endReason: 'refused_by_provider', requestKey: null, checkAt: null } as const;
+    const moved = await moveAttempt(tx, ref, 'failed', changes);
+    if (moved !== undefined) await recordPayment(tx, deps, moved, 'failed');
+  });
+}

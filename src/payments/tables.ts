@@ -1,0 +1,124 @@
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { accounts } from '#src/accounts/tables.ts';
+import { bytes, timeMs } from '#src/database/columns.ts';
+import type { CheckoutPage, ProviderName } from './providers/provider.ts';
+import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose } from './types.ts';
+
+export const paymentBusinesses = pgTable(
+  'payment_businesses',
+  {
+    id: text().primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id),
+    provider: text().$type<ProviderName>().notNull(),
+    displayName: text('display_name').notNull(),
+    country: text().notNull(),
+    ready: boolean().notNull(),
+    supportedCurrencies: text('supported_currencies').array().notNull(),
+    livemode: boolean().notNull(),
+    sandbox: boolean().notNull(),
+    /** Sealed JSON of the provider's keys. */
+    credentials: text().notNull(),
+    /** A disconnected business takes no new payments; those under way are still asked for and refunded. */
+    disconnectedAt: timeMs('disconnected_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [index('payment_businesses_account').on(table.accountId, table.id)],
+);
+
+/**
+ * One try to pay for one thing. Not bound to the life of its event: money that was paid for an event which is then
+ * deleted must still go back.
+ */
+export const paymentAttempts = pgTable(
+  'payment_attempts',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    id: text().notNull(),
+    accountId: text('account_id').notNull(),
+    paymentBusinessId: text('payment_business_id')
+      .notNull()
+      .references(() => paymentBusinesses.id),
+    purpose: text().$type<PaymentPurpose>().notNull(),
+    status: text().$type<AttemptStatus>().notNull(),
+    provider: text().$type<ProviderName>().notNull(),
+    amountMinor: integer('amount_minor').notNull(),
+    currency: text().notNull(),
+    request: jsonb().$type<Record<string, unknown>>().notNull(),
+    terms: jsonb().$type<CheckoutTerms>().notNull(),
+    page: jsonb().$type<CheckoutPage>(),
+    pages: integer().notNull().default(0),
+    expiresAt: timeMs('expires_at').notNull(),
+    /** Says which idempotent first call made it, so that its retry goes on here instead of asking for money twice. */
+    requestKey: bytes('request_key'),
+    providerPaymentId: text('provider_payment_id'),
+    /** Which of the attempt's references was paid. */
+    providerReference: text('provider_reference'),
+    endReason: text('end_reason').$type<EndReason>(),
+    confirmationCode: text('confirmation_code'),
+    answer: text(),
+    askedAt: timeMs('asked_at'),
+    /** Set while the provider is being asked: nobody else asks, everybody waits. */
+    askingUntil: timeMs('asking_until'),
+    /** When reconciliation looks again; null once nothing can change any more. */
+    checkAt: timeMs('check_at'),
+    checks: integer().notNull().default(0),
+    paidAt: timeMs('paid_at'),
+    refundedAt: timeMs('refunded_at'),
+    reversedAt: timeMs('reversed_at'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    index('payment_attempts_id').on(table.id),
+    uniqueIndex('payment_attempts_request').on(table.votingEventId, table.requestKey),
+    // One payment at a provider pays for one attempt.
+    uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
+    index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
+  ],
+);
+
+/** Money that goes back: one row for each payment at the provider, whatever becomes of it. */
+export const paymentRefunds = pgTable(
+  'payment_refunds',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    attemptId: text('attempt_id').notNull(),
+    providerPaymentId: text('provider_payment_id').notNull(),
+    reference: text().notNull(),
+    amountMinor: bigint('amount_minor', { mode: 'number' }).notNull(),
+    currency: text().notNull(),
+    status: text().$type<'due' | 'pending' | 'refunded' | 'refused'>().notNull(),
+    refundId: text('refund_id'),
+    createdAt: timeMs('created_at').notNull(),
+    updatedAt: timeMs('updated_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.attemptId, table.providerPaymentId] })],
+);
+
+/** Messages of providers as they came, each once. They are hints: what they say is asked for again. */
+export const providerEvents = pgTable(
+  'provider_events',
+  {
+    paymentBusinessId: text('payment_business_id').notNull(),
+    eventKey: text('event_key').notNull(),
+    eventType: text('event_type').notNull(),
+    attemptId: text('attempt_id'),
+    reference: text(),
+    checkoutSessionId: text('checkout_session_id'),
+    providerPaymentId: text('provider_payment_id'),
+    /** The sealed bytes of the message, for the case of a dispute. */
+    body: text().notNull(),
+    outcome: text().$type<'applied' | 'unmatched' | 'ignored'>(),
+    receivedAt: timeMs('received_at').notNull(),
+    processedAt: timeMs('processed_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.paymentBusinessId, table.eventKey] }),
+    index('provider_events_received').on(table.receivedAt),
+  ],
+);
