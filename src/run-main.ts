@@ -3,6 +3,9 @@ import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embe
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { assertDurable, migrate } from '#src/database/migrate.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
+import { runSandbox } from '#src/payments/run-sandbox.ts';
+import type { Sandbox } from '#src/payments/sandbox/start-sandbox.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
@@ -22,22 +25,41 @@ function plainReason(fault: unknown): string | undefined {
   return undefined;
 }
 
-async function start(given: Config): Promise<{ service: Service; database: EmbeddedDatabase | undefined }> {
+interface Running {
+  readonly service: Service;
+  readonly sandbox: Sandbox | undefined;
+  readonly database: EmbeddedDatabase | undefined;
+}
+
+async function start(given: Config): Promise<Running> {
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;
+  let sandbox: Sandbox | undefined;
   try {
     const config = withSecretKey(given);
     const url = given.databaseUrl ?? database?.url ?? '';
     await migrate(url);
-    const deps = createDeps(config, url, createLog(config.logLevel));
+    let address: string | undefined;
+    if (embedded && !config.production) {
+      sandbox = await runSandbox({
+        dataDir: config.dataDir,
+        port: config.port === 0 ? 0 : config.port + 1,
+        production: config.production,
+        now: () => systemClock.now(),
+        serviceAddress: () => address,
+      });
+    }
+    const played = sandbox && { providerA: sandbox.url, providerB: sandbox.url };
+    const deps = createDeps(config, url, createLog(config.logLevel), played);
     await assertDurable(deps.db.$client);
     const service = await startService(deps, url);
-    const address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
+    address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     say(`Listening on ${address}`);
     if (embedded) await showDemo(deps, address, say);
-    return { service, database };
+    return { service, sandbox, database };
   } catch (fault) {
+    await sandbox?.stop();
     await database?.stop();
     throw fault;
   }
@@ -53,9 +75,10 @@ export async function runMain(read: () => Config): Promise<void> {
     });
     process.on('SIGTERM', askToStop);
     process.on('SIGINT', askToStop);
-    const { service, database } = await start(read());
+    const { service, sandbox, database } = await start(read());
     await asked;
     await service.stop();
+    await sandbox?.stop();
     await database?.stop();
     process.exit(0);
   } catch (fault) {

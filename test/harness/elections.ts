@@ -16,25 +16,31 @@ export interface PositionPlan {
 
 export const visitor = (): string => `vi_${randomBytes(16).toString('hex')}`;
 
-function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
+/** The data of an answer that must have a status. */
+export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
   if (answer.status !== status)
     throw new Error(`expected ${status}, got ${answer.status}: ${JSON.stringify(answer.body)}`);
   return answer.body.data;
 }
 
-/** Creates an event with its positions and candidates, and opens it unless told otherwise. */
+/**
+ * Creates an event with its positions and candidates, and opens it unless told otherwise.
+ * @param prepare what has to happen to the event before it gets its positions
+ */
 export async function createTestEvent(
   service: TestService,
   account: TestAccount,
   event: Readonly<Record<string, unknown>>,
   plans: readonly PositionPlan[],
   open = true,
+  prepare: (id: string) => Promise<void> = async () => undefined,
 ): Promise<TestEvent> {
   const key = { key: account.write };
   const { id, code } = demand(
     await service.call('POST', '/voting-events', { title: 'An event', type: 'poll', ...event }, key),
     201,
   );
+  await prepare(id);
   const positions: { id: string; candidates: string[] }[] = [];
   for (const plan of plans) {
     const body = { title: `By ${plan.votingMethod}`, votingMethod: plan.votingMethod, ...plan.settings };

@@ -8,6 +8,7 @@ import type { PlanName } from '#src/accounts/plans.ts';
 import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
+import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { createTestDatabase } from './test-database.ts';
@@ -41,6 +42,7 @@ async function serve(
   secretKey: string,
   dataDir: string,
   worker: boolean,
+  sandbox: ProviderAddresses | undefined,
   tidy: () => Promise<void>,
 ): Promise<TestService> {
   const config = readConfig({
@@ -53,7 +55,7 @@ async function serve(
     EMAIL_DOMAIN_CHECK: 'off',
     WORKER: worker ? 'on' : 'off',
   });
-  const deps = createDeps(config, databaseUrl, createLog('silent'));
+  const deps = createDeps(config, databaseUrl, createLog('silent'), sandbox);
   const service: Service = await startService(deps, databaseUrl);
   return {
     deps,
@@ -73,7 +75,7 @@ async function serve(
       const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
       return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
     },
-    another: () => serve(databaseUrl, secretKey, dataDir, false, async () => undefined),
+    another: () => serve(databaseUrl, secretKey, dataDir, false, sandbox, async () => undefined),
     mails() {
       const folder = path.join(dataDir, 'mail');
       try {
@@ -92,10 +94,11 @@ async function serve(
   };
 }
 
-export async function startTestService(): Promise<TestService> {
+/** @param sandbox where the providers of sandbox businesses answer */
+export async function startTestService(sandbox?: ProviderAddresses): Promise<TestService> {
   const database = await createTestDatabase();
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
-  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, async () => {
+  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, sandbox, async () => {
     rmSync(dataDir, { recursive: true, force: true });
     await database.drop();
   });

@@ -10,7 +10,12 @@ import {
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 // Only what is used is described, and loosely: the provider adds fields and values without notice.
-const chargeSchema = z.object({ id: z.string(), refunded: z.boolean(), disputed: z.boolean().nullish() });
+const chargeSchema = z.object({
+  id: z.string(),
+  created: z.int().nullish(),
+  refunded: z.boolean(),
+  disputed: z.boolean().nullish(),
+});
 const intentSchema = z.object({
   id: z.string(),
   status: z.string(),
@@ -52,6 +57,8 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
 
 function paymentOf(session: Session): ProviderPayment {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
+  const paidAtSeconds = charge?.created ?? null;
   const currency = (session.currency ?? '').toLowerCase();
   // What arrived counts, where it is shown; the total is what was asked for.
   const amount = intent?.amount_received ?? session.amount_total;
@@ -61,7 +68,7 @@ function paymentOf(session: Session): ProviderPayment {
     reference: session.client_reference_id ?? null,
     attemptId: session.metadata?.[ATTEMPT_PARAMETER] ?? null,
     providerPaymentId: intent?.id ?? (typeof session.payment_intent === 'string' ? session.payment_intent : session.id),
-    paidAtMs: null,
+    paidAtMs: paidAtSeconds === null ? null : paidAtSeconds * 1_000,
     livemode: session.livemode,
   };
 }

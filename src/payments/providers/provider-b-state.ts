@@ -21,6 +21,7 @@ const transactionSchema = z.object({
   requested_amount: amountSchema.nullish(),
   currency: z.string(),
   domain: z.string(),
+  paid_at: z.string().nullish(),
   metadata: z.unknown(),
 });
 const refundSchema = z.object({ id: idSchema, status: z.string() });
@@ -58,6 +59,12 @@ function paidAmount({ amount, requested_amount: requested }: Transaction): numbe
   return requested === null || requested === undefined ? amount : Math.min(amount, requested);
 }
 
+/** A time as text, or null where it is none. */
+function timeOf(text: string | null | undefined): number | null {
+  const timeMs = Date.parse(text ?? '');
+  return Number.isNaN(timeMs) ? null : timeMs;
+}
+
 function paymentOf(transaction: Transaction): ProviderPayment {
   const currency = transaction.currency.toLowerCase();
   return {
@@ -66,7 +73,7 @@ function paymentOf(transaction: Transaction): ProviderPayment {
     reference: transaction.reference,
     attemptId: attemptIdOf(transaction.metadata),
     providerPaymentId: transaction.id,
-    paidAtMs: null,
+    paidAtMs: timeOf(transaction.paid_at),
     livemode: transaction.domain === 'live',
   };
 }

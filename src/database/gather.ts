@@ -1,0 +1,94 @@
+/** How a gatherer turns rows into one statement, and what it falls back to. */
+export interface GatherOptions<Row, Outcome> {
+  /** Runs many rows as one statement; the outcomes stand in the order of the rows. All or none of it is committed. */
+  readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
+  /** Runs one row. Must bear being run again after a statement whose end is unknown. */
+  readonly runAlone: (row: Row) => Promise<Outcome>;
+  /** Rows with the same key never share a statement: the second shall see what the first one did. */
+  readonly keyOf: (row: Row) => string;
+  /** Rows a statement holds at most. */
+  readonly maxRows: number;
+  /** Rows that may wait; past it they are refused at once. */
+  readonly maxWaiting: number;
+  /** What a refused row's caller is told. */
+  readonly refusal: () => Error;
+}
+
+interface Waiting<Row, Outcome> {
+  readonly row: Row;
+  readonly key: string;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (fault: unknown) => void;
+}
+
+/**
+ * Gathers rows that arrive while a statement is under way into the next one, so that they share one wait for the disk.
+ * No timer: a row that arrives alone is run at once, as if nothing were here. Answers go out after the commit only.
+ */
+export class Gatherer<Row, Outcome> {
+  readonly #options: GatherOptions<Row, Outcome>;
+  #waiting: Waiting<Row, Outcome>[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(options: GatherOptions<Row, Outcome>) {
+    this.#options = options;
+  }
+
+  /** @throws the refusal when too many wait; what the row's own statement throws */
+  submit(row: Row): Promise<Outcome> {
+    if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(this.#options.refusal());
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ row, key: this.#options.keyOf(row), resolve, reject });
+      this.#running ??= this.#runAll().finally(() => {
+        this.#running = undefined;
+      });
+    });
+  }
+
+  /** Waits until everything that was submitted has its answer. */
+  async drain(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  async #runAll(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#run(this.#take());
+  }
+
+  /** The next statement's rows, sorted, so that two processes lock in one order; rows of one key wait for each other. */
+  #take(): Waiting<Row, Outcome>[] {
+    const taken = new Map<string, Waiting<Row, Outcome>>();
+    const left: Waiting<Row, Outcome>[] = [];
+    for (const one of this.#waiting) {
+      if (taken.size < this.#options.maxRows && !taken.has(one.key)) taken.set(one.key, one);
+      else left.push(one);
+    }
+    this.#waiting = left;
+    return [...taken.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
+  }
+
+  async #run(batch: readonly Waiting<Row, Outcome>[]): Promise<void> {
+    const [only] = batch;
+    if (batch.length === 1 && only !== undefined) return this.#runAlone(only);
+    let outcomes: readonly Outcome[];
+    try {
+      outcomes = await this.#options.runTogether(batch.map(({ row }) => row));
+      if (outcomes.length !== batch.length)
+        throw new Error('a gathered statement answered with another number of rows');
+    } catch {
+      // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
+      await Promise.all(batch.map((one) => this.#runAlone(one)));
+      return;
+    }
+    batch.forEach(({ resolve }, index) => {
+      resolve(outcomes[index] as Outcome);
+    });
+  }
+
+  async #runAlone({ row, resolve, reject }: Waiting<Row, Outcome>): Promise<void> {
+    try {
+      resolve(await this.#options.runAlone(row));
+    } catch (fault) {
+      reject(fault);
+    }
+  }
+}

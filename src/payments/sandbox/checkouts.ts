@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const checkoutSchema = z.object({
+  provider: z.enum(['provider_a', 'provider_b']),
+  secretKey: z.string(),
+  /** What the page's address ends in: the session of provider_a, the access code of provider_b. */
+  pageId: z.string(),
+  /** What the merchant calls it. */
+  reference: z.string(),
+  /** The payment at the provider, once there may be one. */
+  paymentId: z.string(),
+  chargeId: z.string(),
+  /** In the provider's own unit. */
+  amount: z.number(),
+  currency: z.string(),
+  title: z.string(),
+  email: z.string().nullable(),
+  metadata: z.unknown(),
+  successUrl: z.string().nullable(),
+  cancelUrl: z.string().nullable(),
+  status: z.enum(['open', 'paid', 'failed', 'expired']),
+  paidAmount: z.number().nullable(),
+  paidCurrency: z.string().nullable(),
+  paidAtMs: z.number().nullable(),
+  reversal: z.enum(['refund', 'dispute']).nullable(),
+  refundId: z.string().nullable(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number(),
+});
+
+/** A page at one of the providers, and what became of it. */
+export type Checkout = z.infer<typeof checkoutSchema>;
+
+const stateSchema = z.object({ checkouts: z.array(checkoutSchema) });
+
+export function newId(prefix: string): string {
+  return prefix + randomBytes(12).toString('hex');
+}
+
+/** IDs of provider_b are numbers beyond 2^31. */
+export function newNumber(): string {
+  return String(4_000_000_000 + randomBytes(4).readUInt32BE());
+}
+
+/** All pages, in memory and, for a demo that shall survive restarts, in a file. */
+export class Checkouts {
+  readonly #byPage = new Map<string, Checkout>();
+  readonly #byReference = new Map<string, Checkout>();
+  readonly #byPayment = new Map<string, Checkout>();
+  readonly #file: string | undefined;
+
+  constructor(file: string | undefined) {
+    this.#file = file;
+    if (file === undefined || !existsSync(file)) return;
+    const state = stateSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
+    for (const checkout of state.data?.checkouts ?? []) this.#index(checkout);
+  }
+
+  #index(checkout: Checkout): void {
+    this.#byPage.set(checkout.pageId, checkout);
+    this.#byReference.set(`${checkout.secretKey} ${checkout.reference}`, checkout);
+    this.#byPayment.set(checkout.paymentId, checkout);
+  }
+
+  add(checkout: Checkout): void {
+    this.#index(checkout);
+    this.save();
+  }
+
+  ofPage(pageId: string): Checkout | undefined {
+    return this.#byPage.get(pageId);
+  }
+
+  ofReference(secretKey: string, reference: string): Checkout | undefined {
+    return this.#byReference.get(`${secretKey} ${reference}`);
+  }
+
+  ofPayment(secretKey: string, paymentId: string): Checkout | undefined {
+    const found = this.#byPayment.get(paymentId);
+    return found?.secretKey === secretKey ? found : undefined;
+  }
+
+  all(): IterableIterator<Checkout> {
+    return this.#byPage.values();
+  }
+
+  /** Writes the file anew; a crash in between leaves the old one. */
+  save(): void {
+    if (this.#file === undefined) return;
+    writeFileSync(`${this.#file}.new`, JSON.stringify({ checkouts: [...this.#byPage.values()] }), { mode: 0o600 });
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+/** An open page whose time is over has expired, whoever looks. */
+export function expireWhenOver(checkout: Checkout, nowMs: number): void {
+  if (checkout.status === 'open' && checkout.provider === 'provider_a' && nowMs >= checkout.expiresAtMs) {
+    checkout.status = 'expired';
+  }
+}

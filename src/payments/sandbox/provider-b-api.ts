@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { type Checkout, newId, newNumber } from './checkouts.ts';
+import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
+
+/** What this service may send to make a page: exactly that, and nothing else. */
+const initializeParameters = z.strictObject({
+  email: z.string().regex(/^[^@\s]+@[^@\s]+$/),
+  amount: z.int().min(1),
+  currency: z.string().regex(/^[A-Z]{3}$/),
+  reference: z.string().regex(/^[A-Za-z0-9.=-]{1,100}$/),
+  callback_url: z
+    .string()
+    .regex(/^https?:\/\//)
+    .optional(),
+  metadata: z.looseObject({}),
+});
+const refundParameters = z.strictObject({
+  transaction: z.string(),
+  amount: z.int().min(1),
+  merchant_note: z.string().optional(),
+});
+
+/** Currencies that an account of the sandbox takes at provider_b. */
+export const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'USD'];
+
+const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = { NG: 'NGN', GH: 'GHS', ZA: 'ZAR', KE: 'KES' };
+
+const done = (message: string, data: unknown): ApiAnswer => ({ status: 200, body: { status: true, message, data } });
+const refused = (status: number, code: string, message: string): ApiAnswer => ({
+  status,
+  body: { status: false, message, code, type: 'validation_error', meta: {} },
+});
+
+const STATUS: Readonly<Record<Checkout['status'], string>> = {
+  open: 'abandoned',
+  expired: 'abandoned',
+  failed: 'failed',
+  paid: 'success',
+};
+
+/** A transaction as provider_b shows it. IDs are numbers there, larger than 31 bits hold. */
+export function viewTransaction(checkout: Checkout) {
+  const paidAt = checkout.paidAtMs === null ? null : new Date(checkout.paidAtMs).toISOString();
+  return {
+    id: Number(checkout.paymentId),
+    domain: 'test',
+    status: checkout.reversal === null ? STATUS[checkout.status] : 'reversed',
+    reference: checkout.reference,
+    amount: checkout.paidAmount ?? checkout.amount,
+    requested_amount: checkout.amount,
+    currency: checkout.paidCurrency ?? checkout.currency,
+    gateway_response: checkout.status === 'failed' ? 'Declined' : 'Successful',
+    paid_at: paidAt,
+    created_at: new Date(checkout.createdAtMs).toISOString(),
+    channel: 'card',
+    metadata: checkout.metadata,
+    fees: null,
+    customer: { email: checkout.email },
+  };
+}
+
+function viewRefund(checkout: Checkout) {
+  return {
+    id: Number(checkout.refundId),
+    transaction: { id: Number(checkout.paymentId), reference: checkout.reference },
+    amount: checkout.amount,
+    currency: checkout.currency,
+    status: 'processed',
+    domain: 'test',
+  };
+}
+
+/** provider_b's message about a happening; failures and expiries are told to nobody. */
+export function noticeOf(checkout: Checkout, happening: string): { event: string; data: unknown } | undefined {
+  if (happening === 'paid') return { event: 'charge.success', data: viewTransaction(checkout) };
+  if (happening === 'refunded') {
+    const data = {
+      ...viewRefund(checkout),
+      id: Number(checkout.refundId),
+      transaction_reference: checkout.reference,
+      amount: String(checkout.amount),
+    };
+    return { event: 'refund.processed', data };
+  }
+  if (happening !== 'disputed') return undefined;
+  const transaction = viewTransaction(checkout);
+  return { event: 'charge.dispute.resolve', data: { id: Number(newNumber()), status: 'resolved', transaction } };
+}
+
+async function initialize(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
+  const parsed = initializeParameters.safeParse(request.body);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return refused(400, 'invalid_params', `${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  const { email, amount, currency, reference, callback_url: callbackUrl, metadata } = parsed.data;
+  if (!SANDBOX_B_CURRENCIES.includes(currency)) {
+    return refused(403, 'unsupported_currency', 'Currency not supported by merchant');
+  }
+  if (context.checkouts.ofReference(account.secretKey, reference) !== undefined) {
+    return refused(400, 'duplicate_reference', 'Duplicate Transaction Reference');
+  }
+  const nowMs = context.now();
+  const checkout: Checkout = {
+    provider: 'provider_b',
+    secretKey: account.secretKey,
+    pageId: newId(''),
+    reference,
+    paymentId: newNumber(),
+    chargeId: '',
+    amount,
+    currency,
+    title: titleOf(metadata),
+    email,
+    metadata,
+    successUrl: callbackUrl ?? null,
+    cancelUrl: callbackUrl ?? null,
+    status: 'open',
+    paidAmount: null,
+    paidCurrency: null,
+    paidAtMs: null,
+    reversal: null,
+    refundId: null,
+    createdAtMs: nowMs,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+  };
+  context.checkouts.add(checkout);
+  if (context.faults.payBeforeAnswer) {
+    markPaid(context, checkout);
+    await context.tell(checkout, 'paid');
+  }
+  return done('Authorization URL created', {
+    authorization_url: `${context.origin()}/pay/${checkout.pageId}`,
+    access_code: checkout.pageId,
+    reference,
+  });
+}
+
+const titled = z.object({ custom_fields: z.array(z.object({ value: z.string() })).min(1) });
+
+function titleOf(metadata: unknown): string {
+  return titled.safeParse(metadata).data?.custom_fields[0]?.value ?? 'Payment';
+}
+
+function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnswer {
+  const parsed = refundParameters.safeParse(request.body);
+  if (!parsed.success) return refused(400, 'invalid_params', 'transaction and amount are required');
+  const checkout = context.checkouts.ofReference(account.secretKey, parsed.data.transaction);
+  if (checkout?.status !== 'paid') return refused(404, 'transaction_not_found', 'Transaction not found');
+  if (checkout.reversal !== null) {
+    return refused(400, 'transaction_reversed', 'Transaction has been fully reversed');
+  }
+  if (context.faults.refuseRefunds) return refused(400, 'insufficient_balance', 'The balance is too small.');
+  checkout.reversal = 'refund';
+  checkout.refundId = newNumber();
+  context.checkouts.save();
+  void context.tell(checkout, 'refunded');
+  return done('Refund has been queued for processing', viewRefund(checkout));
+}
+
+/** The part of provider_b's API that this service uses. */
+export async function answerProviderB(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
+  const { method, path, query } = call.request;
+  const { secretKey } = call.account;
+  if (method === 'POST' && path === '/transaction/initialize') return initialize(context, call);
+  const [, reference] = /^\/transaction\/verify\/([^/]+)$/.exec(path) ?? [];
+  if (method === 'GET' && reference !== undefined) {
+    const checkout = context.checkouts.ofReference(secretKey, decodeURIComponent(reference));
+    if (checkout === undefined) return refused(404, 'transaction_not_found', 'Transaction reference not found');
+    return done('Verification successful', viewTransaction(checkout));
+  }
+  if (method === 'POST' && path === '/refund') return refund(context, call);
+  if (method === 'GET' && path === '/refund') {
+    const checkout = context.checkouts.ofPayment(secretKey, query.get('transaction') ?? '');
+    return done('Refunds retrieved', checkout?.reversal === 'refund' ? [viewRefund(checkout)] : []);
+  }
+  if (method === 'GET' && path === '/balance') {
+    const own = CURRENCY_OF_COUNTRY[call.account.country];
+    const held = own === undefined ? SANDBOX_B_CURRENCIES : [own, ...SANDBOX_B_CURRENCIES.filter((one) => one !== own)];
+    return done(
+      'Balances retrieved',
+      held.map((currency) => ({ currency, balance: 0 })),
+    );
+  }
+  return refused(404, 'unknown', 'Not found');
+}

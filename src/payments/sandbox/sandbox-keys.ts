@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+
+/** An account of the sandbox is its key: nothing has to be set up before it is used. */
+export interface SandboxAccount {
+  readonly secretKey: string;
+  readonly businessId: string;
+  readonly country: string;
+}
+
+const KEY = /^sk_test_sandbox_(biz_[a-z0-9]+)_([A-Z]{2})_[0-9a-f]{32}$/;
+
+/** The key of a business's account in the sandbox. @param random 32 hex digits */
+export function sandboxKey(businessId: string, country: string, random: string): string {
+  return `sk_test_sandbox_${businessId}_${country}_${random}`;
+}
+
+export function readSandboxKey(secretKey: string): SandboxAccount | undefined {
+  const [, businessId, country] = KEY.exec(secretKey) ?? [];
+  return businessId === undefined || country === undefined ? undefined : { secretKey, businessId, country };
+}
+
+/** The secret that provider_a's messages to an account are signed with. */
+export function sandboxWebhookSecret(secretKey: string): string {
+  return `whsec_${createHash('sha256').update(`webhooks of ${secretKey}`).digest('base64')}`;
+}
+
+/** The name of an account at provider_a. */
+export function sandboxAccountId(secretKey: string): string {
+  return `acct_${createHash('sha256').update(`account of ${secretKey}`).digest('hex').slice(0, 16)}`;
+}

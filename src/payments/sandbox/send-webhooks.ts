@@ -1,0 +1,109 @@
+import { createHmac } from 'node:crypto';
+import { type Checkout, newId } from './checkouts.ts';
+import { eventOf } from './provider-a-api.ts';
+import { noticeOf } from './provider-b-api.ts';
+import type { Happening, SandboxContext } from './sandbox-context.ts';
+import { sandboxAccountId, sandboxWebhookSecret } from './sandbox-keys.ts';
+
+export interface WebhookOptions {
+  /** Where an account's messages go; undefined where nobody listens. */
+  readonly target: (account: {
+    readonly secretKey: string;
+    readonly provider: Checkout['provider'];
+  }) => string | undefined;
+  /** The wall clock, in Unix milliseconds: signatures carry it. */
+  readonly now: () => number;
+}
+
+interface Message {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** Pauses between the tries of one message, in milliseconds; a real provider's are longer. */
+const RETRY_PAUSES_MS = [250, 1_000, 4_000];
+const ANSWER_TIME_MS = 10_000;
+
+function compose(
+  context: SandboxContext,
+  options: WebhookOptions,
+  checkout: Checkout,
+  happening: Happening,
+): Message | undefined {
+  const { secretKey, provider } = checkout;
+  const url = options.target({ secretKey, provider });
+  if (url === undefined) return undefined;
+  const spoilt = context.faults.webhooks === 'wrong_signature';
+  if (provider === 'provider_a') {
+    const { type, object } = eventOf(context, checkout, happening);
+    const seconds = Math.floor(options.now() / 1_000);
+    const event = {
+      id: newId('evt_'),
+      object: 'event',
+      type,
+      created: seconds,
+      livemode: false,
+      account: sandboxAccountId(secretKey),
+      data: { object },
+    };
+    const body = JSON.stringify(event);
+    const secret = spoilt ? 'whsec_wrong' : sandboxWebhookSecret(secretKey);
+    const signature = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
+    return { url, body, headers: { 'stripe-signature': `t=${seconds},v1=${signature}` } };
+  }
+  const notice = noticeOf(checkout, happening);
+  if (notice === undefined) return undefined;
+  const body = JSON.stringify(notice);
+  const signature = createHmac('sha512', spoilt ? 'wrong' : secretKey)
+    .update(body)
+    .digest('hex');
+  return { url, body, headers: { 'x-paystack-signature': signature } };
+}
+
+async function post({ url, body, headers }: Message): Promise<boolean> {
+  try {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_TIME_MS),
+    });
+    await answer.body?.cancel();
+    return answer.status >= 200 && answer.status < 300;
+  } catch {
+    // Nobody listens, or not in time: to a provider that is a failed try like any other.
+    return false;
+  }
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+
+async function deliver(message: Message): Promise<void> {
+  for (const pauseMs of [0, ...RETRY_PAUSES_MS]) {
+    if (pauseMs > 0) await pause(pauseMs);
+    if (await post(message)) return;
+  }
+}
+
+/** Sends signed messages as the providers do, with the faults that are switched on. */
+export function createWebhookSender(context: () => SandboxContext, options: WebhookOptions): SandboxContext['tell'] {
+  let heldBack: Message | undefined;
+  return async (checkout, happening) => {
+    const { faults } = context();
+    const message = compose(context(), options, checkout, happening);
+    if (message === undefined || faults.webhooks === 'lost') return;
+    if (faults.webhooks === 'reordered' && heldBack === undefined) {
+      // Waits for the next one, which then goes first.
+      heldBack = message;
+      return;
+    }
+    if (faults.webhooks === 'late') await pause(faults.lateMs);
+    await deliver(message);
+    if (faults.webhooks === 'duplicate') await deliver(message);
+    const held = heldBack;
+    heldBack = undefined;
+    if (held !== undefined) await deliver(held);
+  };
+}

@@ -1,0 +1,258 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Checkout, Checkouts, expireWhenOver, newNumber } from './checkouts.ts';
+import { NO_FAULTS, type SandboxFaults, takeFault } from './faults.ts';
+import { parseForm } from './form-body.ts';
+import { closingPage, paymentPage } from './payment-page.ts';
+import { answerProviderA } from './provider-a-api.ts';
+import { answerProviderB } from './provider-b-api.ts';
+import { type ApiAnswer, type ApiRequest, markPaid, type SandboxContext } from './sandbox-context.ts';
+import { readSandboxKey } from './sandbox-keys.ts';
+import { createWebhookSender, type WebhookOptions } from './send-webhooks.ts';
+
+export interface SandboxOptions {
+  readonly host?: string;
+  /** 0 takes any free port. */
+  readonly port?: number;
+  readonly production: boolean;
+  /** Keeps pages over restarts. */
+  readonly stateFile?: string | undefined;
+  readonly webhookTarget: WebhookOptions['target'];
+  readonly now: () => number;
+  /** A further judge of requests, such as a provider's published schema: what is wrong, or undefined. */
+  readonly judge?: (request: ApiRequest) => string | undefined;
+}
+
+export interface Sandbox {
+  /** The address of both APIs. */
+  readonly url: string;
+  readonly faults: SandboxFaults;
+  /** Every request to the APIs so far. */
+  readonly requests: readonly ApiRequest[];
+  /** Moves the sandbox's clock on, so that pages expire. */
+  advance(ms: number): void;
+  /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
+  reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const MAX_BODY_BYTES = 262_144;
+const CSP =
+  "default-src 'none'; style-src 'unsafe-inline'; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'";
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > MAX_BODY_BYTES) throw new Error('a request to the sandbox is too large');
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function sendJson(response: ServerResponse, { status, body }: ApiAnswer): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function sendPage(response: ServerResponse, status: number, html: string): void {
+  response
+    .writeHead(status, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': CSP,
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+    })
+    .end(html);
+}
+
+function withParameters(address: string, parameters: Record<string, string>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Where a payer goes after deciding: to the merchant, as the provider would send them, or to a page of ours. */
+function wayBack(checkout: Checkout, outcome: string): string {
+  if (checkout.provider === 'provider_b') {
+    if (checkout.successUrl === null) return `/done/${checkout.pageId}`;
+    return withParameters(checkout.successUrl, { trxref: checkout.reference, reference: checkout.reference });
+  }
+  const back = outcome === 'cancel' ? (checkout.cancelUrl ?? checkout.successUrl) : checkout.successUrl;
+  return back ?? `/done/${checkout.pageId}`;
+}
+
+async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<void> {
+  const mayPay = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
+  if (!mayPay || outcome === 'cancel') return;
+  if (outcome === 'pay') {
+    markPaid(context, checkout);
+    void context.tell(checkout, 'paid');
+    return;
+  }
+  checkout.status = 'failed';
+  context.checkouts.save();
+  void context.tell(checkout, 'failed');
+}
+
+async function servePage(
+  context: SandboxContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  pageId: string,
+): Promise<void> {
+  const checkout = context.checkouts.ofPage(pageId);
+  if (checkout === undefined)
+    return sendPage(response, 404, closingPage('No such payment', 'The address is not complete.'));
+  expireWhenOver(checkout, context.now());
+  const usable = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
+  if (request.method !== 'POST') {
+    const page = usable
+      ? paymentPage(checkout)
+      : checkout.status === 'expired'
+        ? closingPage('This page has expired', 'Go back and start the payment again.')
+        : closingPage(
+            checkout.status === 'paid' ? 'Paid' : 'Declined',
+            'This payment is over. You may close this page.',
+          );
+    return sendPage(response, 200, page);
+  }
+  const outcome = new URLSearchParams(await readText(request)).get('outcome') ?? '';
+  if (!['pay', 'fail', 'cancel'].includes(outcome)) {
+    return sendPage(response, 400, closingPage('Choose one', 'outcome must be pay, fail or cancel.'));
+  }
+  await decide(context, checkout, outcome);
+  response.writeHead(303, { location: wayBack(checkout, outcome) }).end();
+}
+
+/** Key, kind of body, and the API that a path belongs to. */
+async function readCall(request: IncomingMessage, url: URL): Promise<{ secretKey: string; api: ApiRequest }> {
+  const provider = url.pathname.startsWith('/v1/') ? 'provider_a' : 'provider_b';
+  const text = await readText(request);
+  const json = request.headers['content-type']?.startsWith('application/json') === true;
+  const body: unknown = text === '' ? undefined : json ? JSON.parse(text) : parseForm(text);
+  const idempotencyKey = request.headers['idempotency-key'];
+  return {
+    secretKey: /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '',
+    api: {
+      provider,
+      method: request.method ?? 'GET',
+      path: url.pathname,
+      query: url.searchParams,
+      body,
+      idempotencyKey: typeof idempotencyKey === 'string' ? idempotencyKey : undefined,
+    },
+  };
+}
+
+/** provider_a answers a repeated key with what it answered first, and refuses it with anything else in it. */
+class IdempotentAnswers {
+  readonly #answers = new Map<string, { request: string; answer: Promise<ApiAnswer> }>();
+
+  async run(secretKey: string, api: ApiRequest, work: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+    if (api.idempotencyKey === undefined || api.method !== 'POST') return work();
+    const key = `${secretKey} ${api.idempotencyKey}`;
+    const request = JSON.stringify([api.path, api.body]);
+    const known = this.#answers.get(key);
+    if (known === undefined) {
+      const answer = work();
+      this.#answers.set(key, { request, answer });
+      return answer;
+    }
+    if (known.request === request) return known.answer;
+    const error = { type: 'idempotency_error', message: 'Keys can only be used with the same parameters.' };
+    return { status: 400, body: { error } };
+  }
+}
+
+function refusal(provider: ApiRequest['provider'], status: number, message: string): ApiAnswer {
+  const body = provider === 'provider_a' ? { error: { type: 'api_error', message } } : { status: false, message };
+  return { status, body };
+}
+
+async function serveApi(
+  context: SandboxContext,
+  options: SandboxOptions,
+  memory: { readonly requests: ApiRequest[]; readonly idempotent: IdempotentAnswers },
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { faults } = context;
+  const { secretKey, api } = await readCall(request, url);
+  memory.requests.push(api);
+  if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
+  if (faults.refuseStatus !== 0 && takeFault(faults, 'refuseTimes')) {
+    return sendJson(response, refusal(api.provider, faults.refuseStatus, 'Try again later'));
+  }
+  const account = readSandboxKey(secretKey);
+  if (account === undefined) return sendJson(response, refusal(api.provider, 401, 'Invalid key'));
+  const fault = options.judge?.(api);
+  if (fault !== undefined) return sendJson(response, refusal(api.provider, 400, fault));
+  const work = api.provider === 'provider_a' ? answerProviderA : answerProviderB;
+  const answer = await memory.idempotent.run(secretKey, api, () => work(context, { account, request: api }));
+  if (takeFault(faults, 'resetAfterTimes')) return void request.socket.destroy();
+  if (takeFault(faults, 'malformedTimes')) {
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"id": "cs_tes');
+  }
+  sendJson(response, answer);
+}
+
+/**
+ * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
+ * @throws Error in production: nobody shall take play money for real
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  if (options.production) throw new Error('the payment sandbox does not start in production');
+  const faults: SandboxFaults = { ...NO_FAULTS };
+  const memory = { requests: [] as ApiRequest[], idempotent: new IdempotentAnswers() };
+  let offsetMs = 0;
+  let origin = '';
+  const context: SandboxContext = {
+    checkouts: new Checkouts(options.stateFile),
+    faults,
+    now: () => options.now() + offsetMs,
+    origin: () => origin,
+    tell: createWebhookSender(() => context, { target: options.webhookTarget, now: options.now }),
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? '/', origin);
+    const [, kind, pageId = ''] = /^\/(pay|done)\/([\w-]+)$/.exec(url.pathname) ?? [];
+    if (kind === 'pay') return servePage(context, request, response, pageId);
+    if (kind === 'done') return sendPage(response, 200, closingPage('Thank you', 'You may close this page.'));
+    return serveApi(context, options, memory, request, response, url);
+  };
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => {
+      // What cannot be read is refused; nothing a caller sends may end the program.
+      if (!response.headersSent) sendJson(response, refusal('provider_b', 400, 'This request cannot be read.'));
+    });
+  });
+  const host = options.host ?? '127.0.0.1';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(options.port ?? 0, host, resolve);
+  });
+  origin = `http://${host}:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url: origin,
+    faults,
+    requests: memory.requests,
+    advance(ms) {
+      offsetMs += ms;
+    },
+    async reverse(reference, kind) {
+      const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
+      if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
+      checkout.reversal = kind;
+      checkout.refundId ??= newNumber();
+      context.checkouts.save();
+      await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Ajv } from 'ajv';
+import formatsModule from 'ajv-formats';
+import { connectBusiness } from '#src/payments/connect-business.ts';
+import type { ApiRequest } from '#src/payments/sandbox/sandbox-context.ts';
+import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
+import { createTestEvent, demand, type PositionPlan, type TestEvent } from './elections.ts';
+import {
+  createTestAccount,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from './test-service.ts';
+
+export type TestProvider = 'provider_a' | 'provider_b';
+export const PROVIDERS = ['provider_a', 'provider_b'] as const;
+
+const CASES = path.resolve(import.meta.dirname, '../../../shared/cases/payments');
+
+function readSchema(name: string): { definitions: Record<string, object> } | undefined {
+  const file = path.join(CASES, name);
+  if (!existsSync(file)) return undefined;
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** Judges every request to the providers by their published schemas, where the shared cases are present. */
+export function publishedSchemas(): ((request: ApiRequest) => string | undefined) | undefined {
+  const forA = readSchema('stripe-checkout.schema.json');
+  const forB = readSchema('paystack.schema.json');
+  if (forA === undefined || forB === undefined) {
+    console.info('payments: the shared schemas are absent, requests are judged by the sandbox alone');
+    return undefined;
+  }
+  const ajv = new Ajv({ strict: false, coerceTypes: true, allErrors: true });
+  // The package's default export is wrapped when it is loaded as an ES module.
+  (formatsModule as unknown as { default: (ajv: Ajv) => void }).default(ajv);
+  ajv.addSchema(forA, 'a').addSchema(forB, 'b');
+  const rules: readonly [TestProvider, string, RegExp, string][] = [
+    ['provider_a', 'POST', /^\/v1\/checkout\/sessions$/, 'a#/definitions/requestCreateProfile'],
+    ['provider_a', 'POST', /^\/v1\/refunds$/, 'a#/definitions/requestRefundOfficial'],
+    ['provider_b', 'POST', /^\/transaction\/initialize$/, 'b#/definitions/initializeRequestStrict'],
+    ['provider_b', 'POST', /^\/refund$/, 'b#/definitions/refundRequest'],
+  ];
+  return (request) => {
+    const rule = rules.find(
+      ([provider, method, at]) => provider === request.provider && method === request.method && at.test(request.path),
+    );
+    if (rule === undefined) return undefined;
+    const body = structuredClone(request.body);
+    return ajv.validate(rule[3], body) ? undefined : ajv.errorsText();
+  };
+}
+
+export interface PaidTestService {
+  readonly service: TestService;
+  readonly sandbox: Sandbox;
+  stop(): Promise<void>;
+}
+
+/** A service with both providers played by the sandbox, over real HTTP in both directions. */
+export async function startPaidTestService(): Promise<PaidTestService> {
+  let port: number | undefined;
+  const judge = publishedSchemas();
+  const sandbox = await startSandbox({
+    production: false,
+    now: () => Date.now(),
+    webhookTarget: ({ secretKey, provider }) =>
+      port === undefined
+        ? undefined
+        : `http://127.0.0.1:${port}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`,
+    ...(judge === undefined ? {} : { judge }),
+  });
+  const service = await startTestService({ providerA: sandbox.url, providerB: sandbox.url });
+  port = service.port;
+  return {
+    service,
+    sandbox,
+    async stop() {
+      await service.stop();
+      await sandbox.stop();
+    },
+  };
+}
+
+/** A sandbox business of an account. */
+export async function connectTestBusiness(
+  { deps }: TestService,
+  account: TestAccount,
+  provider: TestProvider,
+): Promise<{ id: string; secretKey: string }> {
+  const id = deps.ids.sortable('biz');
+  const country = provider === 'provider_a' ? 'US' : 'NG';
+  const secretKey = sandboxKey(id, country, randomBytes(16).toString('hex'));
+  await connectBusiness(deps, {
+    id,
+    accountId: account.id,
+    provider,
+    displayName: 'The shop',
+    country,
+    sandbox: true,
+    credentials: { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) },
+  });
+  return { id, secretKey };
+}
+
+export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+export const PRICE = {
+  provider_a: { amountMinor: 500, currency: 'usd' },
+  provider_b: { amountMinor: 50_000, currency: 'ngn' },
+};
+export const RETURN_URL = 'https://shop.example/back?order=7#top';
+
+export interface PaidEvent extends TestEvent {
+  readonly account: TestAccount;
+  readonly provider: TestProvider;
+  readonly businessId: string;
+  readonly secretKey: string;
+}
+
+/** An open poll that is paid through a sandbox business of a fresh account. @param settings more of the event */
+export async function createPaidEvent(
+  service: TestService,
+  provider: TestProvider,
+  settings: { readonly payments?: Record<string, unknown>; readonly [name: string]: unknown } = {},
+  plans: readonly PositionPlan[] = PLURALITY,
+): Promise<PaidEvent> {
+  const account = await createTestAccount(service);
+  const { id: businessId, secretKey } = await connectTestBusiness(service, account, provider);
+  const { payments = { payToVote: PRICE[provider] }, ...rest } = settings;
+  const key = { key: account.write };
+  const link = async (id: string): Promise<void> => {
+    const business = { paymentBusinessId: businessId };
+    demand(await service.call('PUT', `/voting-events/${id}/payment-business`, business, key), 200);
+    demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
+  };
+  const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, true, link);
+  return { ...event, account, provider, businessId, secretKey };
+}
+
+/** What a payer does on the hosted page; answers where they are sent. */
+export async function decide(checkoutUrl: string, outcome: 'pay' | 'fail' | 'cancel'): Promise<string> {
+  const answer = await fetch(checkoutUrl, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ outcome }),
+  });
+  if (answer.status !== 303) throw new Error(`the payment page answered ${answer.status}`);
+  return answer.headers.get('location') ?? '';
+}
+
+export const checkoutUrlOf = (answer: TestAnswer): string => {
+  const { data } = answer.body;
+  return (data.provider_a ?? data.provider_b).checkoutUrl;
+};
