@@ -10,7 +10,7 @@ const envelopeSchema = z.object({
   status: z.boolean(),
   message: z.string().nullish(),
   code: z.string().nullish(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
 });
 
 export interface ProviderBCall {

@@ -22,7 +22,7 @@ const transactionSchema = z.object({
   currency: z.string(),
   domain: z.string(),
   paid_at: z.string().nullish(),
-  metadata: z.unknown(),
+  metadata: z.unknown().optional(),
 });
 const refundSchema = z.object({ id: idSchema, status: z.string() });
 type Transaction = z.infer<typeof transactionSchema>;
