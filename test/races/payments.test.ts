@@ -1,0 +1,351 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import { visitor } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  PRICE,
+  PROVIDERS,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+let other: TestService;
+
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  other = await paid.service.another();
+});
+afterAll(async () => {
+  await other.stop();
+  await paid.stop();
+});
+
+const either = (index: number): TestService => (index % 2 === 0 ? paid.service : other);
+
+function call(on: TestService, event: PaidEvent, method: string, path: string, body?: unknown, headers = {}) {
+  return on.call(method, `/public/voting-events/${event.id}${path}`, body, { key: event.account.vote, headers });
+}
+
+async function begin(
+  event: PaidEvent,
+  visitorId = visitor(),
+  value?: number,
+): Promise<{ attempt: string; answer: TestAnswer }> {
+  const [position] = event.positions;
+  const vote = {
+    positionId: position?.id,
+    candidateId: position?.candidates[0],
+    ...(value === undefined ? {} : { value }),
+  };
+  const body = { visitorId, email: 'payer@mail.example', votes: [vote], returnUrl: RETURN_URL };
+  const answer = await call(paid.service, event, 'POST', '/ballot/cast', body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(402);
+  return { attempt: answer.body.data.paymentAttemptId, answer };
+}
+
+async function audit(event: PaidEvent, attempt: string): Promise<string[]> {
+  const { rows } = await paid.service.deps.db.$client.query(
+    'SELECT action FROM audit_entries WHERE voting_event_id = $1 AND resource = $2 ORDER BY id',
+    [event.id, attempt],
+  );
+  return rows.map((row) => row.action);
+}
+
+async function statusOf(event: PaidEvent, attempt: string): Promise<string> {
+  return (await call(paid.service, event, 'GET', `/payments/${attempt}`)).body.data.status;
+}
+
+describe.each(PROVIDERS)('%s, with two processes on one database', (provider) => {
+  test('fifty second calls at once have one effect and one answer', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    paid.sandbox.faults.webhooks = 'lost';
+    const { attempt, answer } = await begin(event);
+    await decide(checkoutUrlOf(answer), 'pay');
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        call(either(index), event, 'POST', '/ballot/cast', { paymentAttemptId: attempt }),
+      ),
+    );
+    paid.sandbox.faults.webhooks = 'normal';
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array.from({ length: 49 }, () => 200), 201]);
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+    const { rows } = await paid.service.deps.db.$client.query(
+      'SELECT payment_attempt_id FROM pending_ballots WHERE voting_event_id = $1',
+      [event.id],
+    );
+    expect(rows).toEqual([{ payment_attempt_id: attempt }]);
+  });
+
+  test('message, read and second call at once make one payment.succeeded', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const event = await createPaidEvent(paid.service, provider);
+      paid.sandbox.faults.webhooks = 'duplicate';
+      const { attempt, answer } = await begin(event);
+      await decide(checkoutUrlOf(answer), 'pay');
+      await Promise.all(
+        Array.from({ length: 12 }, (_, index) =>
+          index % 3 === 0
+            ? call(either(index), event, 'POST', '/ballot/cast', { paymentAttemptId: attempt })
+            : call(either(index), event, 'GET', `/payments/${attempt}`),
+        ),
+      );
+      paid.sandbox.faults.webhooks = 'normal';
+      await eventually(async () => ((await statusOf(event, attempt)) === 'fulfilled' ? true : undefined));
+      expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+    }
+  });
+
+  test('a payment that is told before our own commit is not lost', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    paid.sandbox.faults.payBeforeAnswer = true;
+    const { attempt } = await begin(event);
+    paid.sandbox.faults.payBeforeAnswer = false;
+    await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
+    expect((await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt })).status).toBe(201);
+  });
+
+  test.each([
+    ['amount', { paidAmount: 1 }],
+    ['currency', { paidCurrency: provider === 'provider_a' ? 'jpy' : 'GHS' }],
+  ])('a payment of another %s is never fulfilled', async (_what, fault) => {
+    const event = await createPaidEvent(paid.service, provider);
+    const { attempt, answer } = await begin(event);
+    Object.assign(paid.sandbox.faults, fault);
+    await decide(checkoutUrlOf(answer), 'pay');
+    Object.assign(paid.sandbox.faults, { paidAmount: null, paidCurrency: null });
+    await eventually(async () => ((await statusOf(event, attempt)) === 'failed' ? true : undefined));
+    const second = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
+    expect([second.status, second.body.error.details]).toEqual([409, { reason: 'payment_failed', cause: 'mismatch' }]);
+    expect(await audit(event, attempt)).toEqual(['payment.failed']);
+  });
+
+  test('messages twice, late and in the wrong order never move a payment backwards', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    for (const webhooks of ['duplicate', 'late', 'reordered'] as const) {
+      Object.assign(paid.sandbox.faults, { webhooks, lateMs: 300 });
+      const { attempt, answer } = await begin(event);
+      await decide(checkoutUrlOf(answer), 'pay');
+      const second = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
+      expect(second.status).toBe(201);
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      expect(await statusOf(event, attempt)).toBe('fulfilled');
+      expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+    }
+    paid.sandbox.faults.webhooks = 'normal';
+  });
+
+  test('a payment after its attempt has ended goes back, once', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    paid.sandbox.faults.webhooks = 'lost';
+    const { attempt, answer } = await begin(event);
+    const { deps } = paid.service;
+    if (provider === 'provider_a') {
+      paid.sandbox.advance(3_600_000);
+    } else {
+      await deps.db.$client.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
+    }
+    await eventually(async () => ((await statusOf(event, attempt)) === 'cancelled' ? true : undefined));
+    Object.assign(paid.sandbox.faults, { webhooks: 'duplicate', payAfterExpiry: true });
+    await decide(checkoutUrlOf(answer), 'pay');
+    const payment = await eventually(async () => {
+      const { data } = (await call(other, event, 'GET', `/payments/${attempt}`)).body;
+      return data.refundedAt === null ? undefined : data;
+    });
+    Object.assign(paid.sandbox.faults, { webhooks: 'normal', payAfterExpiry: false });
+    if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
+    expect(payment.status).toBe('cancelled');
+    expect(await audit(event, attempt)).toEqual(['payment.cancelled', 'payment.refunded']);
+    const refunds = paid.sandbox.requests.filter(
+      ({ method, path, body }) =>
+        method === 'POST' &&
+        /refund/.test(path) &&
+        JSON.stringify(body).includes(attempt.replace('_', provider === 'provider_a' ? '_' : '-')),
+    );
+    expect(refunds).toHaveLength(1);
+  });
+
+  test('a refused refund is tried no second time, and leaves the payment cancelled', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const visitorId = visitor();
+    const attempts = [await begin(event, visitorId), await begin(event, visitorId)];
+    for (const { answer } of attempts) await decide(checkoutUrlOf(answer), 'pay');
+    paid.sandbox.faults.refuseRefunds = true;
+    for (const { attempt } of attempts) {
+      await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
+      await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
+    }
+    const last = attempts[1]?.attempt ?? '';
+    const status = await eventually(async () => {
+      const { rows } = await paid.service.deps.db.$client.query(
+        'SELECT status FROM payment_refunds WHERE attempt_id = $1',
+        [last],
+      );
+      return rows[0]?.status === 'refused' ? 'refused' : undefined;
+    });
+    paid.sandbox.faults.refuseRefunds = false;
+    expect(status).toBe('refused');
+    expect(await statusOf(event, last)).toBe('cancelled');
+  });
+
+  test('a forged message changes nothing, in twelve ways', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const { attempt } = await begin(event);
+    const target = `/provider-webhooks/${provider}/${event.businessId}`;
+    for (const { name, body, headers } of forgeries(event, attempt)) {
+      const answer = await fetch(`http://127.0.0.1:${paid.service.port}${target}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      });
+      expect([name, answer.status]).toEqual([name, 400]);
+    }
+    const { rows } = await paid.service.deps.db.$client.query(
+      'SELECT event_key FROM provider_events WHERE payment_business_id = $1',
+      [event.businessId],
+    );
+    expect(rows).toEqual([]);
+    expect(await statusOf(event, attempt)).toBe('pending');
+  });
+});
+
+interface Forgery {
+  readonly name: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** Twelve messages of which each lacks one thing that a provider's own has. */
+function forgeries(event: PaidEvent, attempt: string): Forgery[] {
+  return event.provider === 'provider_a' ? forgeriesA(event, attempt) : forgeriesB(event, attempt);
+}
+
+function forgeriesA({ secretKey }: PaidEvent, attempt: string): Forgery[] {
+  const secret = sandboxWebhookSecret(secretKey);
+  const now = Math.floor(Date.now() / 1_000);
+  const object = {
+    id: 'cs_test_1',
+    object: 'checkout.session',
+    client_reference_id: attempt,
+    metadata: { paymentAttemptId: attempt },
+  };
+  const event = { id: 'evt_forged', type: 'checkout.session.completed', livemode: false, data: { object } };
+  const body = JSON.stringify(event);
+  const sign = (text: string, key: string, at = now): string =>
+    createHmac('sha256', key).update(`${at}.${text}`).digest('hex');
+  const right = sign(body, secret);
+  const header = (value: string) => ({ 'stripe-signature': value });
+  const live = JSON.stringify({ ...event, livemode: true });
+  return [
+    { name: 'no signature', body, headers: {} },
+    { name: 'an empty signature', body, headers: header('') },
+    { name: 'another secret', body, headers: header(`t=${now},v1=${sign(body, 'whsec_other')}`) },
+    { name: 'an empty secret', body, headers: header(`t=${now},v1=${sign(body, 'x').replace(/./g, '0')}`) },
+    { name: 'a changed body', body: body.replace('completed', 'expired'), headers: header(`t=${now},v1=${right}`) },
+    { name: 'a changed time', body, headers: header(`t=${now + 1},v1=${right}`) },
+    { name: 'an old message', body, headers: header(`t=${now - 400},v1=${sign(body, secret, now - 400)}`) },
+    {
+      name: 'a message of tomorrow',
+      body,
+      headers: header(`t=${now + 86_400},v1=${sign(body, secret, now + 86_400)}`),
+    },
+    { name: 'no time', body, headers: header(`v1=${right}`) },
+    { name: 'an older scheme', body, headers: header(`t=${now},v0=${right}`) },
+    { name: 'a signature cut short', body, headers: header(`t=${now},v1=${right.slice(0, 62)}`) },
+    { name: 'real money', body: live, headers: header(`t=${now},v1=${sign(live, secret)}`) },
+  ];
+}
+
+function forgeriesB({ secretKey }: PaidEvent, attempt: string): Forgery[] {
+  const event = {
+    event: 'charge.success',
+    data: { id: 1, reference: `${attempt.replace('_', '-')}.1`, metadata: { paymentAttemptId: attempt } },
+  };
+  const body = JSON.stringify(event);
+  const sign = (text: string, key = secretKey, hash = 'sha512'): string =>
+    createHmac(hash, key).update(text).digest('hex');
+  const right = sign(body);
+  const header = (value: string) => ({ 'x-paystack-signature': value });
+  return [
+    { name: 'no signature', body, headers: {} },
+    { name: 'an empty signature', body, headers: header('') },
+    { name: 'another key', body, headers: header(sign(body, 'sk_test_other')) },
+    { name: 'an empty key', body, headers: header(createHmac('sha512', '').update(body).digest('hex')) },
+    { name: 'a changed body', body: body.replace('success', 'dispute'), headers: header(right) },
+    { name: 'a space more', body: `${body} `, headers: header(right) },
+    { name: 'another hash', body, headers: header(sign(body, secretKey, 'sha256')) },
+    { name: 'a signature cut short', body, headers: header(right.slice(0, 126)) },
+    { name: 'a signature and more', body, headers: header(`${right}00`) },
+    { name: 'no hexadecimal digits', body, headers: header('z'.repeat(128)) },
+    { name: 'one wrong digit', body, headers: header(right.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))) },
+    { name: 'a signature of nothing', body, headers: header(sign('')) },
+  ];
+}
+
+test('parallel ballots never spend more credits than there are, and the ledger adds up', async () => {
+  const plan = {
+    votingMethod: 'quadratic',
+    candidates: ['Ada', 'Bea'],
+    settings: { quadraticBaseCreditBudget: 100 },
+  };
+  const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
+  const event = await createPaidEvent(paid.service, 'provider_a', { payments }, [plan]);
+  const visitorId = visitor();
+  const attempts = await Promise.all(Array.from({ length: 8 }, () => begin(event, visitorId, 6)));
+  await Promise.all(attempts.map(({ answer }) => decide(checkoutUrlOf(answer), 'pay')));
+  const answers = await Promise.all(
+    attempts.map(async ({ attempt }, index) => {
+      await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
+      return call(either(index), event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
+    }),
+  );
+  const cast = answers.filter(({ status }) => status === 201);
+  expect(cast).toHaveLength(2);
+  await Promise.all(
+    cast.flatMap(({ body }) =>
+      [0, 1].map((index) =>
+        call(either(index), event, 'POST', '/ballot/confirm', { confirmationCode: body.data.confirmationCode }),
+      ),
+    ),
+  );
+  const { rows } = await paid.service.deps.db.$client.query(
+    `SELECT b.base, b.purchased, b.held, b.spent,
+       (SELECT sum(credits) FILTER (WHERE kind = 'grant') FROM credit_entries e WHERE e.voting_event_id = b.voting_event_id) AS granted,
+       (SELECT sum(credits) FILTER (WHERE kind = 'hold') - coalesce(sum(credits) FILTER (WHERE kind IN ('release', 'spend')), 0)
+        FROM credit_entries e WHERE e.voting_event_id = b.voting_event_id) AS held_by_ledger,
+       (SELECT sum(credits) FILTER (WHERE kind = 'spend') FROM credit_entries e WHERE e.voting_event_id = b.voting_event_id) AS spent_by_ledger
+     FROM credit_balances b WHERE b.voting_event_id = $1`,
+    [event.id],
+  );
+  expect(rows).toEqual([
+    { base: 100, purchased: 0, held: 0, spent: 72, granted: '100', held_by_ledger: '0', spent_by_ledger: '72' },
+  ]);
+});
+
+test('casts of one visitor at once leave one ballot, and hold its credits once', async () => {
+  const plan = { votingMethod: 'quadratic', candidates: ['Ada'], settings: { quadraticBaseCreditBudget: 100 } };
+  const event = await createPaidEvent(paid.service, 'provider_a', { payments: {} }, [plan]);
+  const visitorId = visitor();
+  const [position] = event.positions;
+  const votes = (value: number) => [{ positionId: position?.id, candidateId: position?.candidates[0], value }];
+  const answers = await Promise.all(
+    Array.from({ length: 24 }, (_, index) =>
+      call(either(index), event, 'POST', '/ballot/cast', { visitorId, votes: votes(1 + (index % 10)) }),
+    ),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  const { rows } = await paid.service.deps.db.$client.query(
+    `SELECT b.held, (SELECT (credits -> 0 ->> 'credits')::int FROM pending_ballots p WHERE p.voting_event_id = b.voting_event_id) AS pending
+     FROM credit_balances b WHERE b.voting_event_id = $1`,
+    [event.id],
+  );
+  expect(rows).toHaveLength(1);
+  expect(rows[0].held).toBe(rows[0].pending);
+});
