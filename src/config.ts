@@ -150,6 +150,15 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
+/** The keys of a payment business that is being connected, where the environment holds them. */
+export function readPaymentCredentials(
+  environment: Environment = process.env,
+): { secretKey: string; webhookSecret?: string } | undefined {
+  const { PAYMENT_SECRET_KEY: secretKey, PAYMENT_WEBHOOK_SECRET: webhookSecret } = withoutEmpty(environment);
+  if (secretKey === undefined) return undefined;
+  return { secretKey, ...(webhookSecret === undefined ? {} : { webhookSecret }) };
+}
+
 /** The version that `/health` and the API document name. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'package.json'), 'utf8'));

@@ -56,7 +56,7 @@ async function start(given: Config): Promise<Running> {
     const service = await startService(deps, url);
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     say(`Listening on ${address}`);
-    if (embedded) await showDemo(deps, address, say);
+    if (embedded) await showDemo(deps, address, sandbox !== undefined, say);
     return { service, sandbox, database };
   } catch (fault) {
     await sandbox?.stop();

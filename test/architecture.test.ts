@@ -23,6 +23,7 @@ const ROOMS = [
   'tally',
   'results',
   'demo',
+  'commands',
 ];
 /** A slice's own business: other slices meet it at its verbs and types. */
 const CLOSED = /^(routes|organizer-routes|public-routes|repository|tables)\.ts$/;

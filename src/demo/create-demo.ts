@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { createCandidate } from '#src/ballot-paper/create-candidate.ts';
@@ -7,6 +8,9 @@ import type { ReferendumRole, VotingMethod } from '#src/ballot-paper/types.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { connectBusiness } from '#src/payments/connect-business.ts';
+import { linkBusiness } from '#src/payments/link-business.ts';
+import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
 import { createVoters, singleField } from '#src/voters/create-voters.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
 import { createEventBody, updateEventBody } from '#src/voting-events/schemas.ts';
@@ -22,6 +26,7 @@ export interface Demo {
   readonly electionEntry: Entry;
   readonly pollCode: string;
   readonly pollEntries: readonly Entry[];
+  readonly pollIsPaid: boolean;
 }
 
 interface Entry {
@@ -49,6 +54,8 @@ const POLL: readonly DemoPosition[] = [
   { title: 'Ten coins for projects', votingMethod: 'cumulative', candidates: ['Trees', 'Benches', 'Lamps'] },
   { title: 'A hundred credits for ideas', votingMethod: 'quadratic', candidates: ['Garden', 'Library', 'Workshop'] },
 ];
+
+const PRICE = { amountMinor: 500, currency: 'usd' };
 
 const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
 const VOTER_EMAIL = 'vera@club.example';
@@ -86,6 +93,7 @@ async function addEvent(
   title: string,
   type: 'election' | 'poll',
   plans: readonly DemoPosition[],
+  price?: { readonly businessId: string },
 ) {
   const event = await createEvent(
     tx,
@@ -93,16 +101,40 @@ async function addEvent(
     caller,
     createEventBody.parse({ title, type, results: { visibility: 'live' } }),
   );
+  if (price !== undefined) {
+    await linkBusiness(tx, deps, { caller, event }, price.businessId);
+    await updateVotingEvent(tx, deps, { caller, event }, updateEventBody.parse({ payments: { payToVote: PRICE } }));
+  }
   const entries: Entry[] = [];
   for (const plan of plans) entries.push(await addPosition(tx, deps, caller, event, plan));
   const opened = await updateVotingEvent(tx, deps, { caller, event }, updateEventBody.parse({ status: 'open' }));
   return { event: opened, entries };
 }
 
-/** Creates a demo account with keys, an open election and a poll, with every voting method between them. */
-export async function createDemo(deps: Deps): Promise<Demo> {
+/** A business of the sandbox, through which the demo's poll is paid. */
+async function connectDemoBusiness(deps: Deps, accountId: string): Promise<string> {
+  const id = deps.ids.sortable('biz');
+  const secretKey = sandboxKey(id, 'US', randomBytes(16).toString('hex'));
+  await connectBusiness(deps, {
+    id,
+    accountId,
+    provider: 'provider_a',
+    displayName: 'Demo shop',
+    country: 'US',
+    sandbox: true,
+    credentials: { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) },
+  });
+  return id;
+}
+
+/**
+ * Creates a demo account with keys, an open election and a paid poll, with every voting method between them.
+ * @param paid whether a sandbox runs that the poll can be paid through
+ */
+export async function createDemo(deps: Deps, paid: boolean): Promise<Demo> {
+  const account = await createAccount(deps.db, deps, { name: 'Demo', plan: 'pro' });
+  const businessId = paid ? await connectDemoBusiness(deps, account.id) : undefined;
   return inTransaction(deps.db, async (tx) => {
-    const account = await createAccount(tx, deps, { name: 'Demo', plan: 'pro' });
     const key = { accountId: account.id, votingEventId: null, expiresInDays: null };
     const organizer = await createApiKey(tx, deps, { ...key, name: 'Demo organizer', scopes: ['read', 'write'] });
     const vote = await createApiKey(tx, deps, { ...key, name: 'Demo voting page', scopes: ['vote'] });
@@ -127,7 +159,15 @@ export async function createDemo(deps: Deps): Promise<Demo> {
       [{ name: 'Vera', email: VOTER_EMAIL }],
       singleField,
     );
-    const poll = await addEvent(tx, deps, caller, 'Plans for the summer', 'poll', POLL);
+    const poll = await addEvent(
+      tx,
+      deps,
+      caller,
+      'Plans for the summer',
+      'poll',
+      POLL,
+      businessId === undefined ? undefined : { businessId },
+    );
     const [first] = election.entries;
     if (first === undefined) throw new Error('the demo election has a position');
     return {
@@ -138,6 +178,7 @@ export async function createDemo(deps: Deps): Promise<Demo> {
       electionEntry: first,
       pollCode: poll.event.code,
       pollEntries: poll.entries,
+      pollIsPaid: businessId !== undefined,
     };
   });
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, ilike, isNull, or } from 'drizzle-orm';
+import { and, asc, eq, ilike, isNull, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { paymentBusinesses } from './tables.ts';
@@ -74,4 +74,10 @@ export async function updateBusiness(
     .where(and(eq(paymentBusinesses.id, id), isNull(paymentBusinesses.disconnectedAt)))
     .returning();
   return row;
+}
+
+/** Whether an event is paid through a business. */
+export async function isBusinessLinked(executor: Executor, id: string): Promise<boolean> {
+  const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
+  return rows.length > 0;
 }

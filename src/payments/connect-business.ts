@@ -1,9 +1,9 @@
-import type { Database } from '#src/database/client.ts';
+import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { findBusiness, insertBusiness, updateBusiness } from './business-repository.ts';
+import { findBusiness, insertBusiness, isBusinessLinked, updateBusiness } from './business-repository.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
 import type { PaymentProviders } from './payment-providers.ts';
 import type { ProviderCredentials, ProviderName } from './providers/provider.ts';
@@ -50,17 +50,43 @@ export async function connectBusiness(deps: BusinessDeps, connection: NewConnect
   });
 }
 
-/** Asks the provider again what a business may do. @throws ApiError `not_found` */
-export async function refreshBusiness(deps: BusinessDeps, id: string): Promise<PaymentBusiness> {
+/**
+ * Asks the provider again what a business may do.
+ * @param replacement new keys, where they were changed at the provider
+ * @throws ApiError `not_found`
+ */
+export async function refreshBusiness(
+  deps: BusinessDeps,
+  id: string,
+  replacement?: ProviderCredentials,
+): Promise<PaymentBusiness> {
   const business = await findBusiness(deps.db, undefined, id);
   if (business === undefined) throw notFound();
-  const described = await deps.payments.of(business).describeAccount(openCredentials(deps.secrets, business));
+  const credentials = { ...openCredentials(deps.secrets, business), ...replacement };
+  const described = await deps.payments.of(business).describeAccount(credentials);
   const updated = await updateBusiness(deps.db, id, {
     country: described.country ?? business.country,
     ready: described.ready,
     supportedCurrencies: [...described.supportedCurrencies],
+    livemode: described.livemode,
+    credentials: sealCredentials(deps.secrets, id, { ...credentials, accountId: described.accountId ?? undefined }),
     updatedAt: deps.clock.now(),
   });
   if (updated === undefined) throw notFound();
   return updated;
+}
+
+/**
+ * Disconnects a business: no new payment goes through it. Payments under way are still asked for and refunded, so its
+ * keys stay until they are over.
+ * @throws ApiError 409 `business_linked` while an event is linked to it
+ */
+export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
+  const nowMs = deps.clock.now();
+  await inTransaction(deps.db, async (tx) => {
+    await updateBusiness(tx, id, { disconnectedAt: nowMs, updatedAt: nowMs });
+    if (await isBusinessLinked(tx, id)) {
+      throw conflict('business_linked', 'an event is paid through this business: unlink it there first.');
+    }
+  });
 }

@@ -1,5 +1,6 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
+import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { EventCounter } from './count-event.ts';
@@ -13,8 +14,9 @@ function share(part: bigint, whole: bigint): number {
 /** The figures of an event (completions 3, rule 6). Turnout is of the approved voters, in heads and in weight. */
 export async function readStats(db: Database, counter: EventCounter, paper: BallotPaper, nowMs: number) {
   const { event } = paper;
-  const [figures, results] = await Promise.all([
+  const [figures, payments, results] = await Promise.all([
     readVoterFigures(db, event.id),
+    readPaymentFigures(db, event.id),
     counter.results(paper, 'organizer', nowMs),
   ]);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
@@ -39,7 +41,7 @@ export async function readStats(db: Database, counter: EventCounter, paper: Ball
     },
     groups: paper.groups.length,
     sponsors: paper.sponsors.length,
-    payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
+    payments,
     byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
     byGroup: figures.byGroup,
     updatedAt: nowMs,

@@ -96,13 +96,13 @@ async function cli(...words: string[]): Promise<{ code: number; stdout: string; 
 }
 
 describe('the service as a process', () => {
-  test('starts with nothing configured, and the lines it prints vote in an election and a poll when pasted', async () => {
+  test('starts with nothing configured, and the lines it prints vote in an election and pay for a vote in a poll when pasted', async () => {
     const started = await start();
     await isUp(started);
     const printed = await linesToPaste(started);
     const script = printed
       .split('\n')
-      .filter((line) => /^(export|curl|sleep|CODE=)/.test(line))
+      .filter((line) => /^(export|curl|sleep|CODE=|PAY=)/.test(line))
       .join('\n');
     const { stdout } = await run('bash', ['-euc', script]);
     expect(stdout.match(/"confirmedCount":/g)).toHaveLength(2);
@@ -115,9 +115,12 @@ describe('the service as a process', () => {
     const first = await start();
     await isUp(first);
     const printed = await linesToPaste(first);
-    const poll = printed.split('\n').filter((line) => /^(export|CODE=)/.test(line) || line.includes('/ballot/confirm'));
     // The poll's lines are the last of each kind.
-    await run('bash', ['-euc', [poll[0], poll.findLast((line) => line.startsWith('CODE=')), poll.at(-1)].join('\n')]);
+    const lines = printed.split('\n');
+    const poll = [/^export/, /^PAY=/, /outcome=pay/, /^CODE=/, /ballot\/confirm/].map((kind) =>
+      lines.findLast((line) => kind.test(line)),
+    );
+    await run('bash', ['-euc', poll.join('\n')]);
     first.child.kill('SIGKILL');
     await exitOf(first.child);
     const second = await start();

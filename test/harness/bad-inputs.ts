@@ -20,7 +20,8 @@ export interface BadInput extends Step {
   readonly before?: readonly Step[];
   readonly expectStatus: number;
   readonly expectCode: string;
-  readonly expectField?: string;
+  /** Null where no one field is at fault. */
+  readonly expectField?: string | null;
   readonly why: string;
 }
 

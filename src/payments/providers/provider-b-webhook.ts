@@ -15,7 +15,10 @@ const dataSchema = z.object({
   transaction_reference: z.string().nullish(),
   refund_reference: z.string().nullish(),
   metadata: z.unknown().optional(),
-  transaction: z.object({ id, reference: z.string().nullish(), metadata: z.unknown().optional() }).nullish().catch(null),
+  transaction: z
+    .object({ id, reference: z.string().nullish(), metadata: z.unknown().optional() })
+    .nullish()
+    .catch(null),
 });
 // Some events carry a list; they concern nothing that is paid here.
 const eventSchema = z.object({ event: z.string().min(1), data: z.union([dataSchema, z.array(z.unknown())]) });

@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from 'commander';
+import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
+import type { Scope } from '#src/http/caller.ts';
+import { nameFault, normaliseText } from '#src/platform/text.ts';
+
+// Readers of what is typed on the command line: each says what would be right.
+
+export function parseName(text: string): string {
+  const name = normaliseText(text);
+  const fault = name.length > 200 ? 'must have at most 200 characters' : nameFault(name);
+  if (fault !== undefined) throw new InvalidArgumentError(fault);
+  return name;
+}
+
+export function parsePlan(text: string): PlanName {
+  const plan = PLAN_NAMES.find((name) => name === text);
+  if (plan === undefined) throw new InvalidArgumentError(`must be one of ${PLAN_NAMES.join(', ')}`);
+  return plan;
+}
+
+const SCOPES: readonly Scope[] = ['read', 'write', 'vote', 'observe'];
+
+export function parseScopes(text: string): Scope[] {
+  return text.split(',').map((part) => {
+    const scope = SCOPES.find((name) => name === part.trim());
+    if (scope === undefined)
+      throw new InvalidArgumentError(`must be read, write, vote or observe, several with commas`);
+    return scope;
+  });
+}
+
+export function parseDays(text: string): number {
+  const days = Number(text);
+  if (!/^\d{1,5}$/.test(text) || days < 1) throw new InvalidArgumentError('must be a whole number of days');
+  return days;
+}
