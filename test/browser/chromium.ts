@@ -1,0 +1,15 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = PLACES.find((place) => existsSync(place));
+
+/** Pages are tested where there is a browser. Where one is demanded, its absence is a fault and not a reason to pass over. */
+export const hasBrowser = executablePath !== undefined || process.env['REQUIRE_BROWSER'] === '1';
+if (!hasBrowser) console.info('browser: none is installed, pages are passed over (apt-get install chromium)');
+
+/** A real browser. @throws Error that names the package where there is none */
+export async function openBrowser(): Promise<Browser> {
+  if (executablePath === undefined) throw new Error('these tests need a browser: apt-get install chromium');
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProviderA } from '#src/payments/providers/provider-a.ts';
+import { sandboxKey } from '#src/payments/sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
+import { hasBrowser, openBrowser } from './chromium.ts';
+
+let browser: Browser;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  browser = await openBrowser();
+  sandbox = await startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined });
+});
+afterAll(async () => {
+  if (!hasBrowser) return;
+  await browser.close();
+  await sandbox.stop();
+});
+
+async function openCheckout() {
+  const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url });
+  const credentials = { secretKey: sandboxKey('biz_page', 'US', randomBytes(16).toString('hex')) };
+  const attemptId = `pay_${randomBytes(6).toString('hex')}`;
+  const page = await provider.createCheckout(credentials, {
+    attemptId,
+    reference: attemptId,
+    amountMinor: 123_450,
+    currency: 'usd',
+    title: 'A title <b>with</b> Ọlá & 山田',
+    returnUrl: `${sandbox.url}/done/back`,
+    cancelUrl: `${sandbox.url}/done/cancel`,
+    createdAtMs: Date.now(),
+  });
+  if (page.provider !== 'provider_a') throw new Error('a page of provider_a');
+  const read = () =>
+    provider.readCheckout(credentials, { reference: attemptId, checkoutSessionId: page.checkoutSessionId });
+  return { url: page.checkoutUrl, attemptId, read };
+}
+
+describe.runIf(hasBrowser).each([
+  ['a desk', { width: 1_280, height: 800 }],
+  ['a phone', { width: 360, height: 740 }],
+])('the payment page on %s', (_where, viewport) => {
+  test('shows amount, title and three buttons, asks nobody outside, and fits', async () => {
+    const page = await browser.newPage({ viewport });
+    const outside: string[] = [];
+    page.on('request', (request) => {
+      if (!request.url().startsWith(sandbox.url)) outside.push(request.url());
+    });
+    const faults: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text());
+    });
+    const { url } = await openCheckout();
+    await page.goto(url);
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('USD 1,234.50');
+    expect(await page.getByText('A title <b>with</b> Ọlá & 山田').isVisible()).toBe(true);
+    for (const name of [/^Pay/, 'Decline', 'Cancel']) {
+      const button = page.getByRole('button', { name });
+      expect(await button.isVisible()).toBe(true);
+      const box = await button.boundingBox();
+      // A thumb hits what is at least 44 pixels high.
+      expect(box?.height ?? 0).toBeGreaterThanOrEqual(44);
+      expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= viewport.width).toBe(true);
+    }
+    const overflow = await page.evaluate('document.documentElement.scrollWidth > window.innerWidth');
+    expect(overflow).toBe(false);
+    expect([outside, faults.filter((text) => !text.includes('favicon'))]).toEqual([[], []]);
+    await page.close();
+  });
+
+  test.each([
+    [/^Pay/, '/done/back', 'paid'],
+    ['Decline', '/done/back', 'failed'],
+    ['Cancel', '/done/cancel', 'unpaid'],
+  ] as const)('sends the payer on when they press %s', async (name, way, state) => {
+    const page = await browser.newPage({ viewport });
+    const checkout = await openCheckout();
+    await page.goto(checkout.url);
+    await page.getByRole('button', { name }).click();
+    await page.waitForURL((url) => url.pathname === way);
+    if (state !== 'unpaid') expect(new URL(page.url()).searchParams.get('paymentAttemptId')).toBe(checkout.attemptId);
+    expect((await checkout.read()).kind).toBe(state);
+    await page.close();
+  });
+});

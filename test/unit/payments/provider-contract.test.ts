@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createPaymentProviders } from '#src/payments/payment-providers.ts';
+import {
+  type CheckoutPage,
+  type CheckoutRequest,
+  type PaymentProvider,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+  type ProviderCredentials,
+} from '#src/payments/providers/provider.ts';
+import { createProviderA } from '#src/payments/providers/provider-a.ts';
+import { createProviderB } from '#src/payments/providers/provider-b.ts';
+import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
+import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
+
+const judge = publishedSchemas();
+
+/** What both adapters promise, asked of each over real HTTP with a provider that also misbehaves. */
+describe.each(PROVIDERS)('the adapter of %s', (name) => {
+  let sandbox: Sandbox;
+  let provider: PaymentProvider;
+  let credentials: ProviderCredentials;
+
+  beforeEach(async () => {
+    sandbox = await startSandbox({
+      production: false,
+      now: () => Date.now(),
+      webhookTarget: () => undefined,
+      ...(judge === undefined ? {} : { judge }),
+    });
+    provider =
+      name === 'provider_a'
+        ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs: 500, maxNetworkRetries: 0 })
+        : createProviderB({ baseUrl: sandbox.url, timeoutMs: 500 });
+    const country = name === 'provider_a' ? 'DE' : 'GH';
+    const secretKey = sandboxKey('biz_test', country, randomBytes(16).toString('hex'));
+    credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
+  });
+  afterEach(async () => {
+    await provider.close();
+    await sandbox.stop();
+  });
+
+  const order = (more: Partial<CheckoutRequest> = {}): CheckoutRequest => {
+    const attemptId = `pay_${randomBytes(8).toString('hex')}`;
+    return {
+      attemptId,
+      reference: provider.referenceFor(attemptId, 1),
+      ...PRICE[name],
+      title: 'Wahl & "Ọlá" <山田>',
+      description: 'Your vote',
+      email: 'payer@mail.example',
+      returnUrl: 'https://shop.example/back?a=1#b',
+      cancelUrl: 'https://shop.example/cancel',
+      createdAtMs: Date.now(),
+      ...more,
+    };
+  };
+  const handleOf = (page: CheckoutPage, reference: string) => ({
+    reference,
+    ...(page.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
+  });
+  const open = async (more: Partial<CheckoutRequest> = {}) => {
+    const request = order(more);
+    const page = await provider.createCheckout(credentials, request);
+    return { request, page, read: () => provider.readCheckout(credentials, handleOf(page, request.reference)) };
+  };
+
+  test('describes an account: ready, its country, currencies that its price table knows', async () => {
+    const described = await provider.describeAccount(credentials);
+    expect(described).toMatchObject({ ready: true, country: name === 'provider_a' ? 'DE' : 'GH', livemode: false });
+    expect(described.supportedCurrencies).toContain(PRICE[name].currency);
+    expect(described.supportedCurrencies.every((code) => provider.money.currencies.includes(code))).toBe(true);
+  });
+
+  test('reads a page in every state: unpaid, paid with all that is compared, failed, unpaid after going back', async () => {
+    const paid = await open();
+    expect((await paid.read()).kind).toBe('unpaid');
+    await decide(paid.page.checkoutUrl, 'cancel');
+    expect((await paid.read()).kind).toBe('unpaid');
+    await decide(paid.page.checkoutUrl, 'pay');
+    const state = await paid.read();
+    expect(state).toMatchObject({
+      kind: 'paid',
+      payment: {
+        ...PRICE[name],
+        reference: paid.request.reference,
+        attemptId: paid.request.attemptId,
+        livemode: false,
+        providerPaymentId: expect.any(String),
+      },
+    });
+    const failed = await open();
+    await decide(failed.page.checkoutUrl, 'fail');
+    expect((await failed.read()).kind).toBe('failed');
+  });
+
+  test('sends a payer back to the address as it was written, with the attempt appended', async () => {
+    const { page, request } = await open();
+    const back = await decide(page.checkoutUrl, 'pay');
+    expect(back.startsWith('https://shop.example/back?a=1&')).toBe(true);
+    expect(new URL(back).searchParams.get('paymentAttemptId')).toBe(request.attemptId);
+    expect(new URL(back).hash).toBe('#b');
+  });
+
+  test('gives a payment back once, and says so when it was given back before', async () => {
+    const { page, request, read } = await open();
+    await decide(page.checkoutUrl, 'pay');
+    const state = await read();
+    if (state.kind !== 'paid') throw new Error('not paid');
+    const { providerPaymentId } = state.payment;
+    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
+    expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
+    expect((await read()).kind).toBe('reversed');
+  });
+
+  test('tells a refused refund from one that could not be asked for', async () => {
+    const { page, request, read } = await open();
+    await decide(page.checkoutUrl, 'pay');
+    const state = await read();
+    if (state.kind !== 'paid') throw new Error('not paid');
+    const { providerPaymentId } = state.payment;
+    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    sandbox.faults.refuseRefunds = true;
+    expect((await provider.refund(credentials, refund)).kind).toBe('refused');
+  });
+
+  test.each([
+    ['too slow', { latencyMs: 900 }],
+    ['broken', { refuseStatus: 500, refuseTimes: 9 }],
+    ['busy', { refuseStatus: 429, refuseTimes: 9 }],
+    ['cut off after its work', { resetAfterTimes: 9 }],
+    ['talking nonsense', { malformedTimes: 9 }],
+  ] as const)('says of a provider that is %s that it may be asked again', async (_what, faults) => {
+    Object.assign(sandbox.faults, faults);
+    await expect(provider.createCheckout(credentials, order())).rejects.toBeInstanceOf(PaymentProviderUnavailable);
+  });
+
+  test('says of a wrong key that asking again is of no use, and repeats it nowhere', async () => {
+    const secretKey = 'sk_test_wrong_0123456789';
+    const fault = await provider.createCheckout({ secretKey }, order()).catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(PaymentProviderRefused);
+    expect(JSON.stringify(fault) + String(fault)).not.toContain(secretKey);
+  });
+
+  test('knows nothing of a page that was never made', async () => {
+    if (name === 'provider_a') {
+      const ask = provider.readCheckout(credentials, { reference: 'x', checkoutSessionId: 'cs_test_none' });
+      await expect(ask).rejects.toBeInstanceOf(PaymentProviderRefused);
+    } else {
+      expect(await provider.readCheckout(credentials, { reference: 'never-made' })).toEqual({ kind: 'missing' });
+    }
+  });
+});
+
+test('provider_a answers a repeated call with the same page, and refuses the same key for another order', async () => {
+  const sandbox = await startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined });
+  const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, maxNetworkRetries: 0 });
+  const credentials = { secretKey: sandboxKey('biz_test', 'US', 'a'.repeat(32)) };
+  const request: CheckoutRequest = {
+    attemptId: 'pay_same',
+    reference: 'pay_same',
+    ...PRICE.provider_a,
+    title: 'A vote',
+    returnUrl: 'https://shop.example/',
+    createdAtMs: Date.now(),
+  };
+  const [one, two] = [
+    await provider.createCheckout(credentials, request),
+    await provider.createCheckout(credentials, request),
+  ];
+  expect(two).toEqual(one);
+  const other = { ...request, amountMinor: 900 };
+  await expect(provider.createCheckout(credentials, other)).rejects.toBeInstanceOf(PaymentProviderRefused);
+  await sandbox.stop();
+});
+
+test('provider_b makes a reference of its own for each page, from what its provider allows', () => {
+  const providers = createPaymentProviders(() => 0, {}, undefined);
+  const provider = providers.of({ provider: 'provider_b', sandbox: false });
+  expect(provider.referenceFor('pay_abc', 1)).toMatch(/^[A-Za-z0-9.=-]+$/);
+  expect(provider.referenceFor('pay_abc', 1)).not.toBe(provider.referenceFor('pay_abc', 2));
+});
+
+test('the sandbox refuses to start in production', async () => {
+  const start = startSandbox({ production: true, now: () => 0, webhookTarget: () => undefined });
+  await expect(start).rejects.toThrow('production');
+});
