@@ -18,7 +18,9 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
 import { publicVoterRoutes } from '#src/voters/public-routes.ts';
+import { findEventByReference } from '#src/voting-events/find-event.ts';
 import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
+import { webhookRoutes } from '#src/webhooks/routes.ts';
 
 /** The whole route map, in the order of the API reference. */
 export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
@@ -34,6 +36,7 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...voterRoutes(deps),
     ...paymentRoutes(deps, payments),
     ...resultRoutes(deps, new EventCounter(deps.db, deps.secrets)),
+    ...webhookRoutes(deps, async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id),
     ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
     ...publicVoterRoutes(deps),
     ...publicBallotRoutes(deps, payments),

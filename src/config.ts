@@ -26,6 +26,8 @@ export interface Config {
   readonly plansFile: string | undefined;
   readonly trustProxy: number;
   readonly production: boolean;
+  /** Receivers of webhooks may lie in private networks and speak plain http. */
+  readonly webhookAllowPrivate: boolean;
   /** Where the payment providers answer, when not at their real addresses. */
   readonly providerAUrl: string | undefined;
   readonly providerBUrl: string | undefined;
@@ -90,6 +92,7 @@ const environmentSchema = z.object({
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
+  WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
   PROVIDER_A_API_URL: webUrl.optional(),
   PROVIDER_B_API_URL: webUrl.optional(),
 });
@@ -145,6 +148,7 @@ export function readConfig(environment: Environment = process.env): Config {
     plansFile: settings.PLANS_FILE === undefined ? undefined : path.resolve(settings.PLANS_FILE),
     trustProxy: settings.TRUST_PROXY,
     production: settings.NODE_ENV === 'production',
+    webhookAllowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
     providerAUrl: settings.PROVIDER_A_API_URL,
     providerBUrl: settings.PROVIDER_B_API_URL,
   };

@@ -21,9 +21,13 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
+import { WebhookSender } from '#src/webhooks/deliver.ts';
+import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
 
 const POOL_SIZE = 12;
+/** What webhooks under way get to end; cut off ones are taken up by the next process. */
+const SENDER_GRACE_MS = 3_000;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandbox?: ProviderAddresses): Deps {
@@ -100,6 +104,10 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     { api_key_changed: (hash) => deps.authenticator.forget(hash) },
     () => deps.authenticator.forgetAll(),
   );
+  const sender = deps.config.worker
+    ? new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate))
+    : undefined;
+  sender?.start();
   if (deps.config.worker) worker = await runJobs(deps.db, deps.log, allJobs(deps), recurringJobs(deps));
   const lastUsed = setInterval(() => {
     deps.authenticator
@@ -113,7 +121,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       clearInterval(lastUsed);
       sharing.stop();
       await listener.close(TIME_LIMITS.shutdownGraceMs);
-      await worker?.stop();
+      await Promise.all([worker?.stop(), sender?.stop(SENDER_GRACE_MS)]);
       await notifications.stop();
       await deps.authenticator.flushLastUsed().catch(() => undefined);
       deps.mailer.close();

@@ -10,8 +10,15 @@ import { freeAbandonedJobs } from '#src/jobs/queue.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
+import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
+import { dropDeliveries } from '#src/webhooks/repository.ts';
+
+/** Attempts and payloads of webhooks are kept this long. */
+const WEBHOOK_HISTORY_MS = 30 * DAY_MS;
 
 /** Every job that something enqueues. */
 export function allJobs(deps: Deps): AnyJob[] {
@@ -22,6 +29,8 @@ export function allJobs(deps: Deps): AnyJob[] {
     sendVoterKeyJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
+    announceStatusJob(deps),
+    mailDisabledEndpointJob(deps),
   ];
 }
 
@@ -41,6 +50,12 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     },
     { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
+    { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },
+    {
+      name: 'forget_webhook_deliveries',
+      schedule: '23 * * * *',
+      work: () => dropDeliveries(deps.db, deps.clock.now() - WEBHOOK_HISTORY_MS),
+    },
     { name: 'free_abandoned_jobs', schedule: '* * * * *', work: () => freeAbandonedJobs(deps.db) },
     { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];

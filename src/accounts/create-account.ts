@@ -13,9 +13,10 @@ export interface AccountView {
 export async function createAccount(
   executor: Executor,
   deps: { readonly ids: Ids; readonly clock: Clock },
-  input: { readonly name: string; readonly plan: PlanName },
+  input: { readonly name: string; readonly plan: PlanName; readonly contactEmail?: string },
 ): Promise<AccountView> {
   const id = deps.ids.sortable('acc');
-  await insertAccount(executor, { id, name: input.name, plan: input.plan, createdAt: deps.clock.now() });
-  return { id, name: input.name, plan: input.plan };
+  const { name, plan, contactEmail = null } = input;
+  await insertAccount(executor, { id, name, plan, contactEmail, createdAt: deps.clock.now() });
+  return { id, name, plan };
 }

@@ -13,7 +13,7 @@ export interface KeyWithAccount {
 
 export async function insertAccount(
   executor: Executor,
-  account: { id: string; name: string; plan: PlanName; createdAt: number },
+  account: { id: string; name: string; plan: PlanName; contactEmail: string | null; createdAt: number },
 ): Promise<void> {
   await executor.insert(accounts).values(account);
 }

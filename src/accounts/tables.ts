@@ -5,6 +5,8 @@ import { bytes, timeMs } from '#src/database/columns.ts';
 export const accounts = pgTable('accounts', {
   id: text().primaryKey(),
   name: text().notNull(),
+  /** Where the service writes when something of the account stops working. */
+  contactEmail: text('contact_email'),
   plan: text().$type<'free' | 'pro' | 'enterprise'>().notNull(),
   /** Kept in the row so that the plan's limit is one conditional update, which no race can pass. */
   eventCount: integer('event_count').notNull().default(0),

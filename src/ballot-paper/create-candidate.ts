@@ -8,6 +8,7 @@ import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions,
 import { insertCandidate, listPositions } from './repository.ts';
 import type { createCandidateBody } from './schemas.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
+import { viewCandidate } from './views.ts';
 
 /** A role belongs to candidates of referendums, and there only. @throws ApiError 422 on `referendumRole` */
 export function checkReferendumRole(
@@ -57,8 +58,8 @@ export async function createCandidate(
     updatedAt: nowMs,
   });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'candidate.created', candidate.id, {
-    after: { name: candidate.name, positionIds: candidate.positionIds },
-  });
+  const after = { name: candidate.name, positionIds: candidate.positionIds };
+  const told = { type: 'candidate.created', data: viewCandidate(candidate) } as const;
+  await recordPaperChange(tx, deps, organizer, 'candidate.created', candidate.id, { after }, told);
   return candidate;
 }

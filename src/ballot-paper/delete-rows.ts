@@ -32,7 +32,8 @@ export async function queueDeletion(
   await lockForChange(tx, eventId);
   const deletedAt = deps.clock.now();
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
-  if ((await find(tx, eventId, id)) === undefined) throw notFound();
+  const row = await find(tx, eventId, id);
+  if (row === undefined) throw notFound();
   await requireNoBallots(tx, eventId);
   if (kind === 'positions') {
     await updatePosition(tx, eventId, id, { deletedAt });
@@ -46,5 +47,9 @@ export async function queueDeletion(
   }
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind, eventId });
   await renewPaper(tx, eventId, deletedAt);
-  await recordPaperChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {});
+  const told =
+    kind === 'candidates' && 'name' in row
+      ? ({ type: 'candidate.deleted', data: { id, name: row.name } } as const)
+      : undefined;
+  await recordPaperChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {}, told);
 }

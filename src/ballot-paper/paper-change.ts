@@ -7,6 +7,8 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { EventType } from '#src/webhooks/event-catalogue.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import { countRows, findGroup } from './repository.ts';
 import type { QuadraticTopUp } from './types.ts';
 
@@ -50,7 +52,7 @@ export function requireKnownPositions(positionIds: readonly string[], known: Rea
   if (issues.length > 0) throw validationError(issues);
 }
 
-/** Writes a change of the ballot paper into the audit trail. */
+/** Writes a change of the ballot paper into the audit trail; candidates are told to receivers too. */
 export async function recordPaperChange(
   tx: Transaction,
   deps: PaperDeps,
@@ -58,15 +60,18 @@ export async function recordPaperChange(
   action: string,
   resource: string,
   change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
+  told?: { readonly type: EventType; readonly data: unknown },
 ): Promise<void> {
-  await recordChange(tx, deps, {
+  const entry = {
     accountId: organizer.event.accountId,
     votingEventId: organizer.event.id,
     keyId: organizer.caller.keyId,
     action,
     resource,
     ...change,
-  });
+  };
+  if (told === undefined) await recordChange(tx, deps, entry);
+  else await recordEvent(tx, deps, { ...told, change: entry });
 }
 
 /** Leaves out what was not sent, for the columns of an update. */

@@ -6,10 +6,12 @@ import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { announce } from '#src/webhooks/record-event.ts';
 import { type PaperDeps, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
 import type { registerCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
+import { viewCandidate } from './views.ts';
 
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
 
@@ -70,5 +72,7 @@ export async function registerCandidate(
     updatedAt: nowMs,
   });
   await renewPaper(tx, event.id, nowMs);
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  await announce(tx, deps, about, 'candidate.created', [viewCandidate(candidate)]);
   return candidate;
 }

@@ -8,6 +8,7 @@ import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions,
 import { findCandidate, listPositions, updateCandidate } from './repository.ts';
 import type { updateCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
+import { viewCandidate } from './views.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
@@ -49,6 +50,8 @@ export async function changeCandidate(
   const nowMs = deps.clock.now();
   const after = await updateCandidate(tx, eventId, id, { ...sentOnly(body), updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'candidate.updated', id, { before: { ...before }, after: { ...after } });
+  const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
+  const change = { before: { ...before }, after: { ...after } };
+  await recordPaperChange(tx, deps, organizer, 'candidate.updated', id, change, told);
   return after;
 }

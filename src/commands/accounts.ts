@@ -7,7 +7,7 @@ import type { Scope } from '#src/http/caller.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { findEventByReference } from '#src/voting-events/find-event.ts';
 import type { Cli } from './cli.ts';
-import { parseDays, parseName, parsePlan, parseScopes } from './options.ts';
+import { parseDays, parseEmail, parseName, parsePlan, parseScopes } from './options.ts';
 
 export function addAccountCommands({ program, command, withDeps }: Cli): void {
   const accounts = program.command('accounts').description('accounts of organizers').exitOverride();
@@ -15,10 +15,9 @@ export function addAccountCommands({ program, command, withDeps }: Cli): void {
   command(accounts, 'create', 'create an account')
     .requiredOption('--name <name>', 'its name', parseName)
     .option('--plan <plan>', PLAN_NAMES.join(', '), parsePlan, 'pro')
-    .action((options: { name: string; plan: PlanName }) =>
-      withDeps(async (deps) => ({
-        ...(await createAccount(deps.db, deps, { name: options.name, plan: options.plan })),
-      })),
+    .option('--contact-email <address>', 'where to write when something of it stops working', parseEmail)
+    .action((options: { name: string; plan: PlanName; contactEmail?: string }) =>
+      withDeps(async (deps) => ({ ...(await createAccount(deps.db, deps, options)) })),
     );
 
   command(accounts, 'list', 'list accounts').action(() =>

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
 import type { Scope } from '#src/http/caller.ts';
+import { emailFault } from '#src/platform/email-address.ts';
 import { nameFault, normaliseText } from '#src/platform/text.ts';
 
 // Readers of what is typed on the command line: each says what would be right.
@@ -10,6 +11,13 @@ export function parseName(text: string): string {
   const fault = name.length > 200 ? 'must have at most 200 characters' : nameFault(name);
   if (fault !== undefined) throw new InvalidArgumentError(fault);
   return name;
+}
+
+export function parseEmail(text: string): string {
+  const address = normaliseText(text);
+  const fault = emailFault(address);
+  if (fault !== undefined) throw new InvalidArgumentError(fault);
+  return address;
 }
 
 export function parsePlan(text: string): PlanName {

@@ -1,4 +1,3 @@
-import { recordChange } from '#src/accounts/record-change.ts';
 import { listTopUps } from '#src/ballot-paper/list-top-ups.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -8,6 +7,8 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { viewEvent } from '#src/voting-events/views.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness } from './business-repository.ts';
 import { priceFault } from './check-price.ts';
 import type { PaymentProviders } from './payment-providers.ts';
@@ -68,8 +69,9 @@ async function save(
   before: VotingEvent,
   link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider'>,
 ): Promise<void> {
-  await updateEvent(tx, before.id, { ...link, updatedAt: deps.clock.now() });
-  await recordChange(tx, deps, {
+  const nowMs = deps.clock.now();
+  const after = await updateEvent(tx, before.id, { ...link, updatedAt: nowMs });
+  const change = {
     accountId: before.accountId,
     votingEventId: before.id,
     keyId: organizer.caller.keyId,
@@ -77,5 +79,6 @@ async function save(
     resource: before.id,
     before: { paymentBusinessId: before.paymentBusinessId },
     after: { paymentBusinessId: link.paymentBusinessId },
-  });
+  };
+  await recordEvent(tx, deps, { type: 'voting_event.updated', data: viewEvent(after, nowMs), change });
 }

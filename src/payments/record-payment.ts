@@ -1,18 +1,21 @@
-import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import type { PaymentAttempt } from './types.ts';
+import { viewAttempt } from './views.ts';
 
 export type PaymentFact = 'succeeded' | 'fulfilled' | 'failed' | 'cancelled' | 'refunded' | 'reversed';
 
 /** Tells what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
 export async function recordPayment(
   tx: Transaction,
-  deps: Pick<PaymentDeps, 'ids' | 'clock'>,
+  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
   fact: PaymentFact,
 ): Promise<void> {
-  await recordChange(tx, deps, {
+  // Whoever receives a message may pass it on: the code that confirms a ballot is not in it.
+  const data = { ...viewAttempt(deps.secrets, { ...attempt, confirmationCode: null }) };
+  const change = {
     accountId: attempt.accountId,
     votingEventId: attempt.votingEventId,
     keyId: null,
@@ -25,5 +28,6 @@ export async function recordPayment(
       currency: attempt.currency,
       endReason: attempt.endReason,
     },
-  });
+  };
+  await recordEvent(tx, deps, { type: `payment.${fact}`, data, change });
 }

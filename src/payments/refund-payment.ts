@@ -34,7 +34,7 @@ export async function giveBack(
 /** Notes that the money is back with the payer; the first time only, whoever learns of it. */
 export async function markRefunded(
   tx: Transaction,
-  deps: Pick<PaymentDeps, 'ids' | 'clock'>,
+  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
   nowMs: number,
 ): Promise<void> {

@@ -9,9 +9,11 @@ import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { announce } from '#src/webhooks/record-event.ts';
 import { findTaken, insertVoters, type NewVoter, takeVotersFromPlan } from './repository.ts';
 import type { VoterInput } from './schemas.ts';
 import type { Voter } from './types.ts';
+import { viewVoter } from './views.ts';
 
 export interface VoterDeps {
   readonly ids: Ids;
@@ -127,7 +129,10 @@ export async function addVoters(
     // Those this very batch inserted are not taken: their second mention in the batch is the duplicate.
     throw duplicates(rows, { emails: found.emails.difference(mine), voterIds: found.voterIds.difference(mine) }, name);
   }
-  return rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({ ...row, hasVoted: false }));
+  const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({ ...row, hasVoted: false }));
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  await announce(tx, deps, about, 'voter.created', voters.map(viewVoter));
+  return voters;
 }
 
 /** The organizer's own voters: approved at once unless said otherwise. */

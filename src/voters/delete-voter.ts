@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, giveVotersBack, hasBallot, removeDeletedVoters, updateVoter } from './repository.ts';
 
@@ -26,11 +26,15 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   await updateVoter(tx, event.id, id, { deletedAt: deps.clock.now(), emailKey: null, voterIdKey: null });
   await giveVotersBack(tx, event.id, 1);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voter.deleted',
-    resource: id,
+  await recordEvent(tx, deps, {
+    type: 'voter.deleted',
+    data: { id },
+    change: {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId: organizer.caller.keyId,
+      action: 'voter.deleted',
+      resource: id,
+    },
   });
 }

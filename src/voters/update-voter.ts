@@ -1,15 +1,16 @@
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
+import { viewVoter } from './views.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 
@@ -63,13 +64,17 @@ export async function changeVoter(
   }
   const after = await findVoter(tx, event.id, id);
   if (after === undefined) throw notFound();
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voter.updated',
-    resource: id,
-    after: { fields: Object.keys(body) },
+  await recordEvent(tx, deps, {
+    type: 'voter.updated',
+    data: viewVoter(after),
+    change: {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId: organizer.caller.keyId,
+      action: 'voter.updated',
+      resource: id,
+      after: { fields: Object.keys(body) },
+    },
   });
   return after;
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
-import { recordChange } from '#src/accounts/record-change.ts';
 import { takeEventFromPlan } from '#src/accounts/repository.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -9,11 +8,14 @@ import type { Clock } from '#src/platform/clock.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
+import { scheduleAnnouncements } from './announce-status.ts';
 import { checkSettings, columnsOf } from './change-fields.ts';
 import { type Pricing, priceIssues } from './pricing.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import type { createEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
+import { viewEvent } from './views.ts';
 
 const CODE_CHARACTERS = 8;
 const SEED_BYTES = 32;
@@ -73,14 +75,19 @@ export async function createEvent(
   const limit = plan.votingEvents;
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const event = await insertWithFreeCode(tx, row);
-  await recordChange(tx, deps, {
-    accountId: caller.accountId,
-    votingEventId: id,
-    keyId: caller.keyId,
-    action: 'voting_event.created',
-    resource: id,
-    after: { title: event.title, type: event.type, code: event.code },
+  await recordEvent(tx, deps, {
+    type: 'voting_event.created',
+    data: viewEvent(event, nowMs),
+    change: {
+      accountId: caller.accountId,
+      votingEventId: id,
+      keyId: caller.keyId,
+      action: 'voting_event.created',
+      resource: id,
+      after: { title: event.title, type: event.type, code: event.code },
+    },
   });
+  await scheduleAnnouncements(tx, event);
   return event;
 }
 

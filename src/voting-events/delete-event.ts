@@ -1,7 +1,7 @@
-import { recordChange } from '#src/accounts/record-change.ts';
 import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { lockForChange } from './guard-change.ts';
@@ -23,12 +23,17 @@ export async function deleteVotingEvent(
   }
   await deleteEvent(tx, event.id);
   await giveEventBack(tx, event.accountId);
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voting_event.deleted',
-    resource: event.id,
-    before: { title: event.title, code: event.code },
+  const { id, code, title } = event;
+  await recordEvent(tx, deps, {
+    type: 'voting_event.deleted',
+    data: { id, code, title },
+    change: {
+      accountId: event.accountId,
+      votingEventId: id,
+      keyId: organizer.caller.keyId,
+      action: 'voting_event.deleted',
+      resource: id,
+      before: { title, code },
+    },
   });
 }

@@ -62,6 +62,29 @@ export async function updateEvent(tx: Transaction, id: string, changes: Partial<
   return row;
 }
 
+/** Notes that a status was told; undefined when it was told already. Nothing that a ballot depends on changes. */
+export async function markAnnounced(
+  tx: Transaction,
+  id: string,
+  status: 'open' | 'closed',
+): Promise<VotingEvent | undefined> {
+  const [row] = await tx
+    .update(votingEvents)
+    .set({ announcedStatus: status })
+    .where(and(eq(votingEvents.id, id), sql`${votingEvents.announcedStatus} IS DISTINCT FROM ${status}`))
+    .returning();
+  return row;
+}
+
+/** Events that the clock has opened or closed, and of which nobody was told. */
+export async function listTimedEvents(executor: Executor): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL)
+      AND event_status(voting_events, now_ms()) IN ('open', 'closed')
+      AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms()) LIMIT 1000`);
+  return rows.map(({ id }) => id);
+}
+
 export async function deleteEvent(tx: Transaction, id: string): Promise<void> {
   await tx.delete(votingEvents).where(eq(votingEvents.id, id));
 }

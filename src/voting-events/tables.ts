@@ -46,6 +46,8 @@ export const votingEvents = pgTable(
     tieSeed: text('tie_seed').notNull(),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     paperVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
+    /** The status that receivers were last told; the clock changes it without a statement. */
+    announcedStatus: text('announced_status').$type<'open' | 'closed'>(),
     /** Plan limit of voters, one conditional update. */
     voterCount: integer('voter_count').notNull().default(0),
     /** Last small number given to a position or candidate; numbers are never used again. */
@@ -57,6 +59,7 @@ export const votingEvents = pgTable(
   (table) => [
     uniqueIndex('voting_events_code').on(table.codeKey),
     index('voting_events_account').on(table.accountId, table.id),
+    index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
   ],
 );

@@ -39,6 +39,7 @@ export interface VotingEvent {
   readonly paymentBusinessId: string | null;
   readonly paymentProvider: 'provider_a' | 'provider_b' | null;
   readonly tieSeed: string;
+  readonly announcedStatus: 'open' | 'closed' | null;
   readonly paperVersion: number;
   readonly createdAt: number;
   readonly updatedAt: number;

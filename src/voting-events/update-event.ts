@@ -1,8 +1,9 @@
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
+import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
 import { codeInUse, type EventDeps } from './create-event.ts';
 import { lockForChange, requireNoBallots } from './guard-change.ts';
@@ -11,6 +12,7 @@ import { priceIssues } from './pricing.ts';
 import { missingForOpening, type NewEventRow, updateEvent } from './repository.ts';
 import type { updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
+import { viewEvent } from './views.ts';
 
 type Body = z.output<typeof updateEventBody>;
 
@@ -39,15 +41,22 @@ export async function updateVotingEvent(
     if (closed) changes.resultsPublishedAt = nowMs;
   }
   const after = await save(tx, before.id, { ...changes, updatedAt: nowMs });
-  await recordChange(tx, deps, {
-    accountId: before.accountId,
-    votingEventId: before.id,
-    keyId: organizer.caller.keyId,
-    action: 'voting_event.updated',
-    resource: before.id,
-    ...difference(before, after),
+  await recordEvent(tx, deps, {
+    type: 'voting_event.updated',
+    data: viewEvent(after, nowMs),
+    change: {
+      accountId: before.accountId,
+      votingEventId: before.id,
+      keyId: organizer.caller.keyId,
+      action: 'voting_event.updated',
+      resource: before.id,
+      ...difference(before, after),
+    },
   });
-  return after;
+  if (before.resultsPublishedAt === null && after.resultsPublishedAt !== null)
+    await announceResults(tx, deps, after, nowMs);
+  await scheduleAnnouncements(tx, after);
+  return (await announceStatus(tx, deps, after, nowMs)) ?? after;
 }
 
 function definedOnly(columns: Partial<NewEventRow>): Partial<VotingEvent> {
@@ -93,7 +102,7 @@ async function statusChange(
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };
 }
 
-const UNTOLD = new Set<keyof VotingEvent>(['tieSeed', 'paperVersion', 'updatedAt']);
+const UNTOLD = new Set<keyof VotingEvent>(['tieSeed', 'paperVersion', 'updatedAt', 'announcedStatus']);
 
 /** The fields that differ, for the audit trail. */
 function difference(

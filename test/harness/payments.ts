@@ -14,6 +14,7 @@ import {
   type TestAccount,
   type TestAnswer,
   type TestService,
+  type TestServiceOptions,
 } from './test-service.ts';
 
 export type TestProvider = 'provider_a' | 'provider_b';
@@ -62,7 +63,7 @@ export interface PaidTestService {
 }
 
 /** A service with both providers played by the sandbox, over real HTTP in both directions. */
-export async function startPaidTestService(): Promise<PaidTestService> {
+export async function startPaidTestService(options: TestServiceOptions = {}): Promise<PaidTestService> {
   let port: number | undefined;
   const judge = publishedSchemas();
   const sandbox = await startSandbox({
@@ -74,7 +75,7 @@ export async function startPaidTestService(): Promise<PaidTestService> {
         : `http://127.0.0.1:${port}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`,
     ...(judge === undefined ? {} : { judge }),
   });
-  const service = await startTestService({ providerA: sandbox.url, providerB: sandbox.url });
+  const service = await startTestService({ ...options, sandbox: { providerA: sandbox.url, providerB: sandbox.url } });
   port = service.port;
   return {
     service,

@@ -37,12 +37,19 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
+export interface TestServiceOptions {
+  /** Where the providers of sandbox businesses answer. */
+  readonly sandbox?: ProviderAddresses;
+  /** Receivers of webhooks may run on this machine; they may unless said otherwise. */
+  readonly webhookAllowPrivate?: boolean;
+}
+
 async function serve(
   databaseUrl: string,
   secretKey: string,
   dataDir: string,
   worker: boolean,
-  sandbox: ProviderAddresses | undefined,
+  options: TestServiceOptions,
   tidy: () => Promise<void>,
 ): Promise<TestService> {
   const config = readConfig({
@@ -54,8 +61,10 @@ async function serve(
     LOG_LEVEL: 'silent',
     EMAIL_DOMAIN_CHECK: 'off',
     WORKER: worker ? 'on' : 'off',
+    // Receivers of webhooks run on this machine.
+    WEBHOOK_ALLOW_PRIVATE: options.webhookAllowPrivate === false ? 'off' : 'on',
   });
-  const deps = createDeps(config, databaseUrl, createLog('silent'), sandbox);
+  const deps = createDeps(config, databaseUrl, createLog('silent'), options.sandbox);
   const service: Service = await startService(deps, databaseUrl);
   return {
     deps,
@@ -75,7 +84,7 @@ async function serve(
       const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
       return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
     },
-    another: () => serve(databaseUrl, secretKey, dataDir, false, sandbox, async () => undefined),
+    another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     mails() {
       const folder = path.join(dataDir, 'mail');
       try {
@@ -94,11 +103,10 @@ async function serve(
   };
 }
 
-/** @param sandbox where the providers of sandbox businesses answer */
-export async function startTestService(sandbox?: ProviderAddresses): Promise<TestService> {
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
-  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, sandbox, async () => {
+  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, options, async () => {
     rmSync(dataDir, { recursive: true, force: true });
     await database.drop();
   });

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { closeTime, publishedTime, statusAt } from './lifecycle.ts';
+import { findEventById, listTimedEvents, markAnnounced } from './repository.ts';
+import type { VotingEvent } from './types.ts';
+import { viewEvent } from './views.ts';
+
+const payload = z.strictObject({ eventId: z.string() });
+const ANNOUNCE_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
+
+/** The clock opens and closes events without a statement: a job at each of the two moments tells it. */
+export async function scheduleAnnouncements(tx: Transaction, event: VotingEvent): Promise<void> {
+  for (const [name, runAtMs] of [
+    ['start', event.startsAt],
+    ['end', event.endsAt],
+  ] as const) {
+    if (runAtMs === null) continue;
+    await enqueue(tx, ANNOUNCE_STATUS, { eventId: event.id }, { key: `announce:${event.id}:${name}`, runAtMs });
+  }
+}
+
+export interface AnnounceDeps extends RecordDeps {
+  readonly db: Database;
+}
+
+export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof payload>> {
+  return defineJob({ ...ANNOUNCE_STATUS, work: ({ eventId }) => announceOne(deps, eventId) });
+}
+
+async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const event = await findEventById(tx, eventId);
+    if (event !== undefined) await announceStatus(tx, deps, event, deps.clock.now());
+  });
+}
+
+/** Tells what the clock did and no job told: the net below the jobs. */
+export async function announceTimedEvents(deps: AnnounceDeps): Promise<void> {
+  for (const id of await listTimedEvents(deps.db)) await announceOne(deps, id);
+}
+
+/** Tells receivers once that an event opened or closed, whoever did it. The event as it is marked then, if it was told. */
+export async function announceStatus(
+  tx: Transaction,
+  deps: RecordDeps,
+  event: VotingEvent,
+  nowMs: number,
+): Promise<VotingEvent | undefined> {
+  const status = statusAt(event, nowMs);
+  if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
+  // A conditional change: of two that tell at once, one finds it told.
+  const marked = await markAnnounced(tx, event.id, status);
+  if (marked === undefined) return undefined;
+  const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
+  await announce(tx, deps, about(event), type, [viewEvent(marked, nowMs)]);
+  const publishedByClose = event.resultsPublishedAt === null && publishedTime(event, nowMs) !== null;
+  if (status === 'closed' && publishedByClose) await announceResults(tx, deps, event, closeTime(event) ?? nowMs);
+  return marked;
+}
+
+/** Tells receivers that the results are public. */
+export async function announceResults(
+  tx: Transaction,
+  deps: RecordDeps,
+  event: VotingEvent,
+  publishedAt: number,
+): Promise<void> {
+  const { id, code, title } = event;
+  await announce(tx, deps, about(event), 'results.published', [{ votingEventId: id, code, title, publishedAt }]);
+}
+
+const about = ({ accountId, id }: VotingEvent) => ({ accountId, votingEventId: id });

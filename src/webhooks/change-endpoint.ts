@@ -1,0 +1,178 @@
+import { type Plans, planLimit } from '#src/accounts/plans.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Caller } from '#src/http/caller.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { sealSecret } from './endpoint-secret.ts';
+import { TEST_EVENT_TYPE } from './event-catalogue.ts';
+import type { RecordDeps } from './record-event.ts';
+import {
+  countEndpointsLocked,
+  deleteEndpoint,
+  findDelivery,
+  insertDelivery,
+  insertEndpoint,
+  lockEndpoint,
+  sendAgain,
+  skipPending,
+  updateEndpoint,
+} from './repository.ts';
+import type { EndpointChange, NewEndpoint } from './schemas.ts';
+import { generateWebhookSecret, secretHintOf } from './signature.ts';
+import type { WebhookEndpoint } from './types.ts';
+
+export interface EndpointDeps extends RecordDeps {
+  readonly secrets: Secrets;
+  readonly plans: Plans;
+}
+
+/** An endpoint and, this once, its secret. */
+export interface EndpointWithSecret {
+  readonly endpoint: WebhookEndpoint;
+  readonly secret: string;
+}
+
+/** After a rotation the old secret signs too for this long. */
+const OLD_SECRET_MS = DAY_MS;
+
+/** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 422 `plan_limit` */
+export async function createEndpoint(
+  tx: Transaction,
+  deps: EndpointDeps,
+  caller: Caller,
+  votingEventId: string | null,
+  body: NewEndpoint,
+): Promise<EndpointWithSecret> {
+  const limit = deps.plans[caller.plan as keyof Plans].webhookEndpoints;
+  if ((await countEndpointsLocked(tx, caller.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
+  const id = deps.ids.sortable('whe');
+  const secret = generateWebhookSecret();
+  const nowMs = deps.clock.now();
+  const endpoint = await insertEndpoint(tx, {
+    id,
+    accountId: caller.accountId,
+    votingEventId,
+    url: body.url,
+    description: body.description ?? null,
+    eventTypes: body.eventTypes,
+    status: 'active',
+    lastSuccessAt: nowMs,
+    secret: sealSecret(deps.secrets, id, secret),
+    secretHint: secretHintOf(secret),
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await record(tx, deps, caller, endpoint, 'created', { eventTypes: endpoint.eventTypes });
+  return { endpoint, secret };
+}
+
+/** Changes an endpoint, switches it on or off. Switching on clears reason and counter, when it was off. */
+export async function changeEndpoint(
+  tx: Transaction,
+  deps: EndpointDeps,
+  caller: Caller,
+  id: string,
+  { status, ...body }: EndpointChange,
+): Promise<WebhookEndpoint> {
+  const before = await requireLocked(tx, id);
+  const nowMs = deps.clock.now();
+  const switchOn = status === 'active' && before.status === 'disabled';
+  const switchOff = status === 'disabled' && before.status === 'active';
+  const sent = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  const after = await updateEndpoint(tx, id, {
+    ...sent,
+    ...(switchOn ? { status: 'active', disabledReason: null, consecutiveFailures: 0, lastSuccessAt: nowMs } : {}),
+    ...(switchOff ? { status: 'disabled', disabledReason: 'manual' } : {}),
+    updatedAt: nowMs,
+  });
+  if (switchOff) await skipPending(tx, id);
+  await record(tx, deps, caller, after, 'updated', { fields: Object.keys({ ...sent, ...(status && { status }) }) });
+  return after;
+}
+
+export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller: Caller, id: string): Promise<void> {
+  const endpoint = await requireLocked(tx, id);
+  await deleteEndpoint(tx, id);
+  await record(tx, deps, caller, endpoint, 'deleted', {});
+}
+
+/** Gives an endpoint a new secret; the old one signs too for a day, so that a receiver can change over. */
+export async function rotateSecret(
+  tx: Transaction,
+  deps: EndpointDeps,
+  caller: Caller,
+  id: string,
+): Promise<EndpointWithSecret> {
+  const before = await requireLocked(tx, id);
+  const secret = generateWebhookSecret();
+  const nowMs = deps.clock.now();
+  const endpoint = await updateEndpoint(tx, id, {
+    secret: sealSecret(deps.secrets, id, secret),
+    secretHint: secretHintOf(secret),
+    previousSecret: before.secret,
+    previousSecretUntil: nowMs + OLD_SECRET_MS,
+    updatedAt: nowMs,
+  });
+  await record(tx, deps, caller, endpoint, 'secret_rotated', {});
+  return { endpoint, secret };
+}
+
+/** Sends an endpoint a message that says that it is a test. @throws ApiError 409 `endpoint_disabled` */
+export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: string): Promise<string> {
+  const endpoint = await requireActive(tx, id);
+  const deliveryId = deps.ids.sortable('whd');
+  const messageId = deps.ids.sortable('msg');
+  const createdAt = deps.clock.now();
+  const { votingEventId } = endpoint;
+  const data = { webhookEndpointId: id, message: 'This is a test.' };
+  await insertDelivery(tx, {
+    id: deliveryId,
+    endpointId: id,
+    messageId,
+    eventType: TEST_EVENT_TYPE,
+    body: JSON.stringify({ id: messageId, type: TEST_EVENT_TYPE, createdAt, votingEventId, data }),
+    status: 'pending',
+    nextTryAt: createdAt,
+    createdAt,
+  });
+  return deliveryId;
+}
+
+/** Sends a delivery again, whatever became of it; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
+export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
+  await requireActive(tx, id);
+  if ((await findDelivery(tx, id, deliveryId)) === undefined) throw notFound();
+  await sendAgain(tx, deliveryId);
+}
+
+async function requireLocked(tx: Transaction, id: string): Promise<WebhookEndpoint> {
+  const endpoint = await lockEndpoint(tx, id);
+  if (endpoint === undefined) throw notFound();
+  return endpoint;
+}
+
+async function requireActive(tx: Transaction, id: string): Promise<WebhookEndpoint> {
+  const endpoint = await requireLocked(tx, id);
+  if (endpoint.status === 'active') return endpoint;
+  throw conflict('endpoint_disabled', 'This endpoint is switched off. Switch it on first.');
+}
+
+async function record(
+  tx: Transaction,
+  deps: EndpointDeps,
+  caller: Caller,
+  endpoint: WebhookEndpoint,
+  what: string,
+  after: Record<string, unknown>,
+): Promise<void> {
+  await recordChange(tx, deps, {
+    accountId: endpoint.accountId,
+    votingEventId: endpoint.votingEventId,
+    keyId: caller.keyId,
+    action: `webhook_endpoint.${what}`,
+    resource: endpoint.id,
+    after,
+  });
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { findAccount } from '#src/accounts/repository.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
+import { type RecordDeps, recordEvent } from './record-event.ts';
+import { skipPending, updateEndpoint } from './repository.ts';
+import type { DisabledReason, WebhookEndpoint } from './types.ts';
+import { viewEndpoint } from './views.ts';
+
+const payload = z.strictObject({ accountId: z.string(), endpointId: z.string(), url: z.string(), reason: z.string() });
+type MailOwner = z.output<typeof payload>;
+const MAIL_DISABLED_ENDPOINT = { name: 'mail_disabled_endpoint', maxAttempts: 8, payload } as const;
+
+const REASONS: Readonly<Record<DisabledReason, string>> = {
+  manual: 'it was switched off',
+  gone: 'it answered 410 Gone',
+  consecutive_failures: 'it has failed ten times or more, and took nothing for three days',
+  url_not_allowed: 'its address is not one that may be called',
+};
+
+/** Switches an endpoint off because of what it does, and tells its owner. What waits for it is kept as `skipped`. */
+export async function disableEndpoint(
+  tx: Transaction,
+  deps: RecordDeps,
+  endpoint: WebhookEndpoint,
+  reason: DisabledReason,
+): Promise<void> {
+  if (endpoint.status === 'disabled') return;
+  const disabled = await updateEndpoint(tx, endpoint.id, {
+    status: 'disabled',
+    disabledReason: reason,
+    updatedAt: deps.clock.now(),
+  });
+  await skipPending(tx, endpoint.id);
+  const { accountId, votingEventId } = endpoint;
+  await recordEvent(tx, deps, {
+    type: 'webhook_endpoint.disabled',
+    data: viewEndpoint(disabled),
+    change: {
+      accountId,
+      votingEventId,
+      keyId: null,
+      action: 'webhook_endpoint.disabled',
+      resource: endpoint.id,
+      after: { reason },
+    },
+  });
+  // The address may hold a token in its query: the mail names host and path only.
+  const { origin, pathname } = new URL(endpoint.url);
+  const url = `${origin}${pathname}`;
+  await enqueue(tx, MAIL_DISABLED_ENDPOINT, { accountId, endpointId: endpoint.id, url, reason: REASONS[reason] });
+}
+
+/** Mails the owner, where the account has an address for such mail. */
+export function mailDisabledEndpointJob(deps: { readonly db: Database; readonly mailer: Mailer }): Job<MailOwner> {
+  return defineJob({
+    ...MAIL_DISABLED_ENDPOINT,
+    async work({ accountId, endpointId, url, reason }) {
+      const account = await findAccount(deps.db, accountId);
+      if (account === undefined || account.contactEmail === null) return;
+      await deps.mailer.send({
+        to: account.contactEmail,
+        subject: 'A webhook endpoint was switched off',
+        text: `Hello,\n\nthe webhook endpoint ${endpointId} (${url}) of "${account.name}" was switched off: ${reason}.\n\nWhat happens meanwhile is kept and can be sent again. Switch it on with\nPATCH /webhook-endpoints/${endpointId} and { "status": "active" }.\n`,
+      });
+    },
+  });
+}

@@ -1,0 +1,151 @@
+import type { Deps } from '#src/deps.ts';
+import { created, gone, list, ok, queued } from '#src/http/answer.ts';
+import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { notFound } from '#src/platform/errors.ts';
+import {
+  changeEndpoint,
+  createEndpoint,
+  type EndpointWithSecret,
+  removeEndpoint,
+  retryDelivery,
+  rotateSecret,
+  testEndpoint,
+} from './change-endpoint.ts';
+import { EVENT_TYPES } from './event-catalogue.ts';
+import { findEndpoint, listDeliveries, listEndpoints } from './repository.ts';
+import { createEndpointBody, listDeliveriesQuery, listEndpointsQuery, updateEndpointBody } from './schemas.ts';
+import type { WebhookEndpoint } from './types.ts';
+import { viewDelivery, viewEndpoint } from './views.ts';
+
+/** The event of an account that a code or ID names. Events are further down the house, and handed in. @throws ApiError `not_found` */
+export type FindEventId = (accountId: string, reference: string) => Promise<string>;
+
+const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
+
+/** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8). */
+export function webhookRoutes(deps: Deps, findEventId: FindEventId): Route[] {
+  const { webhookAllowPrivate } = deps.config;
+  const endpoint = async (context: RequestContext): Promise<WebhookEndpoint> => {
+    const found = await findEndpoint(deps.db, context.caller.accountId, context.params['id'] ?? '');
+    if (found === undefined) throw notFound();
+    return found;
+  };
+  const path = '/webhook-endpoints';
+  return [
+    readRoute({
+      operationId: 'listWebhookEndpoints',
+      summary: 'List webhook endpoints',
+      method: 'GET',
+      path,
+      scope: 'read',
+      query: listEndpointsQuery,
+      find: async ({ caller }) => caller,
+      read: async ({ caller, query: { votingEventCode, ...filter } }) => {
+        const votingEventId =
+          votingEventCode === undefined ? null : await findEventId(caller.accountId, votingEventCode);
+        const rows = await listEndpoints(deps.db, caller.accountId, { ...filter, votingEventId });
+        return list(rows.map(viewEndpoint));
+      },
+    }),
+    changeRoute({
+      operationId: 'createWebhookEndpoint',
+      summary: 'Create a webhook endpoint; its secret is told this once',
+      method: 'POST',
+      path,
+      scope: 'write',
+      body: createEndpointBody(webhookAllowPrivate),
+      find: async ({ caller }) => caller,
+      change: async ({ caller, body }, tx) => {
+        const { votingEventCode } = body;
+        const votingEventId =
+          votingEventCode === undefined ? null : await findEventId(caller.accountId, votingEventCode);
+        return created(withSecret(await createEndpoint(tx, deps, caller, votingEventId, body)));
+      },
+    }),
+    readRoute({
+      operationId: 'getWebhookEndpoint',
+      summary: 'Read a webhook endpoint',
+      method: 'GET',
+      path: `${path}/:id`,
+      scope: 'read',
+      find: endpoint,
+      read: async ({ target }) => ok(viewEndpoint(target)),
+    }),
+    changeRoute({
+      operationId: 'updateWebhookEndpoint',
+      summary: 'Change a webhook endpoint, switch it on or off',
+      method: 'PATCH',
+      path: `${path}/:id`,
+      scope: 'write',
+      body: updateEndpointBody(webhookAllowPrivate),
+      find: endpoint,
+      change: async ({ caller, target, body }, tx) =>
+        ok(viewEndpoint(await changeEndpoint(tx, deps, caller, target.id, body))),
+    }),
+    changeRoute({
+      operationId: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint with its deliveries',
+      method: 'DELETE',
+      path: `${path}/:id`,
+      scope: 'write',
+      find: endpoint,
+      change: async ({ caller, target }, tx) => {
+        await removeEndpoint(tx, deps, caller, target.id);
+        return gone;
+      },
+    }),
+    changeRoute({
+      operationId: 'testWebhookEndpoint',
+      summary: 'Send a webhook endpoint a test message',
+      method: 'POST',
+      path: `${path}/:id/test`,
+      scope: 'write',
+      find: endpoint,
+      change: async ({ target }, tx) => queued(await testEndpoint(tx, deps, target.id)),
+    }),
+    changeRoute({
+      operationId: 'rotateWebhookSecret',
+      summary: 'Give a webhook endpoint a new secret; the old one signs too for a day',
+      method: 'POST',
+      path: `${path}/:id/rotate-secret`,
+      scope: 'write',
+      find: endpoint,
+      change: async ({ caller, target }, tx) => ok(withSecret(await rotateSecret(tx, deps, caller, target.id))),
+    }),
+    readRoute({
+      operationId: 'listWebhookDeliveries',
+      summary: 'List the newest 200 deliveries of a webhook endpoint, with every attempt',
+      method: 'GET',
+      path: `${path}/:id/deliveries`,
+      scope: 'read',
+      query: listDeliveriesQuery,
+      find: endpoint,
+      read: async ({ target, query }) => {
+        const rows = await listDeliveries(deps.db, target.id, query);
+        return list(rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts)));
+      },
+    }),
+    changeRoute({
+      operationId: 'retryWebhookDelivery',
+      summary: 'Send a delivery again, whatever became of it',
+      method: 'POST',
+      path: `${path}/:id/deliveries/:deliveryId/retry`,
+      scope: 'write',
+      find: endpoint,
+      change: async ({ target, params }, tx) => {
+        const deliveryId = params['deliveryId'] ?? '';
+        await retryDelivery(tx, target.id, deliveryId);
+        return queued(deliveryId);
+      },
+    }),
+    readRoute({
+      operationId: 'listWebhookEventTypes',
+      summary: 'List the event types that an endpoint may subscribe to',
+      method: 'GET',
+      path: '/webhook-event-types',
+      scope: 'read',
+      find: async ({ caller }) => caller,
+      read: async () => list(Object.entries(EVENT_TYPES).map(([type, description]) => ({ type, description }))),
+    }),
+  ];
+}

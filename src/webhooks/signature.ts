@@ -1,0 +1,41 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+/** Standard Webhooks 1.0: `whsec_` and the key in base64. */
+const SECRET_PREFIX = 'whsec_';
+const KEY_BYTES = 32;
+
+export function generateWebhookSecret(): string {
+  return SECRET_PREFIX + randomBytes(KEY_BYTES).toString('base64');
+}
+
+/** What may be shown of a secret. */
+export function secretHintOf(secret: string): string {
+  return `${SECRET_PREFIX}…${secret.slice(-4)}`;
+}
+
+export interface SignedHeaders {
+  readonly 'webhook-id': string;
+  readonly 'webhook-timestamp': string;
+  readonly 'webhook-signature': string;
+}
+
+/**
+ * The headers that prove a message: one signature for each secret, the newest first.
+ * @param timeSeconds of this attempt, Unix seconds
+ */
+export function signMessage(
+  secrets: readonly string[],
+  messageId: string,
+  timeSeconds: number,
+  body: string,
+): SignedHeaders {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${messageId}.${timeSeconds}.${body}`).digest('base64')}`;
+  });
+  return {
+    'webhook-id': messageId,
+    'webhook-timestamp': String(timeSeconds),
+    'webhook-signature': signatures.join(' '),
+  };
+}
