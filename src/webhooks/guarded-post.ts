@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -23,25 +23,34 @@ class RefusedAddress extends Error {
   readonly code = 'address_not_allowed';
 }
 
+/** Asks for the addresses of a name. */
+export type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (fault: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
 /** Resolves a name and refuses it when any of its addresses is refused: the connection goes to the very addresses that were looked at. */
-const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (fault, addresses) => {
-    if (fault !== null) return callback(fault, []);
-    if (addresses.length === 0 || addresses.some(({ address }) => isRefusedAddress(address))) {
-      return callback(new RefusedAddress('a receiver resolves into a private network'), []);
-    }
-    const [first] = addresses;
-    return options.all === true || first === undefined
-      ? callback(null, addresses)
-      : callback(null, first.address, first.family);
-  });
-};
+const guardedLookup =
+  (resolve: Resolve): LookupFunction =>
+  (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (fault, addresses) => {
+      if (fault !== null) return callback(fault, []);
+      if (addresses.length === 0 || addresses.some(({ address }) => isRefusedAddress(address))) {
+        return callback(new RefusedAddress('a receiver resolves into a private network'), []);
+      }
+      const [first] = addresses;
+      return options.all === true || first === undefined
+        ? callback(null, addresses)
+        : callback(null, first.address, first.family);
+    });
+  };
 
 /** Connects like undici does, but never to a refused address. Node asks no resolver for addresses in letters, so those are looked at here. */
-function guardedConnector(allowPrivate: boolean): buildConnector.connector {
+function guardedConnector(allowPrivate: boolean, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs };
   if (allowPrivate) return buildConnector(options);
-  const connect = buildConnector({ ...options, lookup: guardedLookup });
+  const connect = buildConnector({ ...options, lookup: guardedLookup(resolve) });
   return (target, callback) => {
     const host = target.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && isRefusedAddress(host)) {
@@ -85,10 +94,13 @@ export interface Poster {
   close(): Promise<void>;
 }
 
-/** @param allowPrivate lets receivers lie in private networks and speak plain http */
-export function createPoster(allowPrivate: boolean): Poster {
+/**
+ * @param allowPrivate lets receivers lie in private networks and speak plain http
+ * @param resolve what names are looked up with; the machine's own resolver unless told otherwise
+ */
+export function createPoster(allowPrivate: boolean, resolve: Resolve = lookup): Poster {
   const agent = new Agent({
-    connect: guardedConnector(allowPrivate),
+    connect: guardedConnector(allowPrivate, resolve),
     headersTimeout: TIME_LIMITS.webhookExchangeMs,
     bodyTimeout: TIME_LIMITS.webhookExchangeMs,
     maxHeaderSize: MAX_READ_BYTES,

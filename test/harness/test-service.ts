@@ -29,6 +29,9 @@ export interface CallOptions {
 export interface TestService {
   readonly deps: Deps;
   readonly port: number;
+  /** What another program needs to work on the same database. */
+  readonly databaseUrl: string;
+  readonly secretKey: string;
   call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<TestAnswer>;
   /** A second server process' worth of service on the same database. */
   another(): Promise<TestService>;
@@ -42,6 +45,8 @@ export interface TestServiceOptions {
   readonly sandbox?: ProviderAddresses;
   /** Receivers of webhooks may run on this machine; they may unless said otherwise. */
   readonly webhookAllowPrivate?: boolean;
+  /** Whether it runs jobs and sends webhooks; it does unless told otherwise. */
+  readonly worker?: boolean;
 }
 
 async function serve(
@@ -69,6 +74,8 @@ async function serve(
   return {
     deps,
     port: service.port,
+    databaseUrl,
+    secretKey,
     async call(method, target, body, options = {}) {
       const response = await fetch(`http://127.0.0.1:${service.port}${target}`, {
         method,
@@ -106,10 +113,17 @@ async function serve(
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
-  return serve(database.url, randomBytes(32).toString('base64'), dataDir, true, options, async () => {
-    rmSync(dataDir, { recursive: true, force: true });
-    await database.drop();
-  });
+  return serve(
+    database.url,
+    randomBytes(32).toString('base64'),
+    dataDir,
+    options.worker !== false,
+    options,
+    async () => {
+      rmSync(dataDir, { recursive: true, force: true });
+      await database.drop();
+    },
+  );
 }
 
 export interface TestAccount {

@@ -1,0 +1,402 @@
+import type { ServerResponse } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
+import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidTestService,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
+import { createTestAccount, eventually, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+let service: TestService;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  service = paid.service;
+});
+afterAll(() => paid.stop());
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.stop();
+});
+
+async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function subscribe(
+  account: TestAccount,
+  url: string,
+  eventTypes: readonly string[] = EVENT_TYPE_NAMES,
+  more = {},
+) {
+  const answer = await service.call('POST', '/webhook-endpoints', { url, eventTypes, ...more }, { key: account.write });
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body.data;
+}
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const votesFor = (event: TestEvent) => [
+  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
+];
+const typesOf = (received: readonly Received[]): string[] => received.map(({ body }) => JSON.parse(body).type);
+const until = (receiver: Receiver, count: number) =>
+  eventually(() => (receiver.received.length >= count ? receiver.received : undefined));
+
+async function deliveries(account: TestAccount, id: string, query = '') {
+  const answer = await service.call('GET', `/webhook-endpoints/${id}/deliveries${query}`, undefined, {
+    key: account.read,
+  });
+  return answer.body.data;
+}
+
+describe('an endpoint', () => {
+  test('tells its secret once, and has the shape of the contract', async () => {
+    const account = await createTestAccount(service);
+    const key = { key: account.write };
+    const made = await subscribe(account, 'https://hooks.example.com/a', ['payment.succeeded'], {
+      description: 'Ours',
+    });
+    expect(made).toEqual({
+      id: expect.stringMatching(/^whe_/),
+      votingEventId: null,
+      url: 'https://hooks.example.com/a',
+      description: 'Ours',
+      eventTypes: ['payment.succeeded'],
+      status: 'active',
+      disabledReason: null,
+      consecutiveFailures: 0,
+      secretHint: `whsec_…${made.secret.slice(-4)}`,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      createdAt: expect.any(Number),
+    });
+    const { secret: _, ...shown } = made;
+    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).body.data).toEqual(shown);
+    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body).toEqual({
+      data: [shown],
+      nextCursor: null,
+    });
+    const patched = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'disabled' }, key);
+    expect(patched.body.data).toEqual({ ...shown, status: 'disabled', disabledReason: 'manual' });
+    const back = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'active' }, key);
+    expect(back.body.data).toEqual(shown);
+    expect((await service.call('PATCH', `/webhook-endpoints/${made.id}`, {}, key)).status).toBe(422);
+    const rotated = await service.call('POST', `/webhook-endpoints/${made.id}/rotate-secret`, undefined, key);
+    expect(rotated.status).toBe(200);
+    expect(rotated.body.data.secret).not.toBe(made.secret);
+    expect((await service.call('DELETE', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(204);
+    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(404);
+  });
+
+  test('of one event is listed with that event and not with the account', async () => {
+    const account = await createTestAccount(service);
+    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], {
+      votingEventCode: event.code,
+    });
+    expect(made.votingEventId).toBe(event.id);
+    const list = async (query: string) =>
+      (await service.call('GET', `/webhook-endpoints${query}`, undefined, { key: account.read })).body.data;
+    expect(await list('')).toEqual([]);
+    expect((await list(`?votingEventCode=${event.code}`)).map(({ id }: { id: string }) => id)).toEqual([made.id]);
+  });
+
+  test('is one of as many as the plan allows, however many are made at once', async () => {
+    const account = await createTestAccount(service, 'free');
+    const other = await service.another();
+    const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        (index % 2 === 0 ? service : other).call('POST', '/webhook-endpoints', body, { key: account.write }),
+      ),
+    );
+    await other.stop();
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(2);
+    const refused = answers.find(({ status }) => status === 422);
+    expect(refused?.body.error).toMatchObject({ code: 'plan_limit', details: { limit: 'webhook_endpoints', max: 2 } });
+  });
+});
+
+describe('a message', () => {
+  test('is signed so that an independent receiver accepts it, by both secrets after a rotation', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive();
+    const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const [first] = await until(receiver, 1);
+    const payload = new Webhook(secret).verify(first?.body ?? '', first?.headers ?? {});
+    expect(payload).toMatchObject({
+      id: first?.headers['webhook-id'],
+      type: 'voting_event.created',
+      createdAt: expect.any(Number),
+      votingEventId: expect.stringMatching(/^evt_/),
+      data: { title: 'An event', status: 'draft' },
+    });
+    const rotated = await service.call('POST', `/webhook-endpoints/${id}/rotate-secret`, undefined, {
+      key: account.write,
+    });
+    await createTestEvent(service, account, {}, [], false);
+    const second = (await until(receiver, 2))[1];
+    for (const one of [secret, rotated.body.data.secret]) {
+      expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
+    }
+    expect(() => new Webhook(secret).verify(`${second?.body} `, second?.headers ?? {})).toThrow();
+  });
+
+  test('is sent for every type that something in the service can cause, with what the API shows', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive();
+    const endpoint = await subscribe(account, receiver.url);
+    const key = { key: account.write };
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', results: { visibility: 'published' } },
+      PLAN,
+    );
+    const base = `/voting-events/${event.id}`;
+    const voter = (await service.call('POST', `${base}/voters`, { name: 'Vera', email: 'vera@mail.example' }, key)).body
+      .data;
+    await service.call('PATCH', `${base}/voters/${voter.id}`, { name: 'Vera V.' }, key);
+    await service.call('DELETE', `${base}/voters/${voter.id}`, undefined, key);
+    const candidate = event.positions[0]?.candidates[1];
+    await service.call('PATCH', `${base}/candidates/${candidate}`, { description: 'Known' }, key);
+    await service.call('DELETE', `${base}/candidates/${candidate}`, undefined, key);
+    await service.call('PATCH', base, { status: 'closed' }, key);
+    const poll = await createTestEvent(service, account, {}, PLAN);
+    await votePoll(service, account, poll, votesFor(poll));
+    await service.call('DELETE', `/voting-events/${poll.id}?force=true`, undefined, key);
+    const wanted = EVENT_TYPE_NAMES.filter((type) => !/^payment|^log|^webhook_endpoint/.test(type));
+    await eventually(() => (wanted.every((type) => typesOf(receiver.received).includes(type)) ? true : undefined));
+    const told = (type: string) =>
+      receiver.received.map(({ body }) => JSON.parse(body)).filter((one) => one.type === type);
+    expect(told('voter.created')[0].data).toEqual(voter);
+    expect(told('voting_event.opened')).toHaveLength(2);
+    expect(told('voting_event.closed')).toHaveLength(1);
+    expect(told('results.published')).toHaveLength(1);
+    const shown = (await service.call('GET', base, undefined, key)).body.data;
+    expect(told('voting_event.closed')[0].data).toEqual(shown);
+    expect(told('ballot.confirmed')).toEqual([
+      expect.objectContaining({ votingEventId: poll.id, data: { votingEventId: poll.id, ballots: 1 } }),
+    ]);
+    await eventually(async () => {
+      const all = await deliveries(account, endpoint.id);
+      return all.every(({ status }: { status: string }) => status === 'delivered') ? true : undefined;
+    });
+  });
+
+  test('is sent for what becomes of a payment, without the code that confirms its ballot', async () => {
+    const event = await createPaidEvent(service, 'provider_a');
+    const receiver = await receive();
+    await subscribe(
+      event.account,
+      receiver.url,
+      EVENT_TYPE_NAMES.filter((type) => type.startsWith('payment.')),
+    );
+    const target = `/public/voting-events/${event.id}/ballot/cast`;
+    const vote = { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL };
+    const first = await service.call('POST', target, vote, { key: event.account.vote });
+    const { paymentAttemptId } = first.body.data;
+    await decide(checkoutUrlOf(first), 'pay');
+    const second = await service.call('POST', target, { paymentAttemptId }, { key: event.account.vote });
+    await paid.sandbox.reverse(paymentAttemptId, 'refund');
+    await until(receiver, 3);
+    expect(typesOf(receiver.received).toSorted()).toEqual([
+      'payment.fulfilled',
+      'payment.reversed',
+      'payment.succeeded',
+    ]);
+    const all = receiver.received.map(({ body }) => body).join();
+    expect(all).toContain(paymentAttemptId);
+    expect(all).not.toContain(second.body.data.confirmationCode);
+  });
+
+  test('goes to the endpoints of its event and of its account, and to nobody else', async () => {
+    const account = await createTestAccount(service);
+    const stranger = await createTestAccount(service);
+    const [ofAccount, ofEvent, ofOther, ofStranger] = [
+      await receive(),
+      await receive(),
+      await receive(),
+      await receive(),
+    ];
+    const [one, two] = [
+      await createTestEvent(service, account, {}, [], false),
+      await createTestEvent(service, account, {}, [], false),
+    ];
+    const types = ['voting_event.updated'];
+    await subscribe(account, ofAccount.url, types);
+    await subscribe(account, ofEvent.url, types, { votingEventCode: one.code });
+    await subscribe(account, ofOther.url, types, { votingEventCode: two.code });
+    await subscribe(stranger, ofStranger.url, types);
+    await service.call('PATCH', `/voting-events/${one.id}`, { title: 'Anew' }, { key: account.write });
+    await until(ofAccount, 1);
+    const [told] = await until(ofEvent, 1);
+    expect(told?.headers['webhook-id']).toBe(ofAccount.received[0]?.headers['webhook-id']);
+    expect([ofOther.received, ofStranger.received]).toEqual([[], []]);
+  });
+
+  test('is kept while its endpoint is off, and sent when it is asked for again', async () => {
+    const account = await createTestAccount(service);
+    const key = { key: account.write };
+    const receiver = await receive();
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' }, key);
+    await createTestEvent(service, account, {}, [], false);
+    const [skipped] = await deliveries(account, id, '?status=skipped');
+    const retry = () => service.call('POST', `/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`, undefined, key);
+    expect((await retry()).body.error.details.reason).toBe('endpoint_disabled');
+    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'active' }, key);
+    expect((await retry()).status).toBe(202);
+    await until(receiver, 1);
+    expect((await retry()).status).toBe(202);
+    const both = await until(receiver, 2);
+    expect(new Set(both.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([skipped.messageId]));
+    const unknown = await service.call('POST', `/webhook-endpoints/${id}/deliveries/whd_none/retry`, undefined, key);
+    expect(unknown.status).toBe(404);
+  });
+
+  test('can be asked for as a test', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive();
+    const { id } = await subscribe(account, receiver.url, ['voter.created']);
+    const answer = await service.call('POST', `/webhook-endpoints/${id}/test`, undefined, { key: account.write });
+    expect(answer.status).toBe(202);
+    const [one] = await until(receiver, 1);
+    expect(JSON.parse(one?.body ?? '').type).toBe('webhook_endpoint.test');
+  });
+});
+
+describe('a receiver', () => {
+  const answers: readonly (readonly [string, (response: ServerResponse) => void, number | null, string | null])[] = [
+    ['that fails', (response) => response.writeHead(500).end('no'), 500, null],
+    [
+      'that sends us elsewhere',
+      (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+      302,
+      'redirect',
+    ],
+    ['that breaks off', (response) => response.destroy(), null, 'broken_off'],
+  ];
+  test.each(answers)('%s is tried again, by the plan', async (_what, answer, status, error) => {
+    const account = await createTestAccount(service);
+    const receiver = await receive(answer);
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const delivery = await eventually(async () =>
+      (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
+    );
+    expect(delivery).toMatchObject({
+      status: 'pending',
+      responseStatus: status,
+      attempts: [{ number: 1, responseStatus: status, error, durationMs: expect.any(Number) }],
+    });
+    const wait = delivery.nextTryAt - delivery.attempts[0].at;
+    expect(wait).toBeGreaterThanOrEqual(3_900);
+    expect(wait).toBeLessThan(8_000);
+    const [endpoint] = (await service.call('GET', '/webhook-endpoints', undefined, { key: account.read })).body.data;
+    expect(endpoint.consecutiveFailures).toBe(1);
+  });
+
+  test('that succeeds after failures gets the same message, and clears its count', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive((response, _request, times) => response.writeHead(times === 1 ? 503 : 200).end());
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    await until(receiver, 1);
+    await eventually(async () => ((await deliveries(account, id))[0]?.attempts.length === 1 ? true : undefined));
+    await service.deps.db.$client.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
+    const [one, two] = await until(receiver, 2);
+    expect([two?.body, two?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
+    const endpoint = await eventually(async () => {
+      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      return data.consecutiveFailures === 0 ? data : undefined;
+    });
+    expect(endpoint.status).toBe('active');
+  });
+
+  test('that is gone is switched off at once', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive((response) => response.writeHead(410).end());
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const endpoint = await eventually(async () => {
+      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      return data.status === 'disabled' ? data : undefined;
+    });
+    expect(endpoint.disabledReason).toBe('gone');
+  });
+
+  test('that has failed ten times and taken nothing for three days is switched off, and its owner is told', async () => {
+    const account = await createTestAccount(service);
+    const { deps } = service;
+    await deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
+      account.id,
+      'owner@mail.example',
+    ]);
+    const receiver = await receive((response) => response.writeHead(500).end());
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    const long = deps.clock.now() - 73 * 3_600_000;
+    await deps.db.$client.query(
+      'UPDATE webhook_endpoints SET consecutive_failures = 9, last_success_at = $2 WHERE id = $1',
+      [id, long],
+    );
+    await createTestEvent(service, account, {}, [], false);
+    const endpoint = await eventually(async () => {
+      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      return data.status === 'disabled' ? data : undefined;
+    });
+    expect(endpoint.disabledReason).toBe('consecutive_failures');
+    const mail = await eventually(() => service.mails().find((text) => text.includes('owner@mail.example')));
+    expect(mail).toContain(id);
+  });
+
+  test('that asks for patience gets it', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive((response) => response.writeHead(429, { 'retry-after': '3600' }).end());
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const delivery = await eventually(async () =>
+      (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
+    );
+    expect(delivery.nextTryAt - delivery.attempts[0].at).toBeGreaterThanOrEqual(60_000);
+  });
+
+  test('that answers without end costs no memory, and keeps two thousand characters', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive((response) => {
+      response.writeHead(200);
+      const chunk = Buffer.alloc(65_536, 'x');
+      const more = (): void => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', more);
+      more();
+    });
+    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const delivery = await eventually(async () => (await deliveries(account, id, '?status=delivered'))[0]);
+    expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
+  });
+});
+
+test('ten receivers that hang for fifteen seconds do not delay ten others', async () => {
+  const account = await createTestAccount(service);
+  const hanging = await Promise.all(Array.from({ length: 10 }, () => receive(() => undefined)));
+  const quick = await Promise.all(Array.from({ length: 10 }, () => receive()));
+  for (const { url } of [...hanging, ...quick]) await subscribe(account, url, ['voting_event.created']);
+  const begun = Date.now();
+  for (let index = 0; index < 12; index += 1) await createTestEvent(service, account, {}, [], false);
+  await Promise.all(quick.map((receiver) => until(receiver, 12)));
+  const first = Math.max(...quick.map(({ received }) => (received[0]?.at ?? 0) - begun));
+  expect(first).toBeLessThan(5_000);
+});

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { startReceiver } from '#test/harness/receiver.ts';
+import { createTestAccount, eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+
+const EVENTS = 60;
+
+function startWorker(service: TestService, dataDir: string): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  return spawn(process.execPath, [path.join(import.meta.dirname, 'worker-program.ts')], {
+    cwd: tmpdir(),
+    env: {
+      PATH,
+      HOME,
+      DATABASE_URL: service.databaseUrl,
+      SECRET_KEY: service.secretKey,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      LOG_LEVEL: 'silent',
+      WEBHOOK_ALLOW_PRIVATE: 'on',
+    },
+    stdio: 'ignore',
+  });
+}
+
+test('workers killed with -9 lose no message, and what is sent twice keeps its ID', async () => {
+  const service = await startTestService({ worker: false });
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
+  // Slow enough that some are always under way when a worker dies.
+  const receiver = await startReceiver((response) => setTimeout(() => response.writeHead(200).end(), 60));
+  const account = await createTestAccount(service);
+  const key = { key: account.write };
+  const body = { url: receiver.url, eventTypes: ['voting_event.created'] };
+  const { id } = (await service.call('POST', '/webhook-endpoints', body, key)).body.data;
+  for (let index = 0; index < EVENTS; index += 1) {
+    await service.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, key);
+  }
+  const database = service.deps.db.$client;
+  const distinct = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size;
+  for (const share of [8, 25]) {
+    const worker = startWorker(service, dataDir);
+    await eventually(() => (receiver.received.length >= share ? true : undefined), 30_000);
+    worker.kill('SIGKILL');
+    await new Promise((resolve) => worker.once('exit', resolve));
+    // A dead worker's lease ends by itself within a minute; the test does not wait for it.
+    await database.query('UPDATE webhook_deliveries SET locked_until = 0');
+  }
+  const last = startWorker(service, dataDir);
+  const left = async (): Promise<number> => {
+    const { rows } = await database.query(
+      "SELECT count(*)::int AS left FROM webhook_deliveries WHERE endpoint_id = $1 AND status <> 'delivered'",
+      [id],
+    );
+    return rows[0].left;
+  };
+  await eventually(async () => ((await left()) === 0 ? true : undefined), 30_000);
+  last.kill('SIGTERM');
+  await new Promise((resolve) => last.once('exit', resolve));
+  expect(distinct()).toBe(EVENTS);
+  const bodies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id']);
+  for (const [, copies] of bodies) expect(new Set(copies.map(({ body: text }) => text)).size).toBe(1);
+  await receiver.stop();
+  await service.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});

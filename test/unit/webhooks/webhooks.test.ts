@@ -1,0 +1,97 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import { isRefusedAddress } from '#src/platform/network-address.ts';
+import { endpointUrlFault } from '#src/webhooks/endpoint-url.ts';
+import { createPoster } from '#src/webhooks/guarded-post.ts';
+import { MAX_TRIES, pauseAfter } from '#src/webhooks/schedule.ts';
+import { generateWebhookSecret, signMessage } from '#src/webhooks/signature.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
+
+const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
+const present = existsSync(CASES);
+if (!present) console.info('webhooks: the shared cases are absent, passed over');
+const read = (name: string) => JSON.parse(readFileSync(path.join(CASES, name), 'utf8'));
+
+describe.runIf(present)('the shared cases', () => {
+  test('of addresses: every one that must be refused is, and no other', () => {
+    const { blocked, allowed } = read('ssrf-addresses.json');
+    expect(blocked.filter((address: string) => !isRefusedAddress(address))).toEqual([]);
+    expect(allowed.filter((address: string) => isRefusedAddress(address))).toEqual([]);
+  });
+
+  test('of spellings: no address may be saved, nor sent to, not even over https', async () => {
+    const poster = createPoster(false);
+    for (const url of read('ssrf-addresses.json').urls_that_must_be_refused as string[]) {
+      for (const spelling of [url, url.replace(/^http:/, 'https:')]) {
+        expect([spelling, endpointUrlFault(spelling, false)]).toEqual([spelling, expect.any(String)]);
+        expect([spelling, (await poster.post(spelling, {}, '{}')).error]).toEqual([spelling, 'url_not_allowed']);
+      }
+    }
+    await poster.close();
+  });
+
+  test('of signatures: ours is the one that the standard gives', () => {
+    const { standard_webhooks: vector } = read('signature-vectors.json');
+    const headers = signMessage([vector.secret], vector.id, vector.timestamp, vector.payload);
+    expect(headers['webhook-signature']).toBe(vector.expected);
+  });
+});
+
+describe('the guarded sender', () => {
+  test('never reaches a name that begins to resolve into this machine after it was saved: 500 rebindings, no hit', async () => {
+    const canary = await startReceiver();
+    const url = `https://rebinding.example.com:${new URL(canary.url).port}/`;
+    const inner = ['127.0.0.1', '::1', '::ffff:127.0.0.1', '169.254.169.254', '10.0.0.1', '64:ff9b::7f00:1'];
+    let asked = 0;
+    const poster = createPoster(false, (_name, _options, callback) => {
+      asked += 1;
+      const address = inner[asked % inner.length] ?? '127.0.0.1';
+      const answer = { address, family: address.includes(':') ? 6 : 4 };
+      // Alone, or hidden behind a public one.
+      callback(null, asked % 2 === 0 ? [answer] : [{ address: '8.8.8.8', family: 4 }, answer]);
+    });
+    for (let round = 0; round < 500; round += 1) {
+      expect((await poster.post(url, {}, '{}')).error).toBe('address_not_allowed');
+    }
+    expect([asked, canary.received]).toEqual([500, []]);
+    await poster.close();
+    await canary.stop();
+  });
+
+  test('says in one word why nobody was reached', async () => {
+    const poster = createPoster(true);
+    expect((await poster.post('http://127.0.0.1:1/', {}, '{}')).error).toBe('refused');
+    expect((await poster.post('http://no-such-name.invalid/', {}, '{}')).error).toBe('name_not_found');
+    await poster.close();
+  });
+});
+
+describe('the schedule', () => {
+  test('has ten attempts over 75 hours, each pause spread by a fifth', () => {
+    expect(MAX_TRIES).toBe(10);
+    const middle = Array.from({ length: 9 }, (_, index) =>
+      pauseAfter({ tries: index + 1, slow: false, retryAfterMs: undefined }, 0.5),
+    );
+    const minutes = [5 / 60, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
+    expect(middle).toEqual(minutes.map((pause) => Math.round(pause * 60_000)));
+    expect(pauseAfter({ tries: 10, slow: false, retryAfterMs: undefined }, 0.5)).toBeUndefined();
+    expect(pauseAfter({ tries: 2, slow: false, retryAfterMs: undefined }, 0)).toBe(240_000);
+    expect(pauseAfter({ tries: 2, slow: false, retryAfterMs: undefined }, 1)).toBe(360_000);
+  });
+
+  test('honours Retry-After between once and twice the plan, and leaves a slow receiver alone for a minute', () => {
+    const pause = (retryAfterMs: number) => pauseAfter({ tries: 2, slow: false, retryAfterMs }, 0.5);
+    expect([pause(1_000), pause(400_000), pause(9_000_000)]).toEqual([300_000, 400_000, 600_000]);
+    expect(pauseAfter({ tries: 1, slow: true, retryAfterMs: undefined }, 0.5)).toBe(60_000);
+  });
+});
+
+test('a secret is 32 random bytes, and signs what an independent receiver accepts', () => {
+  const secret = generateWebhookSecret();
+  expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32);
+  const body = '{"a":"Ọlá 山田"}';
+  const headers = signMessage([secret], 'msg_1', Math.floor(Date.now() / 1_000), body);
+  expect(new Webhook(secret).verify(body, { ...headers })).toEqual({ a: 'Ọlá 山田' });
+});
