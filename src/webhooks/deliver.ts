@@ -1,13 +1,23 @@
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { Gatherer } from '#src/database/gather.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import { HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import { openSecret } from './endpoint-secret.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
 import type { RecordDeps } from './record-event.ts';
-import { type ClaimedDelivery, claimDeliveries, lockEndpoint, noteAttempt, updateEndpoint } from './repository.ts';
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  type DeliveredNote,
+  lockEndpoint,
+  noteAttempt,
+  noteDelivered,
+  updateEndpoint,
+} from './repository.ts';
 import { MAX_TRIES, pauseAfter } from './schedule.ts';
 import { signMessage } from './signature.ts';
 
@@ -19,21 +29,32 @@ export interface DeliverDeps extends RecordDeps {
 }
 
 const PER_ENDPOINT = 10;
+const PER_LANE = 40;
 const PER_PROCESS = 200;
+const MAX_HELD = 4 * PER_PROCESS;
 /** Longer than an exchange and the wait for a place among ten; short enough that a killed sender's rows are taken up within a minute. */
 const LEASE_MS = 45 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
+const BREATH_MS = 5;
 /** Failures in a row, and time without any success, after which nobody is there. */
 const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
+/** What one endpoint is given at a time: ten under way, and a few that wait for a place. */
+interface Lane {
+  readonly waiting: { readonly delivery: ClaimedDelivery; readonly leaseEndsAt: number }[];
+  underWay: number;
+}
+
 /** Sends due deliveries until it is stopped. */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
   readonly #poster: Poster;
-  readonly #busy = new Map<string, number>();
+  readonly #lanes = new Map<string, Lane>();
   readonly #running = new Set<Promise<void>>();
+  /** Successes are noted together, as many as came while the last ones were being noted. */
+  readonly #notes: Gatherer<DeliveredNote, undefined>;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #stopped = false;
@@ -41,6 +62,17 @@ export class WebhookSender {
   constructor(deps: DeliverDeps, poster: Poster) {
     this.#deps = deps;
     this.#poster = poster;
+    this.#notes = new Gatherer({
+      runTogether: async (notes) => {
+        await noteDelivered(deps.db, notes);
+        return notes.map(() => undefined);
+      },
+      runAlone: async (note) => void (await noteDelivered(deps.db, [note])),
+      keyOf: ({ deliveryId }) => deliveryId,
+      maxRows: PER_PROCESS,
+      maxWaiting: PER_PROCESS * 2,
+      refusal: () => new Error('too many deliveries wait to be noted'),
+    });
   }
 
   start(): void {
@@ -63,49 +95,67 @@ export class WebhookSender {
     } catch (fault) {
       this.#deps.log.warn({ fault: summariseFault(fault) }, 'due webhooks could not be read');
     }
-    // A full hand means that more wait.
-    this.#schedule(found >= PER_ENDPOINT ? 0 : LOOK_AGAIN_MS);
+    // Where something was due, more is likely to be.
+    this.#schedule(found > 0 ? BREATH_MS : LOOK_AGAIN_MS);
   }
 
-  /** Takes up what is due. A receiver that is slow fills its own ten places and nobody else's. */
+  /** Takes up what is due. A receiver that is slow fills its own lane and nobody else's. */
   async #takeUp(): Promise<number> {
-    const free = PER_PROCESS - this.#running.size;
-    if (free <= 0) return 0;
-    const full = [...this.#busy].filter(([, count]) => count > 0).map(([endpointId]) => endpointId);
+    const held = [...this.#lanes.values()].reduce((sum, lane) => sum + lane.waiting.length, 0);
+    const free = MAX_HELD - this.#running.size - held;
+    // Few places are not worth a look: they fill up faster than it takes.
+    if (free < PER_LANE) return PER_LANE;
+    const full = [...this.#lanes].filter(([, { waiting }]) => waiting.length > 0).map(([endpointId]) => endpointId);
+    const leaseEndsAt = this.#deps.clock.now() + LEASE_MS;
     const claimed = await claimDeliveries(this.#deps.db, {
-      perEndpoint: PER_ENDPOINT,
+      perEndpoint: PER_LANE,
       limit: free,
       leaseMs: LEASE_MS,
       full,
     });
     for (const delivery of claimed) {
-      this.#busy.set(delivery.endpointId, (this.#busy.get(delivery.endpointId) ?? 0) + 1);
-      const run = this.#deliver(delivery)
-        .catch((fault: unknown) => {
-          // The lease ends by itself, and the delivery is taken up again.
-          this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
-        })
-        .finally(() => {
-          this.#running.delete(run);
-          const left = (this.#busy.get(delivery.endpointId) ?? 1) - 1;
-          if (left === 0) this.#busy.delete(delivery.endpointId);
-          else this.#busy.set(delivery.endpointId, left);
-        });
-      this.#running.add(run);
+      const lane = this.#lanes.get(delivery.endpointId) ?? { waiting: [], underWay: 0 };
+      this.#lanes.set(delivery.endpointId, lane);
+      lane.waiting.push({ delivery, leaseEndsAt });
+      this.#advance(delivery.endpointId, lane);
     }
     return claimed.length;
   }
 
+  #advance(endpointId: string, lane: Lane): void {
+    while (!this.#stopped && lane.underWay < PER_ENDPOINT && this.#running.size < PER_PROCESS) {
+      const next = lane.waiting.shift();
+      if (next === undefined) break;
+      // One whose lease could end under way is left to whoever takes it up then.
+      if (this.#deps.clock.now() + TIME_LIMITS.webhookExchangeMs > next.leaseEndsAt) continue;
+      lane.underWay += 1;
+      const run = this.#deliver(next.delivery)
+        .catch((fault: unknown) => {
+          // The lease ends by itself, and the delivery is taken up again.
+          this.#deps.log.error({ delivery: next.delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
+        })
+        .finally(() => {
+          this.#running.delete(run);
+          lane.underWay -= 1;
+          this.#advance(endpointId, lane);
+        });
+      this.#running.add(run);
+    }
+    if (lane.underWay === 0 && lane.waiting.length === 0) this.#lanes.delete(endpointId);
+  }
+
   async #deliver(delivery: ClaimedDelivery): Promise<void> {
     const at = this.#deps.clock.now();
-    const headers = signMessage(
-      secretsOf(this.#deps.secrets, delivery, at),
-      delivery.messageId,
-      Math.floor(at / 1_000),
-      delivery.body,
-    );
+    const secrets = secretsOf(this.#deps.secrets, delivery, at);
+    const headers = signMessage(secrets, delivery.messageId, Math.floor(at / 1_000), delivery.body);
     const outcome = await this.#poster.post(delivery.url, { ...headers }, delivery.body);
-    await inTransaction(this.#deps.db, (tx) => noteOutcome(tx, this.#deps, delivery, at, outcome));
+    if (isDelivered(outcome)) {
+      const { id: deliveryId, endpointId } = delivery;
+      const { durationMs, status, body } = outcome;
+      await this.#notes.submit({ deliveryId, endpointId, at, durationMs, responseStatus: status, responseBody: body });
+      return;
+    }
+    await inTransaction(this.#deps.db, (tx) => noteFailure(tx, this.#deps, delivery, at, outcome));
   }
 
   /** Takes up nothing more; what is under way may end, for a while. */
@@ -127,14 +177,16 @@ function secretsOf(secrets: Secrets, delivery: ClaimedDelivery, atMs: number): s
   return [current, openSecret(secrets, endpointId, previousSecret)];
 }
 
-const isDelivered = ({ status }: PostOutcome): boolean => status !== null && status >= 200 && status < 300;
+function isDelivered(outcome: PostOutcome): outcome is PostOutcome & { status: number } {
+  return outcome.status !== null && outcome.status >= 200 && outcome.status < 300;
+}
 
 function retryAfterMs({ status, retryAfter }: PostOutcome): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   return /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * SECOND_MS : undefined;
 }
 
-async function noteOutcome(
+async function noteFailure(
   tx: Transaction,
   deps: DeliverDeps,
   delivery: ClaimedDelivery,
@@ -144,14 +196,9 @@ async function noteOutcome(
   const endpoint = await lockEndpoint(tx, delivery.endpointId);
   // Deleted while it was under way: there is nothing left to note.
   if (endpoint === undefined) return;
-  const delivered = isDelivered(outcome);
   const tries = delivery.tries + 1;
-  const pauseMs = delivered
-    ? undefined
-    : pauseAfter(
-        { tries, slow: outcome.error === 'timeout' || outcome.status === 429, retryAfterMs: retryAfterMs(outcome) },
-        Math.random(),
-      );
+  const slow = outcome.error === 'timeout' || outcome.status === 429;
+  const pauseMs = pauseAfter({ tries, slow, retryAfterMs: retryAfterMs(outcome) }, Math.random());
   const ended = tries >= MAX_TRIES || pauseMs === undefined;
   const attempt = {
     at,
@@ -162,13 +209,9 @@ async function noteOutcome(
     responseBody: outcome.body,
   };
   await noteAttempt(tx, delivery.id, attempt, {
-    status: delivered ? 'delivered' : ended ? 'failed' : 'pending',
+    status: ended ? 'failed' : 'pending',
     nextTryAt: pauseMs === undefined ? undefined : deps.clock.now() + pauseMs,
   });
-  if (delivered) {
-    await updateEndpoint(tx, endpoint.id, { consecutiveFailures: 0, lastSuccessAt: deps.clock.now() });
-    return;
-  }
   const consecutiveFailures = endpoint.consecutiveFailures + 1;
   const failed = await updateEndpoint(tx, endpoint.id, { consecutiveFailures });
   const silent = deps.clock.now() - endpoint.lastSuccessAt >= SILENCE_TO_DISABLE_MS;

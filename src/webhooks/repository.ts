@@ -223,12 +223,47 @@ export async function claimDeliveries(
   }));
 }
 
-/** Notes an attempt and how the delivery goes on. */
+export interface DeliveredNote {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+  readonly at: number;
+  readonly durationMs: number;
+  readonly responseStatus: number;
+  readonly responseBody: string | null;
+}
+
+/** How old an endpoint's last success may be before it is noted anew: most successes then change nothing of the endpoint. */
+const SUCCESS_NOTED_MS = 60_000;
+
+/** Notes deliveries that arrived, many in one statement. */
+export async function noteDelivered(executor: Executor, notes: readonly DeliveredNote[]): Promise<void> {
+  const column = (name: keyof DeliveredNote) => sql.param(notes.map((note) => note[name]));
+  await executor.execute(sql`
+    WITH done AS (
+      SELECT * FROM unnest(${column('deliveryId')}::text[], ${column('endpointId')}::text[], ${column('at')}::bigint[],
+        ${column('durationMs')}::integer[], ${column('responseStatus')}::integer[], ${column('responseBody')}::text[])
+        AS d(id, endpoint_id, at, duration_ms, response_status, response_body)
+    ), noted AS (
+      INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, response_body)
+      SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
+        d.at, d.duration_ms, d.response_status, d.response_body
+      FROM done d WHERE EXISTS (SELECT 1 FROM webhook_deliveries w WHERE w.id = d.id)
+    ), arrived AS (
+      UPDATE webhook_deliveries w SET status = 'delivered', tries = w.tries + 1, locked_until = 0,
+        response_status = d.response_status, delivered_at = d.at + d.duration_ms
+      FROM done d WHERE w.id = d.id
+    )
+    UPDATE webhook_endpoints e SET consecutive_failures = 0, last_success_at = d.at
+    FROM (SELECT endpoint_id, max(at) AS at FROM done GROUP BY endpoint_id) AS d
+    WHERE e.id = d.endpoint_id AND (e.consecutive_failures > 0 OR e.last_success_at < d.at - ${SUCCESS_NOTED_MS})`);
+}
+
+/** Notes a failed attempt and how the delivery goes on. */
 export async function noteAttempt(
   tx: Transaction,
   deliveryId: string,
   attempt: Omit<WebhookAttempt, 'deliveryId' | 'number'>,
-  next: { readonly status: DeliveryStatus; readonly nextTryAt: number | undefined },
+  next: { readonly status: 'pending' | 'failed'; readonly nextTryAt: number | undefined },
 ): Promise<void> {
   await tx.execute(sql`
     INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, error, response_body)
@@ -243,7 +278,6 @@ export async function noteAttempt(
       lockedUntil: 0,
       responseStatus: attempt.responseStatus,
       ...(next.nextTryAt === undefined ? {} : { nextTryAt: next.nextTryAt }),
-      ...(next.status === 'delivered' ? { deliveredAt: attempt.at + attempt.durationMs } : {}),
     })
     .where(eq(webhookDeliveries.id, deliveryId));
 }
