@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { accountRoutes } from '#src/accounts/routes.ts';
+import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
+import { ballotLogRoutes } from '#src/ballot-log/public-routes.ts';
 import { candidateRoutes, groupRoutes, positionRoutes, sponsorRoutes } from '#src/ballot-paper/organizer-routes.ts';
 import { publicBallotPaperRoutes } from '#src/ballot-paper/public-routes.ts';
 import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
@@ -39,9 +41,10 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...webhookRoutes(deps, async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id),
     ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
     ...publicVoterRoutes(deps),
-    ...publicBallotRoutes(deps, payments),
+    ...publicBallotRoutes(deps, payments, createLogReceipts(deps)),
     ...publicCreditRoutes(deps, payments),
     ...publicPaymentRoutes(deps, payments),
+    ...ballotLogRoutes(deps, rateLimiter),
   ];
   return [...routes, ...referenceRoutes(routes)];
 }

@@ -14,6 +14,8 @@ export interface Config {
   readonly dataDir: string;
   /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
   readonly secretKeys: readonly Buffer[];
+  /** Signs the ballot logs; undefined where a key derived from the secret key does. */
+  readonly logSigningKey: Buffer | undefined;
   readonly companyName: string;
   readonly websiteUrl: string;
   readonly apiDocUrl: string;
@@ -77,6 +79,7 @@ const environmentSchema = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
+  LOG_SIGNING_KEY: key32('32 bytes').optional(),
   COMPANY_NAME: z.string().min(1).default('Voting Service'),
   WEBSITE_URL: webUrl.optional(),
   API_DOC_URL: webUrl.optional(),
@@ -135,6 +138,7 @@ export function readConfig(environment: Environment = process.env): Config {
     databaseUrl: settings.DATABASE_URL,
     dataDir: path.resolve(settings.DATA_DIR?.replace(/^~(?=\/)/, homedir()) ?? path.join(PROJECT_ROOT, '.data')),
     secretKeys: settings.SECRET_KEY ?? [],
+    logSigningKey: settings.LOG_SIGNING_KEY,
     companyName: settings.COMPANY_NAME,
     websiteUrl: settings.WEBSITE_URL ?? baseUrl,
     apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,

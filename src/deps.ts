@@ -1,5 +1,7 @@
 import type { Authenticator } from '#src/accounts/authenticate.ts';
 import type { Plans } from '#src/accounts/plans.ts';
+import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
+import type { Witness } from '#src/ballot-log/witness.ts';
 import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
@@ -22,6 +24,10 @@ export interface Deps {
   readonly log: Log;
   readonly mailer: Mailer;
   readonly secrets: Secrets;
+  /** Signs the checkpoints of ballot logs, and the promises to voters. */
+  readonly logKey: NoteSigner;
+  /** Remembers outside of the database what was signed last. */
+  readonly witness: Witness;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
   readonly papers: PaperShelf;

@@ -1,15 +1,12 @@
+import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { type RegistrationCheckout, registerPaidCandidate } from '#src/ballot-paper/pay-to-register.ts';
 import { fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
 import { fulfilCreditPurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
-import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { Fulfilments } from '#src/payments/fulfilment.ts';
 import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-
-/** Makes a confirmed ballot void, in the log: it no longer counts, and everybody can see that. */
-const voidConfirmed = async (_tx: Transaction, _votingEventId: string, _codeTag: Buffer): Promise<void> => undefined;
 
 /** What each kind of payment is for, put together from the slices that give it. */
 function fulfilments(deps: Deps): Fulfilments {
@@ -17,7 +14,7 @@ function fulfilments(deps: Deps): Fulfilments {
     vote: {
       firstStatus: 201,
       fulfil: (tx, attempt, paidAtMs) => fulfilPaidVote(tx, deps, attempt, paidAtMs),
-      reverse: (tx, attempt, code) => reversePaidVote(tx, attempt, code, voidConfirmed),
+      reverse: (tx, attempt, code) => reversePaidVote(tx, attempt, code, voidBallot),
     },
     candidate_registration: {
       firstStatus: 201,
@@ -28,7 +25,7 @@ function fulfilments(deps: Deps): Fulfilments {
     quadratic_credits: {
       firstStatus: 200,
       fulfil: (tx, attempt) => fulfilCreditPurchase(tx, deps, attempt),
-      reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidConfirmed),
+      reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidBallot),
     },
   };
 }

@@ -2,6 +2,8 @@ import path from 'node:path';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { createApp } from '#src/app.ts';
+import { createLogKey } from '#src/ballot-log/log-key.ts';
+import { Witness } from '#src/ballot-log/witness.ts';
 import { PaperShelf } from '#src/ballot-paper/paper.ts';
 import { type Config, readVersion } from '#src/config.ts';
 import { connectDatabase } from '#src/database/client.ts';
@@ -34,6 +36,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const clock = systemClock;
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const plans = readPlans(config.plansFile);
+  const secrets = createSecrets(config.secretKeys);
+  const logKey = createLogKey(config, secrets);
   const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };
   const payments = createPaymentProviders(() => clock.now(), addresses, sandbox);
   return {
@@ -47,7 +51,9 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
       config.smtpUrl === undefined
         ? createFileMailer(path.join(config.dataDir, 'mail'), config.mailFrom, () => clock.now())
         : createSmtpMailer(config.smtpUrl, config.mailFrom),
-    secrets: createSecrets(config.secretKeys),
+    secrets,
+    logKey,
+    witness: new Witness(config.dataDir, logKey),
     plans,
     authenticator: new Authenticator(db, clock, plans),
     papers: new PaperShelf(db),

@@ -1,4 +1,6 @@
-import { sealWaitingBallots } from '#src/ballot-log/seal-ballots.ts';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
 import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { dropExpiredBallots } from '#src/ballots/repository.ts';
 import type { Deps } from '#src/deps.ts';
@@ -10,7 +12,8 @@ import { freeAbandonedJobs } from '#src/jobs/queue.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
-import { DAY_MS } from '#src/platform/clock.ts';
+import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import { EventCounter } from '#src/results/count-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
@@ -20,6 +23,18 @@ import { dropDeliveries } from '#src/webhooks/repository.ts';
 /** Attempts and payloads of webhooks are kept this long. */
 const WEBHOOK_HISTORY_MS = 30 * DAY_MS;
 
+/** What the sequencer of the ballot logs works with. */
+export function sealDeps(deps: Deps): SealDeps {
+  const counter = new EventCounter(deps.db, deps.secrets);
+  return {
+    ...deps,
+    async countFinally(paper) {
+      const { positions, stats } = await counter.results(paper, 'organizer', deps.clock.now());
+      return { positions, abstentions: stats.abstentions };
+    },
+  };
+}
+
 /** Every job that something enqueues. */
 export function allJobs(deps: Deps): AnyJob[] {
   const payments = paymentDeps(deps);
@@ -27,6 +42,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedRowsJob(deps.db),
     removeDeletedVotersJob(deps.db),
     sendVoterKeyJob(deps),
+    tendBallotLogJob(sealDeps(deps)),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
@@ -37,7 +53,9 @@ export function allJobs(deps: Deps): AnyJob[] {
 /** Every job that runs by the clock. */
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
-    { name: 'seal_ballots', schedule: '* * * * *', work: () => sealWaitingBallots(deps.db) },
+    { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
+    { name: 'check_changed_logs', schedule: '23 * * * *', work: () => checkLogs(deps, deps.clock.now() - 2 * HOUR_MS) },
+    { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     {
       name: 'drop_expired_ballots',
       schedule: '*/5 * * * *',

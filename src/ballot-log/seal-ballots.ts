@@ -1,14 +1,284 @@
-import type { Database } from '#src/database/client.ts';
+import { randomInt } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { microToDecimal } from '#src/platform/decimal.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { appendLeaves } from './append-leaves.ts';
+import { configurationHash } from './configuration.ts';
+import { Frontier } from './frontier.ts';
+import { encodeLeaf, hashOfJson, type Leaf, voidLeaf } from './leaf.ts';
+import { leafDataOf } from './leaf-of-ballot.ts';
+import { equalHashes } from './merkle-tree.ts';
+import { recordCheckpoint } from './record-checkpoint.ts';
+import {
+  type BoxRow,
+  countQueue,
+  findCheckpointAt,
+  insertBallots,
+  insertHead,
+  type LogHead,
+  listEventsToTend,
+  listVoidsToLog,
+  lockHead,
+  noteVoidLeaf,
+  readRollSize,
+  sumCountingBallots,
+  takeQueue,
+  takeSequencer,
+  updateHead,
+} from './repository.ts';
+import { scatterRoll } from './scatter-roll.ts';
+import type { NoteSigner } from './signed-note.ts';
+import type { Witness } from './witness.ts';
 
-/** Fewer than this many are not moved while an event is open: alone, a ballot's move would tell when it came. */
-const LEAST_WHILE_OPEN = 3;
+/** Moved together as soon as so many wait. */
+export const FULL_QUEUE = 32;
+/** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would tell when it came. */
+export const LEAST_WHILE_OPEN = 3;
+/** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
+const MOST_TOGETHER = 512;
 
-/** Moves waiting ballots of every event into the box, shuffled; at the end of the time after the close, whatever is left. */
-export async function sealWaitingBallots(db: Database): Promise<void> {
-  const { rows } = await db.$client.query<{ id: string; over: boolean }>(`
-    SELECT e.id, event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000 AS over
-    FROM voting_events e WHERE EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id)`);
-  for (const { id, over } of rows) {
-    await db.$client.query('SELECT seal_ballots($1, $2)', [id, over ? 1 : LEAST_WHILE_OPEN]);
+/** The published count of a finished event. */
+export interface FinalCount {
+  readonly abstentions: number;
+  readonly positions: readonly unknown[];
+}
+
+export interface SealDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly secrets: Secrets;
+  readonly papers: PaperShelf;
+  readonly logKey: NoteSigner;
+  readonly witness: Witness;
+  /** Counts a finished event: `results` brings it. */
+  readonly countFinally: (paper: BallotPaper) => Promise<FinalCount>;
+}
+
+/** Looks after the log of every event that has something to do. One that fails keeps no other from its turn. */
+export async function tendBallotLogs(deps: SealDeps): Promise<void> {
+  const failed: unknown[] = [];
+  for (const eventId of await listEventsToTend(deps.db, LEAST_WHILE_OPEN)) {
+    try {
+      await tendBallotLog(deps, eventId, LEAST_WHILE_OPEN);
+    } catch (fault) {
+      failed.push(fault);
+      deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
+    }
   }
+  if (failed.length > 0) throw new Error(`${failed.length} ballot logs could not be tended`);
+}
+
+/**
+ * Brings an event's log up to date: its `open` leaf, changes of its configuration, waiting ballots, void ballots, and after
+ * the close the `close` leaf (completions 6.2 and 6.3). Another process at the same log is left to it.
+ * @param least how many ballots must wait to be moved while the event may take more
+ */
+export async function tendBallotLog(deps: SealDeps, eventId: string, least: number): Promise<void> {
+  for (;;) {
+    const step = await appendOnce(deps, eventId, least);
+    if (step.note !== undefined) await deps.witness.remember(eventId, step.note);
+    if (!step.more) break;
+    await setImmediate();
+  }
+  const event = await findEventById(deps.db, eventId);
+  if (event === undefined || !isFinalAt(event, deps.clock.now())) return;
+  await closeLog(deps, event);
+  if (event.type === 'election') await scatterRoll(deps, event);
+}
+
+interface Step {
+  /** The checkpoint that was signed, if anything was appended. */
+  readonly note: string | undefined;
+  /** Whether there may be more to move. */
+  readonly more: boolean;
+}
+
+const NOTHING: Step = { note: undefined, more: false };
+
+/** One transaction: everything that is waiting, up to a number of ballots. */
+async function appendOnce(deps: SealDeps, eventId: string, least: number): Promise<Step> {
+  return inTransaction(deps.db, async (tx) => {
+    if (!(await takeSequencer(tx, eventId))) return NOTHING;
+    const paper = await deps.papers.takeLocked(tx, eventId);
+    if (paper === undefined || !hasOpened(paper.event, deps.clock.now())) return NOTHING;
+    const found = await lockHead(tx, eventId);
+    await requireUndisputed(deps, tx, eventId, found?.frontier);
+    const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
+    const before = head.frontier.size;
+    const changed = await appendConfiguration(deps, tx, paper, head);
+    const final = isFinalAt(paper.event, deps.clock.now());
+    const rows = await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
+    await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
+    const voided = await appendVoids(tx, eventId, head.frontier);
+    const after = { ...changed, ballots: head.ballots + rows.length };
+    if (found === undefined) await insertHead(tx, eventId, after);
+    else if (head.frontier.size > before || after.paperVersion !== head.paperVersion)
+      await updateHead(tx, eventId, after);
+    if (head.frontier.size === before) return NOTHING;
+    const note = await recordCheckpoint(tx, deps, paper.event, head.frontier);
+    return { note, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
+  });
+}
+
+const EMPTY_HEAD = {
+  ballots: 0,
+  configHash: '',
+  configSeq: 0,
+  paperVersion: 0,
+  closedSize: null,
+  rollScatteredAt: null,
+};
+
+/** Whether an event was ever open: by the organizer's word, or by the clock once it was ready. */
+function hasOpened(event: VotingEvent, nowMs: number): boolean {
+  return event.openedAt !== null || (event.startsAt !== null && event.startsAt <= nowMs && event.ready);
+}
+
+/** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
+export class LogSetBack extends Error {}
+
+/**
+ * The root of the head must be that of its last checkpoint, and what was signed last must be in the log.
+ * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
+ */
+async function requireUndisputed(
+  deps: SealDeps,
+  tx: Transaction,
+  eventId: string,
+  frontier: Frontier | undefined,
+): Promise<void> {
+  const remembered = await deps.witness.recall(eventId);
+  const isStored = async (signed: { readonly size: number; readonly rootHash: Uint8Array }): Promise<boolean> => {
+    const stored = await findCheckpointAt(tx, eventId, signed.size);
+    return stored !== undefined && equalHashes(stored.rootHash, signed.rootHash);
+  };
+  const genuine = frontier === undefined || (await isStored({ size: frontier.size, rootHash: frontier.root() }));
+  if (genuine && (remembered === undefined || (await isStored(remembered)))) return;
+  const alarm = genuine ? 'ballot_log_set_back' : 'ballot_log_changed';
+  const size = frontier?.size ?? 0;
+  deps.log.error({ event: eventId, alarm, size, signed: remembered?.size }, 'a ballot log is not what was signed');
+  throw new LogSetBack('the log of an event is not what was signed');
+}
+
+/** The `open` leaf of a new log, a `config` leaf where the configuration is another one. */
+async function appendConfiguration(
+  deps: SealDeps,
+  tx: Transaction,
+  paper: BallotPaper,
+  head: LogHead,
+): Promise<LogHead> {
+  const { event } = paper;
+  if (head.frontier.size > 0 && head.paperVersion === event.paperVersion) return head;
+  const config = configurationHash(paper);
+  const at = deps.clock.now();
+  const changed = { ...head, configHash: config, paperVersion: event.paperVersion };
+  if (head.frontier.size > 0 && head.configHash === config) return changed;
+  const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
+  const leaf: Leaf =
+    head.frontier.size === 0
+      ? {
+          v: 1,
+          t: 'open',
+          e: event.id,
+          at: openingTime(event) ?? at,
+          config,
+          seed: seedHash(deps, event),
+          roll: await readRollSize(tx, event.id),
+        }
+      : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
+  await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
+  return { ...changed, configSeq };
+}
+
+function openingTime({ openedAt, startsAt }: VotingEvent): number | null {
+  return openedAt ?? startsAt;
+}
+
+/** What is told of the lot before the close: the seed itself could be reckoned with. */
+function seedHash({ secrets }: SealDeps, { id, tieSeed }: VotingEvent): string {
+  return sha256(secrets.open(tieSeed, { table: 'voting_events', column: 'tie_seed', row: id })).toString('hex');
+}
+
+/** In an order that nobody can foresee or find again: no order of arrival survives. */
+function shuffle(rows: BoxRow[]): BoxRow[] {
+  for (let last = rows.length - 1; last > 0; last -= 1) {
+    const chosen = randomInt(last + 1);
+    const [one, other] = [rows[last], rows[chosen]];
+    if (one !== undefined && other !== undefined) [rows[last], rows[chosen]] = [other, one];
+  }
+  return rows;
+}
+
+async function sealBallots(
+  deps: SealDeps,
+  tx: Transaction,
+  paper: BallotPaper,
+  frontier: Frontier,
+  rows: readonly BoxRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const opened = rows.map((row) => ({
+    ...row,
+    entries: openEntries(deps.secrets, paper.event.id, row.codeTag, row.entries),
+  }));
+  await insertBallots(tx, paper.event.id, frontier.size, opened);
+  await appendLeaves(
+    tx,
+    paper.event.id,
+    frontier,
+    opened.map((row) => leafDataOf(paper, row)),
+  );
+}
+
+async function appendVoids(tx: Transaction, eventId: string, frontier: Frontier): Promise<number> {
+  const voids = await listVoidsToLog(tx, eventId, MOST_TOGETHER);
+  for (const [place, { codeTag }] of voids.entries()) await noteVoidLeaf(tx, eventId, codeTag, frontier.size + place);
+  const leaves = voids.map(({ codeTag, leafIndex }) => encodeLeaf(voidLeaf(eventId, codeTag, leafIndex)));
+  await appendLeaves(tx, eventId, frontier, leaves);
+  return voids.length;
+}
+
+/**
+ * The `close` leaf: how many ballots count, and the hash of the result. Whatever comes later (a reopening, a void ballot, a
+ * changed title) is followed by another one, so that the last leaf of a finished log always speaks of the published result.
+ */
+async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
+  const paper = await deps.papers.take(event);
+  if (paper === undefined) return;
+  const { positions, abstentions } = await deps.countFinally(paper);
+  const note = await inTransaction(deps.db, async (tx) => {
+    if (!(await takeSequencer(tx, event.id))) return undefined;
+    const current = await deps.papers.takeLocked(tx, event.id);
+    const head = await lockHead(tx, event.id);
+    // Counted under another paper, or with ballots still on their way: the next turn closes.
+    if (current === undefined || head === undefined || current.event.paperVersion !== paper.event.paperVersion)
+      return undefined;
+    if (head.closedSize === head.frontier.size || (await countQueue(tx, event.id)) > 0) return undefined;
+    await requireUndisputed(deps, tx, event.id, head.frontier);
+    const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
+    const leaf: Leaf = {
+      ...{ v: 1, t: 'close', e: event.id, at: deps.clock.now() },
+      ...{
+        ballots,
+        weight: microToDecimal(weightMicro),
+        abstentions,
+        result: hashOfJson(JSON.parse(JSON.stringify(positions))),
+      },
+    };
+    await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
+    await updateHead(tx, event.id, { ...head, closedSize: head.frontier.size });
+    return recordCheckpoint(tx, deps, event, head.frontier);
+  });
+  if (note !== undefined) await deps.witness.remember(event.id, note);
 }

@@ -6,14 +6,17 @@ import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import type { Claim } from '#src/http/route.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { unpackEntries } from './ballot-encoding.ts';
 import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-code.ts';
+import type { LogReceipts } from './log-receipts.ts';
 import { type ConfirmRow, type ConfirmVerdict, confirmBallot, confirmBallotIn } from './repository.ts';
+import { openEntries } from './sealed-entries.ts';
 
 export interface ConfirmDeps {
   readonly db: Database;
@@ -21,6 +24,8 @@ export interface ConfirmDeps {
   readonly ids: Ids;
   readonly papers: PaperShelf;
   readonly rateLimiter: RateLimiter;
+  readonly secrets: Secrets;
+  readonly receipts: LogReceipts;
 }
 
 const SALT_BYTES = 32;
@@ -52,11 +57,16 @@ export async function confirmVotes(
   };
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
-  const shape = (verdict: ConfirmVerdict): Answer => ok(viewConfirmation(paper, code, verdict));
+  const shape = (verdict: ConfirmVerdict): Answer => {
+    const entries = openEntries(deps.secrets, event.id, row.codeTag, verdict.entries);
+    const logPromise = deps.receipts.promise(paper, { ...verdict, codeTag: row.codeTag, entries });
+    return ok({ ...viewConfirmation(paper, code, { ...verdict, entries }), logPromise });
+  };
   const { verdict, answer } = await write(deps, row, shape, claim);
   if (verdict === 'unknown') throw unknownCode(deps, caller.keyId);
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
+  if (verdict === 'confirmed') deps.receipts.confirmed(event.id);
   return answer;
 }
 
@@ -88,7 +98,7 @@ async function write(
 }
 
 /** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but nobody shall try for free. */
-function unknownCode(deps: ConfirmDeps, keyId: string) {
+export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter' | 'clock'>, keyId: string): ApiError {
   const state = deps.rateLimiter.take(
     `wrong-code:${keyId}`,
     WRONG_CODES_PER_MINUTE,

@@ -14,6 +14,7 @@ import { type BallotEntry, costOf, judgeBallot } from './ballot-rules.ts';
 import { codeTagOf } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
 import type { CastBody } from './schemas.ts';
+import { sealEntries } from './sealed-entries.ts';
 
 export interface PrepareDeps {
   readonly db: Database;
@@ -50,14 +51,15 @@ export async function prepareBallot(
           : {},
     );
   }
+  const codeTag = codeTagOf(code);
   return {
     eventId: event.id,
     paperVersion: event.paperVersion,
     voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,
-    codeTag: codeTagOf(code),
-    entries: packEntries(judgement.positions),
+    codeTag,
+    entries: sealEntries(deps.secrets, event.id, codeTag, packEntries(judgement.positions)),
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,

@@ -7,10 +7,11 @@ import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { castVotes } from './cast-ballot.ts';
 import { confirmVotes } from './confirm-ballot.ts';
+import type { LogReceipts } from './log-receipts.ts';
 import { startPaidVote } from './pay-to-vote.ts';
 import { castElectionBody, castPaidPollBody, castPollBody, confirmBody } from './schemas.ts';
 
-export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps): Route[] {
+export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts: LogReceipts): Route[] {
   const { rateLimiter } = payments;
   const event = (context: RequestContext) => requireVoteCaller(deps, context);
   const embedded = deps.config.databaseUrl === undefined;
@@ -55,7 +56,8 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps): Route[] 
       scope: 'vote',
       body: confirmBody,
       find: event,
-      work: ({ target, body }, claim) => confirmVotes({ ...deps, rateLimiter }, target, body.confirmationCode, claim),
+      work: ({ target, body }, claim) =>
+        confirmVotes({ ...deps, rateLimiter, receipts }, target, body.confirmationCode, claim),
     }),
   ];
 }

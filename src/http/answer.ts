@@ -5,6 +5,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Text instead of JSON. */
   readonly text?: { readonly content: string; readonly type: string };
+  /** Bytes instead of JSON, for reads. */
+  readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
 }
 
 export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });

@@ -181,6 +181,7 @@ function answer(c: Context<Env>, result: Answer): Response {
   const status = result.status as ContentfulStatusCode;
   for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
   if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
+  if (result.bytes !== undefined) return c.body(result.bytes.content, status, { 'Content-Type': result.bytes.type });
   if (result.body === undefined) return c.body(null, result.status as StatusCode);
   return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
 }
@@ -263,6 +264,8 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
   return caller;
 }
 
+const REST = '{.+}';
+
 /** The values of the path's parameters, from the segments as they were decoded once. */
 function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
   const params: Record<string, string> = {};
@@ -270,7 +273,9 @@ function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
     .slice(1)
     .split('/')
     .forEach((part, index) => {
-      if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
+      // `:name{.+}` stands at the end and takes everything that is left, slashes included.
+      if (part.endsWith(REST)) params[part.slice(1, -REST.length)] = target.segments.slice(index).join('/');
+      else if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
     });
   return params;
 }

@@ -33,7 +33,7 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> {
   /** Unique name of the operation, in camel case. */
   readonly operationId: string;
   readonly summary: string;
-  /** The parts of the path that begin with a colon are its parameters. */
+  /** The parts of the path that begin with a colon are its parameters; a last one `:name{.+}` takes all that is left. */
   readonly path: string;
   /** The scope that a key needs; `any` takes every valid key, `none` takes no key. An array: one of them is enough. */
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';

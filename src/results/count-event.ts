@@ -1,4 +1,6 @@
+import { readLogSize } from '#src/ballot-log/read-log.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -10,8 +12,9 @@ import {
   readElectorate,
   readQueue,
   readUnreleased,
+  readVoided,
   releaseBallots,
-  type StoredBallot,
+  type WaitingBallot,
 } from './repository.ts';
 import { RunningCount } from './running-count.ts';
 
@@ -30,6 +33,8 @@ export interface EventResults {
     readonly turnout: number | null;
   };
   readonly positions: readonly PositionResult[];
+  /** The ballot log at this moment: its leaves and its root (base64). What waits to enter it is counted all the same. */
+  readonly log: { readonly size: number; readonly rootHash: string };
   /** The lot that decides ties: its seed's SHA-256 (hex) is told from the opening on, the seed itself at the close. */
   readonly lot: { readonly seedHash: string; readonly seed: string | null };
 }
@@ -101,7 +106,9 @@ export class EventCounter {
           running.lastLeaf = last;
         }
         return {
+          log: await readLogSize(tx, paper.event.id),
           queue: await readQueue(tx, paper.event.id),
+          voided: await readVoided(tx, paper.event.id),
           hidden: stepped ? await readUnreleased(tx, paper.event.id) : [],
           electorate: paper.event.type === 'election' ? await readElectorate(tx, paper.event.id) : null,
           fractional: await hasFractionalWeights(tx, paper.event.id),
@@ -109,13 +116,19 @@ export class EventCounter {
       },
       { isolationLevel: 'repeatable read', accessMode: 'read only' },
     );
-    await running.add(moment.queue, 1);
-    await running.add(moment.hidden, -1);
+    const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
+      ballots.map((one) => ({
+        ...one,
+        entries: openEntries(this.#secrets, paper.event.id, one.codeTag, one.entries),
+      }));
+    const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided])];
+    await running.add(queue, 1);
+    await running.add(notCounted, -1);
     try {
       return this.#shape(paper, running, moment, nowMs);
     } finally {
-      await running.add(moment.hidden, 1);
-      await running.add(moment.queue, -1);
+      await running.add(notCounted, 1);
+      await running.add(queue, -1);
     }
   }
 
@@ -123,7 +136,7 @@ export class EventCounter {
     paper: BallotPaper,
     running: RunningCount,
     moment: {
-      readonly queue: readonly StoredBallot[];
+      readonly log: { readonly size: number; readonly rootHash: Uint8Array };
       readonly electorate: { readonly weightMicro: bigint } | null;
       readonly fractional: boolean;
     },
@@ -149,6 +162,7 @@ export class EventCounter {
         turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
       },
       positions,
+      log: { size: moment.log.size, rootHash: Buffer.from(moment.log.rootHash).toString('base64') },
       lot: { seedHash: sha256(drawn).toString('hex'), seed },
     };
   }

@@ -1,9 +1,10 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
-import { sha256 } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { listCommonWeights, readBallotPage, type StoredVoteBallot } from './repository.ts';
 
@@ -35,13 +36,15 @@ interface PlacedVote {
 export const COMMON_WEIGHT_HOLDERS = 5;
 
 function votesOf(
+  secrets: Secrets,
   paper: BallotPaper,
   ballot: StoredVoteBallot,
   weights: ReadonlySet<bigint> | undefined,
   filter: VoteFilter,
 ): PlacedVote[] {
   const weight = weights === undefined || weights.has(ballot.weightMicro) ? microToNumber(ballot.weightMicro) : null;
-  const entries = unpackEntries(ballot.entries).flatMap(({ position, entries: own }) =>
+  const packed = openEntries(secrets, paper.event.id, ballot.codeTag, ballot.entries);
+  const entries = unpackEntries(packed).flatMap(({ position, entries: own }) =>
     own.map((entry) => ({ position, ...entry })),
   );
   return entries.flatMap(({ position: number, candidate, value }, index) => {
@@ -76,7 +79,7 @@ function votesOf(
  * @returns one vote more than asked for when there are more
  */
 export async function listVotes(
-  db: Database,
+  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
   paper: BallotPaper,
   filter: VoteFilter,
   after: string | undefined,
@@ -91,7 +94,7 @@ export async function listVotes(
   for (;;) {
     const page = await readBallotPage(db, paper.event.id, from, inclusive);
     for (const ballot of page) {
-      const votes = votesOf(paper, ballot, weights, filter);
+      const votes = votesOf(secrets, paper, ballot, weights, filter);
       found.push(...(ballot.place === place ? votes.filter(({ key }) => splitKey(key)[1] > seen) : votes));
       if (found.length > limit) return found;
     }

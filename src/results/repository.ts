@@ -6,7 +6,13 @@ export interface StoredBallot {
   readonly weightMicro: bigint;
 }
 
+/** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
+export interface WaitingBallot extends StoredBallot {
+  readonly codeTag: Buffer;
+}
+
 type BallotRow = { entries: Buffer; weight_micro: string; leaf_index: string };
+type WaitingRow = { entries: Buffer; weight_micro: string; code_tag: Buffer };
 
 const CHUNK = 10_000;
 
@@ -34,20 +40,36 @@ export async function* readBox(
   }
 }
 
+const waiting = (row: WaitingRow): WaitingBallot => ({ ...stored(row), codeTag: row.code_tag });
+
 /** Confirmed ballots that are not in the log yet. */
-export async function readQueue(executor: Executor, eventId: string): Promise<StoredBallot[]> {
-  const { rows } = await executor.execute<BallotRow>(
-    sql`SELECT entries, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId}`,
+export async function readQueue(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
+  const { rows } = await executor.execute<WaitingRow>(
+    sql`SELECT entries, weight_micro, code_tag FROM ballot_queue WHERE voting_event_id = ${eventId}`,
   );
-  return rows.map(stored);
+  return rows.map(waiting);
 }
 
+/** Confirmed ballots that are void: they stand in the box or the queue, and do not count. */
+export async function readVoided(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
+  const { rows } = await executor.execute<WaitingRow>(sql`
+    SELECT b.entries, b.weight_micro, b.code_tag FROM voided_ballots v
+      JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = ${eventId}
+    UNION ALL SELECT q.entries, q.weight_micro, q.code_tag FROM voided_ballots v
+      JOIN ballot_queue q ON q.voting_event_id = v.voting_event_id AND q.code_tag = v.code_tag WHERE v.voting_event_id = ${eventId}`);
+  return rows.map(waiting);
+}
+
+/** Of a ballot `b`: it was made void. */
+const isVoid = sql`EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)`;
+
 /** Confirmed ballots that the public live count does not show yet. */
-export async function readUnreleased(executor: Executor, eventId: string): Promise<StoredBallot[]> {
-  const { rows } = await executor.execute<BallotRow>(sql`
-    SELECT entries, weight_micro FROM ballots WHERE voting_event_id = ${eventId} AND NOT released
-    UNION ALL SELECT entries, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT released`);
-  return rows.map(stored);
+export async function readUnreleased(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
+  const { rows } = await executor.execute<WaitingRow>(sql`
+    SELECT entries, weight_micro, code_tag FROM ballots b WHERE voting_event_id = ${eventId} AND NOT released AND NOT ${isVoid}
+    UNION ALL SELECT entries, weight_micro, code_tag FROM ballot_queue b
+      WHERE voting_event_id = ${eventId} AND NOT released AND NOT ${isVoid}`);
+  return rows.map(waiting);
 }
 
 /** Releases ballots for the public live count, five at a time. */
@@ -116,7 +138,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
   return row;
 }
 
-export interface StoredVoteBallot extends StoredBallot {
+export interface StoredVoteBallot extends WaitingBallot {
   readonly id: string;
   /** Where it stands: `b` and the leaf, which sorts before `q` and the random ID of one still in the queue. */
   readonly place: string;
@@ -127,6 +149,7 @@ export interface StoredVoteBallot extends StoredBallot {
 
 type VoteBallotRow = {
   id: string;
+  code_tag: Buffer;
   place: string;
   entries: Buffer;
   weight_micro: string;
@@ -147,17 +170,17 @@ export async function readBallotPage(
   const queued = from?.startsWith('q') === true;
   const leaf = from === undefined || queued ? '-1' : String(BigInt(from.slice(1)));
   const compare = inclusive ? sql`>=` : sql`>`;
-  const columns = sql`entries, weight_micro, voter_id, country_code, submitted_at`;
+  const columns = sql`entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
   const { rows } = await executor.execute<VoteBallotRow>(sql`
-    (SELECT id, 'b' || leaf_index AS place, ${columns} FROM ballots
-      WHERE voting_event_id = ${eventId} AND NOT ${queued} AND leaf_index ${compare} ${leaf}::bigint
+    (SELECT id, 'b' || leaf_index AS place, ${columns} FROM ballots b
+      WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND NOT ${queued} AND leaf_index ${compare} ${leaf}::bigint
       ORDER BY leaf_index LIMIT ${VOTE_BALLOTS})
     UNION ALL
-    (SELECT id, 'q' || id AS place, ${columns} FROM ballot_queue
-      WHERE voting_event_id = ${eventId} AND id ${compare} ${queued ? from?.slice(1) : ''}
+    (SELECT id, 'q' || id AS place, ${columns} FROM ballot_queue b
+      WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND id ${compare} ${queued ? from?.slice(1) : ''}
       ORDER BY id LIMIT ${VOTE_BALLOTS})`);
   const page = rows.map((row) => ({
-    ...stored(row),
+    ...waiting(row),
     id: row.id,
     place: row.place,
     voterId: row.voter_id,

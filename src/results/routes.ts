@@ -53,7 +53,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
         const { limit, cursor, positionId, candidateId } = query;
         const name = canonicalJson(['votes', target.event.id, positionId ?? null, candidateId ?? null]);
         const after = decodeCursor(deps.secrets, name, cursor);
-        const rows = await listVotes(deps.db, await paperOf(target.event), { positionId, candidateId }, after, limit);
+        const rows = await listVotes(deps, await paperOf(target.event), { positionId, candidateId }, after, limit);
         const { page, nextCursor } = cutPage(
           rows,
           limit,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import {
   createTestAccount,
   eventually,
@@ -160,7 +160,7 @@ describe('a poll', () => {
     const body = { confirmationCode: cast.body.data.confirmationCode };
     const first = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
     const second = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
-    await service.deps.db.$client.query('SELECT seal_ballots($1, 1)', [event.id]);
+    await sealBallots(service, event.id, 1);
     const third = await service.call(
       'POST',
       `${base}/confirm`,
@@ -185,7 +185,7 @@ describe('a poll', () => {
         [vote(event, 0, index % 3), vote(event, 1, 0), vote(event, 1, 1)],
         visitorId,
       );
-      if (index === 2) await service.deps.db.$client.query('SELECT seal_ballots($1, 1)', [event.id]);
+      if (index === 2) await sealBallots(service, event.id, 1);
     }
     const seen: { id: string; voterId: string }[] = [];
     let cursor = '';
@@ -397,7 +397,7 @@ describe('an election', () => {
         { confirmationCode: cast.body.data.confirmationCode },
         { key: account.vote },
       );
-      if (moving) await service.deps.db.$client.query('SELECT seal_ballots($1, 3)', [event.id]);
+      if (moving) await sealBallots(service, event.id, 3);
       seen.push(
         (await service.call('GET', `${base}/results`, undefined, { key: account.vote })).body.data.stats.ballots,
       );

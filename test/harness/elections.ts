@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { TestAccount, TestAnswer, TestService } from './test-service.ts';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sealDeps } from '#src/work.ts';
+import { eventually, type TestAccount, type TestAnswer, type TestService } from './test-service.ts';
 
 /** What tests build again and again: events with positions and candidates, open and ready. */
 export interface TestEvent {
@@ -71,4 +73,36 @@ export async function votePoll(
     201,
   );
   return demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+}
+
+/** Moves waiting ballots into the log now, if at least so many wait, as the recurring job does. */
+export async function sealBallots(service: TestService, eventId: string, least = 1): Promise<void> {
+  const seal = sealDeps(service.deps);
+  await eventually(async () => {
+    await tendBallotLog(seal, eventId, least);
+    // A job that was at the same log has left nothing to this one: then it is tried again.
+    const { rows } = await service.deps.db.$client.query<{ waiting: string }>(
+      'SELECT count(*) AS waiting FROM ballot_queue WHERE voting_event_id = $1',
+      [eventId],
+    );
+    return Number(rows[0]?.waiting) < least ? true : undefined;
+  });
+}
+
+/** Lets an event have closed so long ago that no ballot can come any more, and finishes its log. */
+export async function finishEvent(service: TestService, eventId: string): Promise<void> {
+  const { $client } = service.deps.db;
+  await $client.query(
+    'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
+    [eventId],
+  );
+  const seal = sealDeps(service.deps);
+  await eventually(async () => {
+    await tendBallotLog(seal, eventId, 1);
+    const { rows } = await $client.query(
+      "SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id WHERE e.id = $1 AND l.size = l.closed_size AND (e.type = 'poll' OR l.roll_scattered_at IS NOT NULL)",
+      [eventId],
+    );
+    return rows.length > 0 ? true : undefined;
+  });
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
@@ -94,7 +94,7 @@ describe('with two processes on one database', () => {
     for (let index = 0; index < 20; index += 1) {
       const code = await cast(either(index), event, { visitorId: visitor() });
       expect((await confirm(either(index), event, code)).status).toBe(200);
-      const moving = service.deps.db.$client.query('SELECT seal_ballots($1, 3)', [event.id]);
+      const moving = sealBallots(service, event.id, 3);
       expect(await countBallots(event)).toBe(index + 1);
       await moving;
     }

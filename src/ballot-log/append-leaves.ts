@@ -1,0 +1,49 @@
+import type { Transaction } from '#src/database/client.ts';
+import type { Frontier } from './frontier.ts';
+import { hashLeaf, type TreeNode } from './merkle-tree.ts';
+import { insertLeaves, insertTile, readLeaves, readTileRoots } from './repository.ts';
+import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
+
+/** A tile that the append has filled. */
+interface FullTile {
+  readonly level: number;
+  readonly index: number;
+  readonly root: Buffer;
+}
+
+/** The tile that a node crowns: 256 hashes of a tile's level, eight levels of the tree below it. */
+function tileBelow({ level, index }: TreeNode, hash: Uint8Array): FullTile[] {
+  if (level === 0 || level % TILE_HEIGHT !== 0) return [];
+  return [{ level: level / TILE_HEIGHT - 1, index, root: Buffer.from(hash) }];
+}
+
+async function hashesOf(tx: Transaction, eventId: string, { level, index }: FullTile): Promise<Buffer[]> {
+  const from = index * TILE_WIDTH;
+  if (level > 0) return readTileRoots(tx, eventId, level - 1, from, from + TILE_WIDTH);
+  return (await readLeaves(tx, eventId, from, from + TILE_WIDTH)).map(hashLeaf);
+}
+
+/**
+ * Appends leaves to a log in the caller's transaction and moves its frontier on; tiles that become full are written once.
+ * What is read back is the last 256 hashes of a level, and only when a tile is full: no cost grows with the log.
+ */
+export async function appendLeaves(
+  tx: Transaction,
+  eventId: string,
+  frontier: Frontier,
+  leaves: readonly Buffer[],
+): Promise<void> {
+  if (leaves.length === 0) return;
+  const full: FullTile[] = [];
+  await insertLeaves(tx, eventId, frontier.size, leaves);
+  for (const data of leaves) {
+    frontier.append(hashLeaf(data), (node, hash) => full.push(...tileBelow(node, hash)));
+  }
+  // From the leaves up, as they became full: a higher tile is made from the roots of those below.
+  for (const tile of full) {
+    const hashes = await hashesOf(tx, eventId, tile);
+    if (hashes.length !== TILE_WIDTH) throw new Error(`tile ${tile.level}/${tile.index} of a log lacks hashes`);
+    const { level, index: tileIndex, root } = tile;
+    await insertTile(tx, eventId, { level, tileIndex, hashes: Buffer.concat(hashes), root });
+  }
+}

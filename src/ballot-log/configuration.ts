@@ -1,0 +1,55 @@
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { hashOfJson } from './leaf.ts';
+
+const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
+
+/**
+ * What `open` and `config` leaves bind: everything that a ballot and its count depend on. Positions and candidates stand in
+ * the order of their IDs; a withdrawn candidate stays, a pending or rejected one is not in it.
+ */
+export function configurationOf(paper: BallotPaper) {
+  const { event } = paper;
+  return {
+    v: 1,
+    title: event.title,
+    type: event.type,
+    startsAt: event.startsAt,
+    endsAt: event.endsAt,
+    voter: {
+      requireVoterId: event.requireVoterId,
+      selfRegistration: event.voterSelfRegistration,
+      approval: event.voterApproval,
+      saveVoterInfo: event.saveVoterInfo,
+    },
+    ballot: { opening: event.ballotOpening, receipt: event.ballotReceipt },
+    repeatVotes: event.repeatVotes,
+    positions: paper.positions.toSorted(byId).map((position) => ({
+      id: position.id,
+      title: position.title,
+      votingMethod: position.votingMethod,
+      groupId: position.groupId,
+      seats: position.seats,
+      minSelections: position.minSelections,
+      maxSelections: position.selectionLimit,
+      scoreMin: position.scoreMin,
+      scoreMax: position.scoreMax,
+      cumulativePointBudget: position.cumulativePointBudget,
+      quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
+      tieBreak: position.tieBreak,
+      rules: position.rules === null ? null : { ...position.rules },
+    })),
+    candidates: paper.candidates
+      .filter(({ status }) => status === 'approved' || status === 'withdrawn')
+      .toSorted(byId)
+      .map((candidate) => ({
+        id: candidate.id,
+        name: candidate.name,
+        positionIds: [...candidate.positionIds],
+        referendumRole: candidate.referendumRole,
+        status: candidate.status,
+        sortOrder: candidate.sortOrder,
+      })),
+  };
+}
+
+export const configurationHash = (paper: BallotPaper): string => hashOfJson(configurationOf(paper));

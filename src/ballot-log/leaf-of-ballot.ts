@@ -1,0 +1,39 @@
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import type { ConfirmedBallot } from '#src/ballots/log-receipts.ts';
+import {
+  type BallotOpening,
+  ballotCommitment,
+  ballotLeaf,
+  ballotOpening,
+  type CommittedVote,
+  encodeLeaf,
+} from './leaf.ts';
+
+/** What opens the commitment of a ballot: its entries with the IDs that its paper gives them, and its weight. */
+export function openingOf(paper: BallotPaper, ballot: ConfirmedBallot): BallotOpening {
+  const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
+    const position = paper.positionByNumber.get(number);
+    if (position === undefined) throw new Error(`a ballot names position ${number}, which the paper does not have`);
+    const ranked = position.votingMethod === 'ranked_choice';
+    const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
+    return entries.map(({ candidate: candidateNumber, value }): CommittedVote => {
+      const candidate = paper.candidateByNumber.get(candidateNumber);
+      if (candidate === undefined)
+        throw new Error(`a ballot names candidate ${candidateNumber}, which the paper does not have`);
+      return {
+        positionId: position.id,
+        candidateId: candidate.id,
+        ...(ranked ? { rank: value } : {}),
+        ...(valued ? { value } : {}),
+      };
+    });
+  });
+  return ballotOpening(votes, ballot.weightMicro);
+}
+
+/** The data of a ballot's leaf. The same from the confirm on: what ballots depend on is frozen, numbers are never used again. */
+export function leafDataOf(paper: BallotPaper, ballot: ConfirmedBallot): Buffer {
+  const commitment = ballotCommitment(ballot.salt, openingOf(paper, ballot));
+  return encodeLeaf(ballotLeaf(paper.event.id, commitment, ballot.codeTag));
+}

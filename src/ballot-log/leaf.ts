@@ -1,0 +1,140 @@
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { microToDecimal } from '#src/platform/decimal.ts';
+import { sha256 } from '#src/platform/secrets.ts';
+
+/**
+ * What the log records (completions 6.3). A leaf's data is the canonical JSON (RFC 8785) of one of these, in UTF-8; all
+ * hashes in it are SHA-256 in lowercase hex, `e` is the voting event's ID, `at` is Unix ms.
+ *
+ * A ballot's leaf says nothing of its content until it is opened: `c` is
+ * SHA-256("ballot" ‖ salt ‖ canonical JSON of { votes, weight }), and `h` is SHA-256("code" ‖ confirmation code), the code
+ * as 26 upper-case ASCII characters. It bears no time, so that no leaf can be joined with the moment somebody voted.
+ */
+export interface BallotLeaf {
+  readonly v: 1;
+  readonly t: 'ballot';
+  readonly e: string;
+  readonly c: string;
+  readonly h: string;
+}
+
+/** The first leaf. */
+export interface OpenLeaf {
+  readonly v: 1;
+  readonly t: 'open';
+  readonly e: string;
+  readonly at: number;
+  /** Hash of the configuration's canonical JSON: settings, positions, candidates. */
+  readonly config: string;
+  /** Hash of the bytes of the seed that ties are drawn from. */
+  readonly seed: string;
+  /** Voters on the roll. */
+  readonly roll: number;
+}
+
+/** A change of the configuration after the opening; `seq` counts them from 1. */
+export interface ConfigLeaf {
+  readonly v: 1;
+  readonly t: 'config';
+  readonly e: string;
+  readonly at: number;
+  readonly config: string;
+  readonly seq: number;
+}
+
+/** The close; one more for each time that a closed event was opened again. */
+export interface CloseLeaf {
+  readonly v: 1;
+  readonly t: 'close';
+  readonly e: string;
+  readonly at: number;
+  /** Ballots that count: those in the log before this leaf, without the voided. */
+  readonly ballots: number;
+  /** Their weight, an exact decimal string. */
+  readonly weight: string;
+  readonly abstentions?: number;
+  /** Hash of the canonical JSON of the results' `positions`. */
+  readonly result: string;
+}
+
+/** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
+export interface VoidLeaf {
+  readonly v: 1;
+  readonly t: 'void';
+  readonly e: string;
+  readonly h: string;
+  readonly index: number;
+}
+
+export type Leaf = BallotLeaf | OpenLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
+
+/** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
+export interface CommittedVote {
+  readonly positionId: string;
+  readonly candidateId: string;
+  readonly value?: number;
+  readonly rank?: number;
+}
+
+/** What opens a commitment: to be published after the close, never before. */
+export interface BallotOpening {
+  readonly votes: readonly CommittedVote[];
+  /** Exact decimal string. */
+  readonly weight: string;
+}
+
+const HASH_BYTES = 32;
+export const SALT_BYTES = 32;
+
+/** The data of a leaf. */
+export function encodeLeaf(leaf: Leaf): Buffer {
+  return Buffer.from(canonicalJson(leaf));
+}
+
+function requireHash(bytes: Uint8Array, name: string): string {
+  if (bytes.length !== HASH_BYTES) throw new RangeError(`${name} has ${HASH_BYTES} bytes`);
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** The leaf of a confirmed ballot. @param codeTag SHA-256("code" ‖ confirmation code), 32 bytes */
+export function ballotLeaf(eventId: string, commitment: Uint8Array, codeTag: Uint8Array): BallotLeaf {
+  const c = requireHash(commitment, 'a commitment');
+  return { v: 1, t: 'ballot', e: eventId, c, h: requireHash(codeTag, 'a code tag') };
+}
+
+/** The leaf that voids the ballot at an index of the log. */
+export function voidLeaf(eventId: string, codeTag: Uint8Array, index: number): VoidLeaf {
+  return { v: 1, t: 'void', e: eventId, h: requireHash(codeTag, 'a code tag'), index };
+}
+
+const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);
+
+/** The one form of a ballot that is hashed and published: sorted by position, then candidate, in UTF-16 code units. */
+export function ballotOpening(votes: readonly CommittedVote[], weightMicro: bigint): BallotOpening {
+  return {
+    votes: votes
+      .map(({ positionId, candidateId, value, rank }) => ({
+        positionId,
+        candidateId,
+        ...(value === undefined ? {} : { value }),
+        ...(rank === undefined ? {} : { rank }),
+      }))
+      .toSorted(
+        (left, right) =>
+          byCodeUnits(left.positionId, right.positionId) || byCodeUnits(left.candidateId, right.candidateId),
+      ),
+    weight: microToDecimal(weightMicro),
+  };
+}
+
+/** Binds a ballot without showing it. @param salt 32 random bytes: without them a short list of choices could be tried out */
+export function ballotCommitment(salt: Uint8Array, opening: BallotOpening): Buffer {
+  if (salt.length !== SALT_BYTES) throw new RangeError(`a salt has ${SALT_BYTES} bytes`);
+  const { votes, weight } = opening;
+  return sha256(Buffer.concat([Buffer.from('ballot'), salt, Buffer.from(canonicalJson({ votes, weight }))]));
+}
+
+/** The hash by which `open`, `config` and `close` leaves name a configuration or the positions of a result: lowercase hex. */
+export function hashOfJson(value: unknown): string {
+  return sha256(canonicalJson(value)).toString('hex');
+}

@@ -1,0 +1,39 @@
+import type { Deps } from '#src/deps.ts';
+import type { Answer } from '#src/http/answer.ts';
+import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { openingOf } from './leaf-of-ballot.ts';
+import { readSealedBallots } from './repository.ts';
+
+/**
+ * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
+ * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
+ * tells them apart.
+ */
+export async function listOpenings(
+  deps: Deps,
+  event: VotingEvent,
+  limit: number,
+  cursor: string | undefined,
+): Promise<Answer> {
+  const paper = await deps.papers.take(event);
+  if (paper === undefined) throw notFound();
+  const name = canonicalJson(['openings', event.id]);
+  const after = Number(decodeCursor(deps.secrets, name, cursor) ?? -1);
+  const rows = await readSealedBallots(deps.db, event.id, after, limit + 1);
+  const { page, nextCursor } = cutPage(
+    rows,
+    limit,
+    ({ leafIndex }) => String(leafIndex),
+    (key) => encodeCursor(deps.secrets, name, key),
+  );
+  const data = page.map((row) => {
+    const { votes, weight } = openingOf(paper, row);
+    return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
+  });
+  const place = { table: 'voting_events', column: 'tie_seed', row: event.id };
+  const tieSeed = deps.secrets.open(event.tieSeed, place).toString('hex');
+  return { status: 200, body: { data, nextCursor, tieSeed } };
+}

@@ -1,0 +1,40 @@
+import type { LogReceipts } from '#src/ballots/log-receipts.ts';
+import type { Database } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { leafDataOf } from './leaf-of-ballot.ts';
+import { signLogPromise } from './log-promise.ts';
+import { hashLeaf } from './merkle-tree.ts';
+import { FULL_QUEUE } from './seal-ballots.ts';
+import type { NoteSigner } from './signed-note.ts';
+import { TEND_BALLOT_LOG } from './tend-job.ts';
+
+/** Events that this process counts confirms of at most; the recurring job sees to those that were forgotten. */
+const MAX_COUNTED = 10_000;
+
+/**
+ * Signs what a voter is promised, and has a full queue sealed soon: each process counts its own confirms in memory, so that
+ * no confirm asks the database how many wait.
+ */
+export function createLogReceipts(deps: {
+  readonly db: Database;
+  readonly log: Log;
+  readonly logKey: NoteSigner;
+}): LogReceipts {
+  const confirmed = new Map<string, number>();
+  return {
+    promise: (paper, ballot) => signLogPromise(paper.event.id, hashLeaf(leafDataOf(paper, ballot)), deps.logKey),
+    confirmed(eventId) {
+      const count = (confirmed.get(eventId) ?? 0) + 1;
+      if (count < FULL_QUEUE) {
+        if (confirmed.size >= MAX_COUNTED) confirmed.clear();
+        confirmed.set(eventId, count);
+        return;
+      }
+      confirmed.delete(eventId);
+      enqueue(deps.db, TEND_BALLOT_LOG, { eventId }, { key: `ballot_log:${eventId}` }).catch((fault: unknown) =>
+        deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a full queue waits for the recurring job'),
+      );
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { Database } from '#src/database/client.ts';
+import { badRequest } from '#src/platform/errors.ts';
+import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
+import { loadNodes } from './read-log.ts';
+import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';
+
+const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
+
+export interface BallotProof {
+  readonly status: 'queued' | 'logged';
+  /** The leaf, hashes and signed head that show the ballot to be in the log; null and none while it waits. */
+  readonly index: number | null;
+  readonly hashes: readonly string[];
+  readonly checkpoint: string | null;
+}
+
+/** Shows where the ballot of a confirmation code stands in the log (completions 6.4). Undefined for a code that confirmed nothing. */
+export async function proveBallot(db: Database, eventId: string, codeTag: Buffer): Promise<BallotProof | undefined> {
+  const ballot = await findBallotLeaf(db, eventId, codeTag);
+  if (ballot === undefined) return undefined;
+  const checkpoint = ballot.leafIndex === null ? undefined : await findLastCheckpoint(db, eventId);
+  if (ballot.leafIndex === null || checkpoint === undefined)
+    return { status: 'queued', index: null, hashes: [], checkpoint: null };
+  const { leafIndex: index } = ballot;
+  const { size, note } = checkpoint;
+  const read = await loadNodes(db, eventId, nodesOfInclusion(index, size), size);
+  return { status: 'logged', index, hashes: inclusionProof(index, size, read).map(base64), checkpoint: note };
+}
+
+/**
+ * The hashes that show the log's first `from` leaves to be the beginning of its first `to` (RFC 6962, 2.1.2), in base64.
+ * @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log
+ */
+export async function proveConsistency(db: Database, eventId: string, from: number, to: number): Promise<string[]> {
+  const size = (await findHead(db, eventId))?.frontier.size ?? 0;
+  if (to > size) throw badRequest(`The log has ${size} leaves.`, { field: 'to' });
+  if (from < 1 || from > to) throw badRequest('The smaller size must be from 1 to the larger one.', { field: 'from' });
+  const read = await loadNodes(db, eventId, nodesOfConsistency(from, to), to);
+  return consistencyProof(from, to, read).map(base64);
+}

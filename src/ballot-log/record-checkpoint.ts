@@ -1,0 +1,28 @@
+import type { Transaction } from '#src/database/client.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { logOrigin, signCheckpoint } from './checkpoint.ts';
+import type { Frontier } from './frontier.ts';
+import { insertCheckpoint } from './repository.ts';
+import type { NoteSigner } from './signed-note.ts';
+
+/**
+ * Signs the head of a log, stores it as a checkpoint and tells the receivers of `log.checkpoint`, in the transaction that
+ * appended to the log. Every checkpoint comes to be here and nowhere else.
+ * @returns the signed note
+ */
+export async function recordCheckpoint(
+  tx: Transaction,
+  deps: RecordDeps & { readonly logKey: NoteSigner },
+  event: VotingEvent,
+  frontier: Frontier,
+): Promise<string> {
+  const { size } = frontier;
+  const rootHash = Buffer.from(frontier.root());
+  const note = signCheckpoint({ origin: logOrigin(deps.logKey.name, event.id), size, rootHash }, deps.logKey);
+  await insertCheckpoint(tx, event.id, { size, rootHash, note }, deps.clock.now());
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
+  await announce(tx, deps, about, 'log.checkpoint', [fact]);
+  return note;
+}

@@ -1,0 +1,404 @@
+import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { Frontier } from './frontier.ts';
+import { ballotLogs, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
+
+export interface LogHead {
+  readonly frontier: Frontier;
+  /** Ballots in the log, void ones too. */
+  readonly ballots: number;
+  readonly configHash: string;
+  readonly configSeq: number;
+  readonly paperVersion: number;
+  /** The size right after the last `close` leaf. */
+  readonly closedSize: number | null;
+  readonly rollScatteredAt: number | null;
+}
+
+type HeadRow = typeof ballotLogs.$inferSelect;
+
+const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: Frontier.fromBytes(row.frontier) });
+
+/** One holder at a time for each log; false when another process is at it. */
+export async function takeSequencer(tx: Transaction, eventId: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ taken: boolean }>(
+    sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0)) AS taken`,
+  );
+  return rows[0]?.taken === true;
+}
+
+export async function findHead(executor: Executor, eventId: string): Promise<LogHead | undefined> {
+  const [row] = await executor.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId));
+  return row === undefined ? undefined : headOf(row);
+}
+
+/** The head as it stands is locked until the transaction ends. */
+export async function lockHead(tx: Transaction, eventId: string): Promise<LogHead | undefined> {
+  const [row] = await tx.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId)).for('update');
+  return row === undefined ? undefined : headOf(row);
+}
+
+function headColumns(head: LogHead) {
+  const { frontier, ...rest } = head;
+  return { ...rest, size: frontier.size, frontier: frontier.toBytes() };
+}
+
+export async function insertHead(tx: Transaction, eventId: string, head: LogHead): Promise<void> {
+  await tx.insert(ballotLogs).values({ votingEventId: eventId, ...headColumns(head) });
+}
+
+export async function updateHead(tx: Transaction, eventId: string, head: LogHead): Promise<void> {
+  await tx.update(ballotLogs).set(headColumns(head)).where(eq(ballotLogs.votingEventId, eventId));
+}
+
+export async function insertLeaves(
+  tx: Transaction,
+  eventId: string,
+  first: number,
+  leaves: readonly Buffer[],
+): Promise<void> {
+  await tx.execute(sql`
+    INSERT INTO log_leaves (voting_event_id, leaf_index, data)
+    SELECT ${eventId}, ${first}::bigint + place - 1, data
+    FROM unnest(${sql.param(leaves)}::bytea[]) WITH ORDINALITY AS leaf(data, place) ORDER BY place`);
+}
+
+/** The data of leaves `from` to before `to`, in order. */
+export async function readLeaves(executor: Executor, eventId: string, from: number, to: number): Promise<Buffer[]> {
+  const rows = await executor
+    .select({ data: logLeaves.data })
+    .from(logLeaves)
+    .where(and(eq(logLeaves.votingEventId, eventId), gte(logLeaves.leafIndex, from), lt(logLeaves.leafIndex, to)))
+    .orderBy(asc(logLeaves.leafIndex));
+  return rows.map(({ data }) => data);
+}
+
+export async function insertTile(
+  tx: Transaction,
+  eventId: string,
+  tile: { readonly level: number; readonly tileIndex: number; readonly hashes: Buffer; readonly root: Buffer },
+): Promise<void> {
+  await tx.insert(logTiles).values({ votingEventId: eventId, ...tile });
+}
+
+export async function findTile(
+  executor: Executor,
+  eventId: string,
+  level: number,
+  index: number,
+): Promise<Buffer | undefined> {
+  const [row] = await executor
+    .select({ hashes: logTiles.hashes })
+    .from(logTiles)
+    .where(and(eq(logTiles.votingEventId, eventId), eq(logTiles.level, level), eq(logTiles.tileIndex, index)));
+  return row?.hashes;
+}
+
+/** The root hashes of full tiles of a level, `from` to before `to`, in order. */
+export async function readTileRoots(
+  executor: Executor,
+  eventId: string,
+  level: number,
+  from: number,
+  to: number,
+): Promise<Buffer[]> {
+  const rows = await executor
+    .select({ root: logTiles.root })
+    .from(logTiles)
+    .where(
+      and(
+        eq(logTiles.votingEventId, eventId),
+        eq(logTiles.level, level),
+        gte(logTiles.tileIndex, from),
+        lt(logTiles.tileIndex, to),
+      ),
+    )
+    .orderBy(asc(logTiles.tileIndex));
+  return rows.map(({ root }) => root);
+}
+
+export interface StoredCheckpoint {
+  readonly size: number;
+  readonly rootHash: Buffer;
+  readonly note: string;
+}
+
+const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
+
+export async function insertCheckpoint(
+  tx: Transaction,
+  eventId: string,
+  checkpoint: StoredCheckpoint,
+  nowMs: number,
+): Promise<void> {
+  await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
+}
+
+export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
+  const [row] = await executor
+    .select(checkpointColumns)
+    .from(logCheckpoints)
+    .where(eq(logCheckpoints.votingEventId, eventId))
+    .orderBy(desc(logCheckpoints.size))
+    .limit(1);
+  return row;
+}
+
+export async function findCheckpointAt(
+  executor: Executor,
+  eventId: string,
+  size: number,
+): Promise<StoredCheckpoint | undefined> {
+  const [row] = await executor
+    .select(checkpointColumns)
+    .from(logCheckpoints)
+    .where(and(eq(logCheckpoints.votingEventId, eventId), eq(logCheckpoints.size, size)));
+  return row;
+}
+
+/** Checkpoints of sizes above `from` and up to `to`, in order. */
+export async function listCheckpoints(
+  executor: Executor,
+  eventId: string,
+  from: number,
+  to: number,
+): Promise<StoredCheckpoint[]> {
+  return executor
+    .select(checkpointColumns)
+    .from(logCheckpoints)
+    .where(
+      and(
+        eq(logCheckpoints.votingEventId, eventId),
+        gte(logCheckpoints.size, from + 1),
+        lt(logCheckpoints.size, to + 1),
+      ),
+    )
+    .orderBy(asc(logCheckpoints.size));
+}
+
+/** A ballot of the box or the queue, all that moves from one to the other. `entries` as stored. */
+export interface BoxRow {
+  readonly id: string;
+  readonly codeTag: Buffer;
+  readonly entries: Buffer;
+  readonly weightMicro: bigint;
+  readonly salt: Buffer;
+  readonly sealedTime: Buffer;
+  readonly voterId: string | null;
+  readonly countryCode: string | null;
+  readonly submittedAt: number | null;
+  readonly released: boolean;
+}
+
+type BoxRecord = {
+  id: string;
+  code_tag: Buffer;
+  entries: Buffer;
+  weight_micro: string;
+  salt: Buffer;
+  sealed_time: Buffer;
+  voter_id: string | null;
+  country_code: string | null;
+  submitted_at: string | null;
+  released: boolean;
+};
+
+/**
+ * Takes up to `limit` ballots out of the queue if at least `least` wait: those of the smallest IDs, which are random.
+ * @returns none where fewer wait
+ */
+export async function takeQueue(tx: Transaction, eventId: string, least: number, limit: number): Promise<BoxRow[]> {
+  const { rows } = await tx.execute<BoxRecord>(sql`
+    DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id IN (
+      SELECT id FROM ballot_queue WHERE voting_event_id = ${eventId} ORDER BY id LIMIT ${limit})
+      AND (SELECT count(*) FROM (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} LIMIT ${least}) AS waiting) >= ${least}
+    RETURNING id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released`);
+  return rows.map((row) => ({
+    id: row.id,
+    codeTag: row.code_tag,
+    entries: row.entries,
+    weightMicro: BigInt(row.weight_micro),
+    salt: row.salt,
+    sealedTime: row.sealed_time,
+    voterId: row.voter_id,
+    countryCode: row.country_code,
+    submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
+    released: row.released,
+  }));
+}
+
+const column = <Value>(rows: readonly BoxRow[], of: (row: BoxRow) => Value): SQL => sql`${sql.param(rows.map(of))}`;
+
+/** Puts ballots into the box in the order given, the first at leaf `first`. */
+export async function insertBallots(
+  tx: Transaction,
+  eventId: string,
+  first: number,
+  rows: readonly BoxRow[],
+): Promise<void> {
+  await tx.execute(sql`
+    INSERT INTO ballots (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released)
+    SELECT ${eventId}, ${first}::bigint + place - 1, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released
+    FROM unnest(${column(rows, (row) => row.id)}::text[], ${column(rows, (row) => row.codeTag)}::bytea[],
+      ${column(rows, (row) => row.entries)}::bytea[], ${column(rows, (row) => row.weightMicro)}::bigint[],
+      ${column(rows, (row) => row.salt)}::bytea[], ${column(rows, (row) => row.sealedTime)}::bytea[],
+      ${column(rows, (row) => row.voterId)}::text[], ${column(rows, (row) => row.countryCode)}::text[],
+      ${column(rows, (row) => row.submittedAt)}::bigint[], ${column(rows, (row) => row.released)}::boolean[])
+      WITH ORDINALITY AS b(id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released, place)
+    ORDER BY place`);
+}
+
+/** Where a ballot stands: its leaf, or null while it is in the queue. Undefined for a code that confirmed nothing. */
+export async function findBallotLeaf(
+  executor: Executor,
+  eventId: string,
+  codeTag: Buffer,
+): Promise<{ leafIndex: number | null } | undefined> {
+  // The queue first: a ballot that moves between the two looks is then found in the box.
+  const queued = await executor.execute(
+    sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}`,
+  );
+  if (queued.rows.length > 0) return { leafIndex: null };
+  const { rows } = await executor.execute<{ leaf_index: string }>(
+    sql`SELECT leaf_index FROM ballots WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}`,
+  );
+  const [row] = rows;
+  return row === undefined ? undefined : { leafIndex: Number(row.leaf_index) };
+}
+
+export interface OpenedBallot {
+  readonly leafIndex: number;
+  readonly codeTag: Buffer;
+  readonly entries: Buffer;
+  readonly weightMicro: bigint;
+  readonly salt: Buffer;
+}
+
+/** Sealed ballots after a leaf, in the order of the log. */
+export async function readSealedBallots(
+  executor: Executor,
+  eventId: string,
+  afterLeaf: number,
+  limit: number,
+): Promise<OpenedBallot[]> {
+  const { rows } = await executor.execute<BoxRecord & { leaf_index: string }>(sql`
+    SELECT leaf_index, code_tag, entries, weight_micro, salt FROM ballots
+    WHERE voting_event_id = ${eventId} AND leaf_index > ${afterLeaf} ORDER BY leaf_index LIMIT ${limit}`);
+  return rows.map((row) => ({
+    leafIndex: Number(row.leaf_index),
+    codeTag: row.code_tag,
+    entries: row.entries,
+    weightMicro: BigInt(row.weight_micro),
+    salt: row.salt,
+  }));
+}
+
+/** Marks a confirmed ballot as void. Nothing happens when it is void already, or when no confirmed ballot has this code. */
+export async function insertVoid(tx: Transaction, eventId: string, codeTag: Buffer): Promise<void> {
+  await tx.execute(sql`
+    INSERT INTO voided_ballots (voting_event_id, code_tag)
+    SELECT ${eventId}, ${codeTag} WHERE
+      EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}) OR
+      EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag})
+    ON CONFLICT DO NOTHING`);
+}
+
+/** Void ballots whose own leaf stands, and whose `void` leaf does not. */
+export async function listVoidsToLog(
+  tx: Transaction,
+  eventId: string,
+  limit: number,
+): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
+  const { rows } = await tx.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
+    SELECT v.code_tag, b.leaf_index FROM voided_ballots v
+    JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag
+    WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL ORDER BY b.leaf_index LIMIT ${limit}`);
+  return rows.map((row) => ({ codeTag: row.code_tag, leafIndex: Number(row.leaf_index) }));
+}
+
+export async function noteVoidLeaf(
+  tx: Transaction,
+  eventId: string,
+  codeTag: Buffer,
+  leafIndex: number,
+): Promise<void> {
+  await tx
+    .update(voidedBallots)
+    .set({ leafIndex })
+    .where(and(eq(voidedBallots.votingEventId, eventId), eq(voidedBallots.codeTag, codeTag)));
+}
+
+/** The ballots that count, all of them in the box: how many, and their weight. */
+export async function sumCountingBallots(
+  tx: Transaction,
+  eventId: string,
+): Promise<{ ballots: number; weightMicro: bigint }> {
+  const { rows } = await tx.execute<{ ballots: string; weight: string }>(sql`
+    SELECT count(*) AS ballots, coalesce(sum(weight_micro), 0)::text AS weight FROM ballots b WHERE voting_event_id = ${eventId}
+      AND NOT EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)`);
+  return { ballots: Number(rows[0]?.ballots ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
+}
+
+export async function countQueue(executor: Executor, eventId: string): Promise<number> {
+  const { rows } = await executor.execute<{ waiting: string }>(
+    sql`SELECT count(*) AS waiting FROM ballot_queue WHERE voting_event_id = ${eventId}`,
+  );
+  return Number(rows[0]?.waiting ?? 0);
+}
+
+/** Voters on the roll of an event. */
+export async function readRollSize(executor: Executor, eventId: string): Promise<number> {
+  const { rows } = await executor.execute<{ roll: number }>(
+    sql`SELECT voter_count AS roll FROM voting_events WHERE id = ${eventId}`,
+  );
+  return rows[0]?.roll ?? 0;
+}
+
+const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
+
+/** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
+export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready)) AND (
+      l.size IS NULL OR l.paper_version < e.paper_version
+      OR (${FINAL} AND (l.closed_size IS DISTINCT FROM l.size
+        OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
+      OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
+        CASE WHEN ${FINAL} THEN 1 ELSE ${leastWhileOpen} END
+      OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
+    ORDER BY e.id`);
+  return rows.map(({ id }) => id);
+}
+
+/** Logs that got a checkpoint since a moment; all of them for 0. */
+export async function listLogs(executor: Executor, sinceMs: number): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT l.voting_event_id AS id FROM ballot_logs l WHERE EXISTS (
+      SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size AND c.created_at >= ${sinceMs})
+    ORDER BY 1`);
+  return rows.map(({ id }) => id);
+}
+
+/** Writes a chunk of the roll anew, in the order of its IDs. @returns the last ID, or null when there was none left */
+export async function scatterChunk(
+  tx: Transaction,
+  what: 'participation' | 'voters',
+  eventId: string,
+  after: string,
+  limit: number,
+): Promise<string | null> {
+  const call = what === 'voters' ? sql`scatter_voters` : sql`scatter_participation`;
+  const { rows } = await tx.execute<{ last: string | null }>(
+    sql`SELECT ${call}(${eventId}, ${after}, ${limit}) AS last`,
+  );
+  return rows[0]?.last ?? null;
+}
+
+export async function forgetVoterKeys(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT forget_voter_keys(${eventId})`);
+}
+
+export async function noteRollScattered(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
+  await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
+}

@@ -1,0 +1,81 @@
+import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bytes, timeMs } from '#src/database/columns.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+
+const eventId = () =>
+  text('voting_event_id')
+    .notNull()
+    .references(() => votingEvents.id, { onDelete: 'cascade' });
+const count = (name: string) => bigint(name, { mode: 'number' });
+
+/** The head of an event's log: all that appending needs, however long the log is. */
+export const ballotLogs = pgTable('ballot_logs', {
+  votingEventId: eventId().primaryKey(),
+  /** Leaves in the tree. */
+  size: count('size').notNull(),
+  /** Ballots among them, void ones too. */
+  ballots: count('ballots').notNull(),
+  /** The right edge of the tree (`frontier.ts`). */
+  frontier: bytes('frontier').notNull(),
+  /** The configuration that was recorded last, and the version of the paper it was read from. */
+  configHash: text('config_hash').notNull(),
+  configSeq: integer('config_seq').notNull(),
+  paperVersion: count('paper_version').notNull(),
+  /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
+  closedSize: count('closed_size'),
+  /** Set once the roll was written anew after the close, so that no order of it tells who voted when. */
+  rollScatteredAt: timeMs('roll_scattered_at'),
+});
+
+/** The leaves, as data. Append-only: a trigger refuses everything else. */
+export const logLeaves = pgTable(
+  'log_leaves',
+  {
+    votingEventId: eventId(),
+    leafIndex: count('leaf_index').notNull(),
+    data: bytes('data').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
+);
+
+/** Full tiles of the tree: 256 hashes each, written once. What is not full yet is computed from the level below. */
+export const logTiles = pgTable(
+  'log_tiles',
+  {
+    votingEventId: eventId(),
+    level: integer().notNull(),
+    tileIndex: count('tile_index').notNull(),
+    hashes: bytes('hashes').notNull(),
+    /** The hash of the node above all of them: an entry of the tile one level up. */
+    root: bytes('root').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.level, table.tileIndex] })],
+);
+
+/** Every signed head that there ever was. Append-only. */
+export const logCheckpoints = pgTable(
+  'log_checkpoints',
+  {
+    votingEventId: eventId(),
+    size: count('size').notNull(),
+    rootHash: bytes('root_hash').notNull(),
+    note: text().notNull(),
+    createdAt: timeMs('created_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
+);
+
+/** Ballots that no longer count because their payment was reversed. Each gets a `void` leaf once its own leaf stands. */
+export const voidedBallots = pgTable(
+  'voided_ballots',
+  {
+    votingEventId: eventId(),
+    codeTag: bytes('code_tag').notNull(),
+    /** Of the `void` leaf; null while it waits. */
+    leafIndex: count('leaf_index'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.codeTag] }),
+    index('voided_ballots_leaf').on(table.votingEventId, table.leafIndex),
+  ],
+);

@@ -1,0 +1,134 @@
+import { HASH_BYTES, hashChildren, type ReadHash, type TreeNode } from './merkle-tree.ts';
+
+/**
+ * Tiles of the C2SP tlog-tiles format: 256 consecutive hashes of every eighth level of the tree, served at
+ * `tile/<L>/<N>[.p/<W>]`, and the entries themselves, 256 at a time, at `tile/entries/<N>[.p/<W>]`. L is the tile's level
+ * (the tree's level divided by 8), N its index in groups of three digits, `.p/<W>` the width of one that is not full.
+ */
+export const TILE_HEIGHT = 8;
+export const TILE_WIDTH = 256;
+
+const MAX_TILE_LEVEL = 63;
+const MAX_ENTRY_BYTES = 0xffff;
+const LENGTH_BYTES = 2;
+
+export type TileLevel = number | 'entries';
+
+export interface Tile {
+  readonly level: TileLevel;
+  readonly index: number;
+  /** Hashes or entries in it, 1 to 256. */
+  readonly width: number;
+}
+
+/** `1234067` → `x001/x234/067`. */
+function indexPath(index: number): string {
+  const digits = index.toString();
+  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) ?? [];
+  return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
+}
+
+/** The path of a tile below the address of its log. */
+export function tilePath({ level, index, width }: Tile): string {
+  const full = `tile/${level}/${indexPath(index)}`;
+  return width === TILE_WIDTH ? full : `${full}.p/${width}`;
+}
+
+/** Reads what stands after `tile/`, such as `0/x001/067.p/5`. Undefined for every other way to write it, or anything else. */
+export function parseTilePath(path: string): Tile | undefined {
+  const match = /^(entries|\d{1,2})\/((?:x\d{3}\/)*\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
+  const [, levelText = '', indexText = '', widthText = String(TILE_WIDTH)] = match ?? [];
+  const level: TileLevel = levelText === 'entries' ? levelText : Number(levelText);
+  const tile: Tile = { level, index: Number(indexText.replaceAll(/[x/]/g, '')), width: Number(widthText) };
+  const known = match !== null && (level === 'entries' || level <= MAX_TILE_LEVEL) && Number.isSafeInteger(tile.index);
+  // Each tile has one address: leading zeros, or the width of a full tile, would make a second one.
+  return known && tile.width > 0 && tile.width <= TILE_WIDTH && tilePath(tile) === `tile/${path}` ? tile : undefined;
+}
+
+/** How many hashes (or entries) of a tile a tree of `size` leaves fills, 0 to 256. */
+export function tileWidth(level: TileLevel, index: number, size: number): number {
+  const filled = Math.floor(size / TILE_WIDTH ** (level === 'entries' ? 0 : level));
+  return Math.min(TILE_WIDTH, Math.max(0, filled - index * TILE_WIDTH));
+}
+
+/** All hash tiles of a tree, level by level; partial ones stand at the right edge. */
+export function tilesOfTree(size: number): Tile[] {
+  const tiles: Tile[] = [];
+  for (let level = 0; tileWidth(level, 0, size) > 0; level += 1) {
+    for (let index = 0; tileWidth(level, index, size) > 0; index += 1) {
+      tiles.push({ level, index, width: tileWidth(level, index, size) });
+    }
+  }
+  return tiles;
+}
+
+/** Where a node's hash is found: `hashes` of a tile from `start` on, which make the node. */
+function placeOf({ level, index }: TreeNode): { level: number; index: number; start: number; hashes: number } {
+  const hashes = 2 ** (level % TILE_HEIGHT);
+  const first = index * hashes;
+  return {
+    level: Math.floor(level / TILE_HEIGHT),
+    index: Math.floor(first / TILE_WIDTH),
+    start: first % TILE_WIDTH,
+    hashes,
+  };
+}
+
+/** The tiles that hold the nodes, each once, as wide as a tree of `size` leaves has them: to be loaded in one trip. */
+export function tilesHolding(nodes: readonly TreeNode[], size: number): Tile[] {
+  const tiles = new Map<string, Tile>();
+  for (const node of nodes) {
+    const { level, index } = placeOf(node);
+    tiles.set(`${level}/${index}`, { level, index, width: tileWidth(level, index, size) });
+  }
+  return [...tiles.values()];
+}
+
+function hashSubtree(hashes: Uint8Array, from: number, count: number): Uint8Array {
+  if (count === 1) return hashes.subarray(from * HASH_BYTES, (from + 1) * HASH_BYTES);
+  const half = count / 2;
+  return hashChildren(hashSubtree(hashes, from, half), hashSubtree(hashes, from + half, half));
+}
+
+/**
+ * Reads nodes from tiles, which may be wider than needed.
+ * @param find the bytes of a tile, 32 a hash
+ * @throws RangeError (when reading) for a node whose tile is missing or too short
+ */
+export function readFromTiles(find: (level: number, index: number) => Uint8Array | undefined): ReadHash {
+  return (level, index) => {
+    const place = placeOf({ level, index });
+    const bytes = find(place.level, place.index);
+    if (bytes === undefined || bytes.length < (place.start + place.hashes) * HASH_BYTES) {
+      throw new RangeError(`tile ${place.level}/${place.index} lacks node ${level}/${index}`);
+    }
+    return hashSubtree(bytes, place.start, place.hashes);
+  };
+}
+
+/** Entries as one bundle: each after its length in two bytes, big-endian. @throws RangeError for an entry above 65,535 bytes */
+export function encodeBundle(entries: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(
+    entries.flatMap((entry) => {
+      if (entry.length > MAX_ENTRY_BYTES) throw new RangeError(`an entry has at most ${MAX_ENTRY_BYTES} bytes`);
+      const length = Buffer.alloc(LENGTH_BYTES);
+      length.writeUInt16BE(entry.length);
+      return [length, entry];
+    }),
+  );
+}
+
+/** @throws RangeError for bytes that end within an entry */
+export function decodeBundle(bytes: Uint8Array): Buffer[] {
+  const bundle = Buffer.from(bytes);
+  const entries: Buffer[] = [];
+  let at = 0;
+  while (at < bundle.length) {
+    const begin = at + LENGTH_BYTES;
+    const end = begin <= bundle.length ? begin + bundle.readUInt16BE(at) : Number.POSITIVE_INFINITY;
+    if (end > bundle.length) throw new RangeError('a bundle ends within an entry');
+    entries.push(bundle.subarray(begin, end));
+    at = end;
+  }
+  return entries;
+}

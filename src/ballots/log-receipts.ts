@@ -1,0 +1,18 @@
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+
+/** A confirmed ballot, as its leaf of the log is made from it. */
+export interface ConfirmedBallot {
+  readonly codeTag: Uint8Array;
+  readonly salt: Uint8Array;
+  /** Packed, in clear. */
+  readonly entries: Uint8Array;
+  readonly weightMicro: bigint;
+}
+
+/** What the ballot log does for a confirm: `ballots` declares it, the log brings it. */
+export interface LogReceipts {
+  /** The signed promise that the ballot will be in the log. The same ballot gets the same promise each time. */
+  promise(paper: BallotPaper, ballot: ConfirmedBallot): string;
+  /** Told after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
+  confirmed(eventId: string): void;
+}

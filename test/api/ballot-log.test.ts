@@ -1,0 +1,274 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { ballotCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
+import { openLogPromise } from '#src/ballot-log/log-promise.ts';
+import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { voidBallot } from '#src/ballot-log/void-ballot.ts';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
+import {
+  createTestEvent,
+  demand,
+  finishEvent,
+  sealBallots,
+  type TestEvent,
+  votePoll,
+} from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const PLAN = [
+  { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
+  { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
+  { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
+];
+
+function votesOf(event: TestEvent, choice: number) {
+  const [plurality, score, ranked] = event.positions;
+  return [
+    { positionId: plurality?.id, candidateId: plurality?.candidates[choice % 3] },
+    { positionId: score?.id, candidateId: score?.candidates[choice % 2], value: choice % 6 },
+    { positionId: ranked?.id, candidateId: ranked?.candidates[choice % 2], rank: 1 },
+  ];
+}
+
+async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
+  const event = await createTestEvent(service, account, settings, PLAN);
+  const confirmed: { confirmationCode: string; logPromise: string; salt?: string }[] = [];
+  for (let index = 0; index < ballots; index += 1) {
+    confirmed.push(await votePoll(service, account, event, votesOf(event, index)));
+  }
+  return { event, confirmed, log: new LogReader(service, event.id, account.vote) };
+}
+
+const hashes = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
+
+async function observerKey(eventId: string): Promise<string> {
+  const { key } = await createApiKey(service.deps.db, service.deps, {
+    accountId: account.id,
+    name: 'An observer',
+    scopes: ['observe'],
+    votingEventId: eventId,
+    expiresInDays: null,
+  });
+  return key;
+}
+
+describe('the log of an event', () => {
+  test('begins with the opening soon after the event opens, without any ballot', async () => {
+    const { log, event } = await pollWith(0);
+    const leaves = await eventually(async () => ((await log.checkpoint()).size > 0 ? log.leaves() : undefined));
+    expect(leaves).toMatchObject([{ v: 1, t: 'open', e: event.id, roll: 0 }]);
+    expect(Object.keys(leaves[0] ?? {}).sort()).toEqual(['at', 'config', 'e', 'roll', 'seed', 't', 'v']);
+  });
+
+  test('of one that is only scheduled is an empty tree, signed all the same; one that is a draft has none', async () => {
+    const startsAt = Date.now() + 3_600_000;
+    const event = await createTestEvent(service, account, { startsAt }, PLAN.slice(0, 1), false);
+    const log = new LogReader(service, event.id, account.vote);
+    const { size, rootHash } = await log.checkpoint();
+    expect([size, Buffer.from(rootHash)]).toEqual([0, createHash('sha256').digest()]);
+    const draft = await createTestEvent(service, account, {}, PLAN.slice(0, 1), false);
+    expect((await new LogReader(service, draft.id, account.vote).get('checkpoint')).status).toBe(404);
+  });
+
+  test('has the root of its leaves, in the signed checkpoint and in the results', async () => {
+    const { log, event } = await pollWith(7);
+    await sealBallots(service, event.id);
+    const { size, rootHash, origin } = await log.checkpoint();
+    expect([size, origin]).toEqual([8, `localhost/${event.id}`]);
+    const entries = await log.entries(size);
+    expect(naiveRoot(entries)).toEqual(Buffer.from(rootHash));
+    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(results.body.data.log).toEqual({ size, rootHash: Buffer.from(rootHash).toString('base64') });
+    expect(results.body.data.stats.ballots).toBe(7);
+  });
+
+  test('holds fewer than three ballots back while more may come, and takes the last one at the end', async () => {
+    const { log, event, confirmed } = await pollWith(2);
+    await sealBallots(service, event.id, 3);
+    const code = confirmed[0]?.confirmationCode ?? '';
+    expect(await log.prove(code)).toEqual({ status: 'queued', index: null, hashes: [], checkpoint: null });
+    await finishEvent(service, event.id);
+    expect((await log.prove(code)).status).toBe('logged');
+  });
+
+  test('takes the queue by itself once 32 ballots wait', async () => {
+    const { log } = await pollWith(32);
+    const leaves = await eventually(async () => ((await log.checkpoint()).size > 1 ? log.leaves() : undefined));
+    expect(leaves.filter(({ t }) => t === 'ballot').length).toBeGreaterThanOrEqual(31);
+  });
+
+  test('proves every confirmed ballot to be in, by the promise its voter was given; an unknown code is 404', async () => {
+    const { log, event, confirmed } = await pollWith(9);
+    await sealBallots(service, event.id);
+    const verifier = await log.verifier();
+    for (const { confirmationCode, logPromise } of confirmed) {
+      const promise = openLogPromise(logPromise, verifier);
+      const proof = await log.prove(confirmationCode);
+      const { size, rootHash } = openCheckpoint(proof.checkpoint, verifier);
+      const shown = { index: proof.index, size, root: rootHash, hashes: hashes(proof.hashes) };
+      expect(verifyInclusion({ ...shown, leafHash: promise.leafHash })).toBe(true);
+      expect(verifyInclusion({ ...shown, leafHash: hashLeaf(Buffer.from('another')) })).toBe(false);
+      expect(promise.origin).toBe(`localhost/${event.id}`);
+    }
+    const unknown = await service.call(
+      'POST',
+      `/public/voting-events/${event.id}/log/proof`,
+      { confirmationCode: 'A'.repeat(26) },
+      { key: account.vote },
+    );
+    expect(unknown.status).toBe(404);
+  });
+
+  test('shows each earlier size to be the beginning of each later one', async () => {
+    const event = await createTestEvent(service, account, {}, PLAN);
+    const log = new LogReader(service, event.id, account.vote);
+    const heads = [];
+    for (let round = 0; round < 4; round += 1) {
+      for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+      await sealBallots(service, event.id);
+      heads.push(await log.checkpoint());
+    }
+    for (const from of heads) {
+      for (const to of heads.filter(({ size }) => size >= from.size)) {
+        const answer = demand(await log.get(`consistency?from=${from.size}&to=${to.size}`), 200);
+        const proof = { from: from.size, to: to.size, fromRoot: from.rootHash, toRoot: to.rootHash };
+        expect(verifyConsistency({ ...proof, hashes: hashes(answer.hashes) })).toBe(true);
+      }
+    }
+    for (const query of ['from=0&to=1', 'from=2&to=1', 'from=1&to=99999', 'from=1', 'from=a&to=1', 'from=1&to=1&x=1']) {
+      expect((await log.get(`consistency?${query}`)).status).toBe(400);
+    }
+  });
+
+  test('serves full tiles for ever, and no tile that it does not have', async () => {
+    const { log, event } = await pollWith(3);
+    await sealBallots(service, event.id);
+    const partial = await log.get('tile/0/000.p/4');
+    expect([partial.status, partial.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    for (const path of [
+      ...[
+        'tile/0/000',
+        'tile/0/000.p/5',
+        'tile/0/000.p/0',
+        'tile/0/001.p/1',
+        'tile/1/000.p/1',
+        'tile/0/0',
+        'tile/x/000',
+      ],
+      ...['tile/entries/000', 'tile/entries/000.p/05', 'tile/0/x000/000.p/1', 'tile/0', 'tile/0/000.p', 'tile/99/000'],
+    ]) {
+      expect([path, (await log.get(path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  test('records what changes while it is open, and the close with the hash of the published result', async () => {
+    const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
+    await sealBallots(service, event.id);
+    const candidate = event.positions[0]?.candidates[0];
+    const path = `/voting-events/${event.id}/candidates/${candidate}`;
+    demand(await service.call('PATCH', path, { name: 'Ada the First' }, { key: account.write }), 200);
+    await eventually(async () => ((await log.leaves()).some(({ t }) => t === 'config') ? true : undefined));
+    demand(
+      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
+      200,
+    );
+    await finishEvent(service, event.id);
+    const leaves = await log.leaves();
+    expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(5).fill('ballot'), 'config', 'close']);
+    const results = demand(
+      await service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote }),
+      200,
+    );
+    expect(leaves.at(-1)).toMatchObject({ ballots: 5, weight: '5', result: hashOfJson(results.positions) });
+    expect(results.final).toBe(true);
+    expect(leaves[0]?.['seed']).toBe(results.lot.seedHash);
+  });
+
+  test('tells of a ballot no more than its commitment, until it is opened to whom the organizer allows', async () => {
+    const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'observer', receipt: 'full' } });
+    await sealBallots(service, event.id);
+    const observer = new LogReader(service, event.id, await observerKey(event.id));
+    for (const reader of [log, observer]) {
+      const early = await reader.get('openings');
+      expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
+    }
+    await finishEvent(service, event.id);
+    expect((await log.get('openings')).status).toBe(403);
+    const leaves = await log.leaves();
+    const opened = [];
+    let cursor = '';
+    do {
+      const { status, body } = await observer.get(`openings?limit=3${cursor}`);
+      expect(status).toBe(200);
+      expect(createHash('sha256').update(Buffer.from(body.tieSeed, 'hex')).digest('hex')).toBe(leaves[0]?.['seed']);
+      opened.push(...body.data);
+      cursor = body.nextCursor === null ? '' : `&cursor=${body.nextCursor}`;
+    } while (cursor !== '');
+    expect(opened.map(({ index }) => index)).toEqual([1, 2, 3, 4]);
+    for (const { index, votes, weight, salt } of opened) {
+      expect(ballotCommitment(Buffer.from(salt, 'base64'), { votes, weight }).toString('hex')).toBe(
+        leaves[index]?.['c'],
+      );
+    }
+    expect(new Set(opened.map(({ salt }) => salt))).toEqual(new Set(confirmed.map(({ salt }) => salt)));
+  });
+
+  test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
+    const { log, event, confirmed } = await pollWith(4);
+    const code = confirmed[2]?.confirmationCode ?? '';
+    const results = async () =>
+      (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).body.data;
+    const votes = async () =>
+      (await service.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: account.read })).body.data;
+    expect((await results()).stats.ballots).toBe(4);
+    const { db } = service.deps;
+    const voidIt = (codeTag: Buffer) => inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
+    await voidIt(codeTagOf(code));
+    expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
+    await sealBallots(service, event.id);
+    await voidIt(codeTagOf(code));
+    await voidIt(codeTagOf('0'.repeat(26)));
+    expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
+    const leaves = await log.leaves();
+    expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(4).fill('ballot'), 'void']);
+    const { index } = await log.prove(code);
+    expect(leaves[5]).toMatchObject({ index, h: leaves[index]?.['h'] });
+    await finishEvent(service, event.id);
+    expect((await log.leaves()).at(-1)).toMatchObject({ t: 'close', ballots: 3 });
+    // A payment that is taken back after the close is told by another close, over what is left.
+    await voidIt(codeTagOf(confirmed[0]?.confirmationCode ?? ''));
+    await finishEvent(service, event.id);
+    await eventually(async () => ((await log.leaves()).at(-1)?.['ballots'] === 2 ? true : undefined));
+  });
+});
+
+describe('a key', () => {
+  test('of an observer reads the log of its event and of no other', async () => {
+    const { event } = await pollWith(0);
+    const other = await pollWith(0);
+    const key = await observerKey(event.id);
+    expect((await new LogReader(service, event.id, key).get('checkpoint')).status).toBe(200);
+    expect((await new LogReader(service, other.event.id, key).get('checkpoint')).status).toBe(404);
+    expect((await new LogReader(service, event.id, account.write).get('checkpoint')).status).toBe(403);
+  });
+});

@@ -1,0 +1,61 @@
+import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
+import { decodeBundle, TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
+import { demand } from './elections.ts';
+import type { TestService } from './test-service.ts';
+
+/** Reads a log over HTTP as any observer does. */
+export class LogReader {
+  readonly #service: TestService;
+  readonly #base: string;
+  readonly #key: string;
+
+  constructor(service: TestService, eventId: string, key: string) {
+    this.#service = service;
+    this.#base = `/public/voting-events/${eventId}/log`;
+    this.#key = key;
+  }
+
+  get(path: string) {
+    return this.#service.call('GET', `${this.#base}/${path}`, undefined, { key: this.#key });
+  }
+
+  async bytes(path: string): Promise<Buffer> {
+    const response = await fetch(`http://127.0.0.1:${this.#service.port}${this.#base}/${path}`, {
+      headers: { Authorization: `Bearer ${this.#key}` },
+    });
+    if (response.status !== 200) throw new Error(`${path} answered ${response.status}`);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  async verifier() {
+    const key = await this.#service.call('GET', '/.well-known/voting-log-key');
+    return parseVerifierKey(String(key.body).trim());
+  }
+
+  /** The signed head, its signature checked. */
+  async checkpoint() {
+    const answer = await this.get('checkpoint');
+    if (answer.status !== 200) throw new Error(`the checkpoint answered ${answer.status}`);
+    return openCheckpoint(String(answer.body), await this.verifier());
+  }
+
+  async entries(size: number): Promise<Buffer[]> {
+    const entries: Buffer[] = [];
+    for (let index = 0; index * TILE_WIDTH < size; index += 1) {
+      const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
+      entries.push(...decodeBundle(await this.bytes(tilePath({ level: 'entries', index, width }))));
+    }
+    return entries;
+  }
+
+  async leaves(): Promise<{ t: string; [name: string]: unknown }[]> {
+    const { size } = await this.checkpoint();
+    return (await this.entries(size)).map((data) => JSON.parse(data.toString()));
+  }
+
+  async prove(confirmationCode: string) {
+    const body = { confirmationCode };
+    return demand(await this.#service.call('POST', `${this.#base}/proof`, body, { key: this.#key }), 200);
+  }
+}

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import {
+  checkpointBody,
+  logOrigin,
+  openCheckpoint,
+  parseCheckpointBody,
+  signCheckpoint,
+} from '#src/ballot-log/checkpoint.ts';
+import { openLogPromise, signLogPromise } from '#src/ballot-log/log-promise.ts';
+import { createNoteSigner, NoteRefused, parseVerifierKey, signNote } from '#src/ballot-log/signed-note.ts';
+
+const signer = createNoteSigner('vote.example.org', Buffer.alloc(32, 5));
+const verifier = parseVerifierKey(signer.verifierKey);
+const origin = logOrigin('vote.example.org', 'evt_1');
+const rootHash = Buffer.alloc(32, 0xab);
+const checkpoint = { origin, size: 20_852_163, rootHash };
+
+test('a checkpoint is the origin, the size and the root in base64, one a line', () => {
+  expect(checkpointBody(checkpoint)).toBe(
+    'vote.example.org/evt_1\n20852163\nq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\n',
+  );
+});
+
+test('a signed checkpoint gives back what was signed', () => {
+  expect(openCheckpoint(signCheckpoint(checkpoint, signer), verifier)).toEqual(checkpoint);
+});
+
+test('lines after the third are passed over', () => {
+  expect(parseCheckpointBody(`${checkpointBody(checkpoint)}extension\n`)).toEqual(checkpoint);
+});
+
+test('a text that is no checkpoint is refused', () => {
+  const root = rootHash.toString('base64');
+  const wrong = [
+    '',
+    '\n',
+    `${origin}\n1\n`,
+    `${origin}\n01\n${root}\n`,
+    `${origin}\n-1\n${root}\n`,
+    `${origin}\n1e3\n${root}\n`,
+    `${origin}\n9007199254740993\n${root}\n`,
+    `${origin}\n1\n${root.slice(4)}\n`,
+    `${origin}\n1\n${root.replace('=', '')}\n`,
+    `\n1\n${root}\n`,
+    `${origin}\n1\n${root}\n\nmore\n`,
+    `${origin}\n1\n${root}`,
+  ];
+  for (const text of wrong) expect(() => parseCheckpointBody(text)).toThrow(NoteRefused);
+});
+
+test('no checkpoint is made of figures that cannot be', () => {
+  for (const wrong of [{ size: -1 }, { size: 0.5 }, { rootHash: Buffer.alloc(31) }, { origin: 'a b' }]) {
+    expect(() => checkpointBody({ ...checkpoint, ...wrong })).toThrow(RangeError);
+  }
+});
+
+test('a promise gives back the event and the leaf that were promised', () => {
+  const promise = signLogPromise('evt_1', rootHash, signer);
+  expect(openLogPromise(promise, verifier)).toEqual({ origin, leafHash: rootHash });
+  expect(() => openLogPromise(promise.replace('evt_1', 'evt_2'), verifier)).toThrow(NoteRefused);
+  expect(() => signLogPromise('evt_1', Buffer.alloc(31), signer)).toThrow(RangeError);
+});
+
+test('neither a promise can be shown as a checkpoint nor a checkpoint as a promise', () => {
+  expect(() => openCheckpoint(signLogPromise('evt_1', rootHash, signer), verifier)).toThrow(NoteRefused);
+  expect(() => openLogPromise(signCheckpoint(checkpoint, signer), verifier)).toThrow(NoteRefused);
+  expect(() => openLogPromise(signNote('words\n', signer), verifier)).toThrow(NoteRefused);
+});

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { ballotCommitment, ballotLeaf, ballotOpening, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+
+const sha256 = (...parts: (string | Uint8Array)[]): string =>
+  parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
+
+const salt = Buffer.alloc(32, 3);
+const votes = [
+  { positionId: 'pos_b', candidateId: 'cnd_1', rank: 2 },
+  { positionId: 'pos_a', candidateId: 'cnd_2' },
+  { positionId: 'pos_a', candidateId: 'cnd_1', value: 5 },
+];
+
+test('a commitment is the hash of "ballot", the salt, and the sorted votes with their weight', () => {
+  const json =
+    '{"votes":[{"candidateId":"cnd_1","positionId":"pos_a","value":5},{"candidateId":"cnd_2","positionId":"pos_a"},' +
+    '{"candidateId":"cnd_1","positionId":"pos_b","rank":2}],"weight":"1.5"}';
+  expect(ballotCommitment(salt, ballotOpening(votes, 1_500_000n)).toString('hex')).toBe(sha256('ballot', salt, json));
+});
+
+test('the order in which votes were sent does not change the commitment', () => {
+  const commitment = ballotCommitment(salt, ballotOpening(votes, 1_000_000n));
+  expect(ballotCommitment(salt, ballotOpening(votes.toReversed(), 1_000_000n)).equals(commitment)).toBe(true);
+});
+
+test('another vote, value, weight or salt gives another commitment', () => {
+  const all = [
+    ballotCommitment(salt, ballotOpening(votes, 1_000_000n)),
+    ballotCommitment(salt, ballotOpening(votes.slice(1), 1_000_000n)),
+    ballotCommitment(
+      salt,
+      ballotOpening(votes.with(0, { positionId: 'pos_b', candidateId: 'cnd_1', rank: 1 }), 1_000_000n),
+    ),
+    ballotCommitment(salt, ballotOpening(votes, 1_000_001n)),
+    ballotCommitment(Buffer.alloc(32, 4), ballotOpening(votes, 1_000_000n)),
+  ];
+  expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(all.length);
+  expect(() => ballotCommitment(salt.subarray(1), ballotOpening(votes, 1n))).toThrow(RangeError);
+});
+
+test('a ballot’s leaf is canonical JSON of the event, the commitment and the tag of the code, and nothing else', () => {
+  const code = '0123456789ABCDEFGHJKMNPQRS';
+  const [commitment, codeTag] = [Buffer.alloc(32, 0xaa), codeTagOf(code)];
+  expect(codeTag.toString('hex')).toBe(sha256('code', code));
+  expect(encodeLeaf(ballotLeaf('evt_1', commitment, codeTag)).toString()).toBe(
+    `{"c":"${'aa'.repeat(32)}","e":"evt_1","h":"${codeTag.toString('hex')}","t":"ballot","v":1}`,
+  );
+  expect(() => ballotLeaf('evt_1', commitment.subarray(1), codeTag)).toThrow(RangeError);
+  expect(() => ballotLeaf('evt_1', commitment, codeTag.subarray(1))).toThrow(RangeError);
+});
+
+test('the other leaves are canonical JSON of their fields', () => {
+  const hash = 'ab'.repeat(32);
+  const written = (text: string): string => text.replaceAll('HASH', hash);
+  const open = encodeLeaf({ v: 1, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: 3 });
+  expect(open.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","roll":3,"seed":"HASH","t":"open","v":1}'));
+  const config = encodeLeaf({ v: 1, t: 'config', e: 'evt_1', at: 5, config: hash, seq: 1 });
+  expect(config.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","seq":1,"t":"config","v":1}'));
+  const close = encodeLeaf({ v: 1, t: 'close', e: 'evt_1', at: 5, ballots: 2, weight: '2.5', result: hash });
+  expect(close.toString()).toBe(
+    written('{"at":5,"ballots":2,"e":"evt_1","result":"HASH","t":"close","v":1,"weight":"2.5"}'),
+  );
+  const voided = encodeLeaf(voidLeaf('evt_1', Buffer.alloc(32, 0xab), 7));
+  expect(voided.toString()).toBe(written('{"e":"evt_1","h":"HASH","index":7,"t":"void","v":1}'));
+});
+
+test('the hash of a configuration or result is that of its canonical JSON', () => {
+  expect(hashOfJson({ b: [1.0, 'x'], a: null })).toBe(sha256('{"a":null,"b":[1,"x"]}'));
+});
