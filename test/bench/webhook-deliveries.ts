@@ -1,0 +1,78 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'undici';
+import { alternate, type BenchLine } from './line.ts';
+
+const ENDPOINTS = 20;
+const MESSAGES = 400;
+const CONNECTIONS = 64;
+
+/** Deliveries a second, from the row in the outbox to the receiver's answer, beside a bare loop that posts the same bytes. */
+export const webhookDeliveries: BenchLine = async (service) => {
+  let arrived = 0;
+  let wake: () => void = () => undefined;
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      arrived += 1;
+      response.writeHead(200).end();
+      wake();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const type = 'voting_event.updated';
+  for (let index = 0; index < ENDPOINTS; index += 1) {
+    await service.organize('POST', '/webhook-endpoints', { url: `${origin}/${index}`, eventTypes: [type] });
+  }
+  const data = JSON.stringify({ id: 'evt_x', title: 'A title', description: 'x'.repeat(400) });
+  const waitFor = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      wake = () => {
+        if (arrived >= count) resolve();
+      };
+      wake();
+    });
+
+  const through = async (): Promise<number> => {
+    arrived = 0;
+    const startedAt = performance.now();
+    const record = 'SELECT record_webhook_event($1, NULL, $2, $3 || i::text, $4) FROM generate_series(1, $5) AS i';
+    const prefix = `msg_${performance.now()}_`;
+    await service.deps.db.$client.query(record, [service.accountId, type, prefix, data, MESSAGES]);
+    await waitFor(ENDPOINTS * MESSAGES);
+    return (ENDPOINTS * MESSAGES * 1_000) / (performance.now() - startedAt);
+  };
+  const pool = new Pool(origin, { connections: CONNECTIONS });
+  const bare = async (): Promise<number> => {
+    arrived = 0;
+    const startedAt = performance.now();
+    let left = ENDPOINTS * MESSAGES;
+    await Promise.all(
+      Array.from({ length: CONNECTIONS }, async () => {
+        while (left > 0) {
+          left -= 1;
+          const answer = await pool.request({ method: 'POST', path: '/bare', body: data });
+          await answer.body.dump();
+        }
+      }),
+    );
+    return (ENDPOINTS * MESSAGES * 1_000) / (performance.now() - startedAt);
+  };
+  await through();
+  await bare();
+  const seen = await alternate(5, { through, bare });
+  await pool.close();
+  server.closeAllConnections();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return [
+    {
+      work: 'webhook deliveries, outbox included',
+      reference: 'a bare undici pool on the same receiver',
+      unit: '/s',
+      ours: seen['through'] ?? 0,
+      theirs: seen['bare'] ?? 0,
+      goal: { atLeast: 0.3 },
+      limit: 'the rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares',
+    },
+  ];
+};
