@@ -3,6 +3,7 @@ import type { Plans } from '#src/accounts/plans.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
 import type { Witness } from '#src/ballot-log/witness.ts';
 import type { PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
@@ -32,6 +33,7 @@ export interface Deps {
   readonly authenticator: Authenticator;
   readonly papers: PaperShelf;
   readonly domainCheck: DomainCheck;
+  readonly ballots: BallotWriter;
   readonly payments: PaymentProviders;
   readonly pricing: Pricing;
 }

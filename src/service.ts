@@ -5,6 +5,7 @@ import { createApp } from '#src/app.ts';
 import { createLogKey } from '#src/ballot-log/log-key.ts';
 import { Witness } from '#src/ballot-log/witness.ts';
 import { PaperShelf } from '#src/ballot-paper/paper.ts';
+import { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import { type Config, readVersion } from '#src/config.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
@@ -57,6 +58,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     plans,
     authenticator: new Authenticator(db, clock, plans),
     papers: new PaperShelf(db),
+    ballots: new BallotWriter(db.$client),
     payments,
     pricing: createPricing(payments),
     domainCheck: config.emailDomainCheck ? canReceiveMail : acceptEveryDomain,

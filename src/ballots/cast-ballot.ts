@@ -1,21 +1,22 @@
 import type { PaperShelf } from '#src/ballot-paper/paper.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import type { Database } from '#src/database/client.ts';
 import { type Answer, created } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/route.ts';
+import type { DeferredClaim } from '#src/http/route.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import type { BallotWriter } from './ballot-writer.ts';
 import { generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
-import { type CastRow, type CastVerdict, castBallot, castBallotIn } from './repository.ts';
 import type { CastBody } from './schemas.ts';
 
 export interface CastDeps {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly papers: PaperShelf;
+  readonly ballots: BallotWriter;
 }
 
 interface CastResult {
@@ -34,7 +35,7 @@ export async function castVotes(
   deps: CastDeps,
   { event }: VoteCaller,
   body: CastBody,
-  claim: Claim | undefined,
+  claim: DeferredClaim | undefined,
 ): Promise<Answer> {
   let current = event;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
@@ -43,7 +44,12 @@ export async function castVotes(
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);
     const row = await prepareBallot(deps, paper, body, code);
-    const { verdict, retryAfterMs, shortage } = await write(deps, row, answer, claim);
+    const { verdict, retryAfterMs, shortage, stored } = await deps.ballots.cast({
+      row,
+      claim: claim?.valuesFor(answer),
+    });
+    if (stored !== undefined && claim !== undefined) return claim.replay(stored);
+    claim?.claimed(verdict === 'cast');
     if (verdict === 'cast') return answer;
     if (shortage !== undefined) throw insufficientCredits(shortage);
     if (isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
@@ -52,13 +58,4 @@ export async function castVotes(
     current = newer;
   }
   throw new ApiError('internal', 'The ballot paper kept changing. Retry.', undefined, 1);
-}
-
-async function write(deps: CastDeps, row: CastRow, answer: Answer, claim: Claim | undefined): Promise<CastVerdict> {
-  if (claim === undefined) return castBallot(deps.db.$client, row);
-  return inTransaction(deps.db, async (tx) => {
-    const verdict = await castBallotIn(tx, row);
-    if (verdict.verdict === 'cast') await claim.store(tx, answer);
-    return verdict;
-  });
 }

@@ -13,9 +13,10 @@ import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { unpackEntries } from './ballot-encoding.ts';
+import type { BallotWriter } from './ballot-writer.ts';
 import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-code.ts';
 import type { LogReceipts } from './log-receipts.ts';
-import { type ConfirmRow, type ConfirmVerdict, confirmBallot, confirmBallotIn } from './repository.ts';
+import { type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
 import { openEntries } from './sealed-entries.ts';
 
 export interface ConfirmDeps {
@@ -26,6 +27,7 @@ export interface ConfirmDeps {
   readonly rateLimiter: RateLimiter;
   readonly secrets: Secrets;
   readonly receipts: LogReceipts;
+  readonly ballots: BallotWriter;
 }
 
 const SALT_BYTES = 32;
@@ -82,7 +84,7 @@ async function write(
 ): Promise<{ verdict: string; answer: Answer | undefined }> {
   try {
     if (claim === undefined) {
-      const result = await confirmBallot(deps.db.$client, row);
+      const result = await deps.ballots.confirm(row);
       return { verdict: result.verdict, answer: isConfirmed(result) ? shape(result) : undefined };
     }
     return await inTransaction(deps.db, async (tx) => {

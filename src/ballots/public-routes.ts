@@ -44,8 +44,15 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
           return finishCheckout(payments, order, claim);
         }
         const price = target.event.payToVote;
-        if (price === null || !('visitorId' in body)) return castVotes(deps, target, body, claim);
+        if (price === null || !('visitorId' in body)) throw new Error('an unpaid ballot is cast by its statement');
         return startPaidVote({ ...deps, ...payments }, target, price, body, claim);
+      },
+      statement: {
+        when: ({ target, body }) => !('paymentAttemptId' in body) && target.event.payToVote === null,
+        write: ({ target, body }, claim) => {
+          if ('paymentAttemptId' in body) throw new Error('a second call of a checkout is no ballot');
+          return castVotes(deps, target, body, claim);
+        },
       },
     }),
     workRoute({

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { runNamed, type Transaction } from '#src/database/client.ts';
+import type { ClaimValues, StoredClaim } from '#src/http/route.ts';
 import type { Identity } from '#src/voters/identity.ts';
 
 export interface CastRow {
@@ -41,22 +42,72 @@ export interface CastVerdict {
   readonly verdict: string;
   readonly retryAfterMs: number;
   readonly shortage: CreditShortage | undefined;
+  /** What an earlier request with the same Idempotency-Key left. */
+  readonly stored: StoredClaim | undefined;
 }
 
-const CAST = 'SELECT * FROM cast_ballot($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)';
+/** A ballot to be cast, and the idempotent request that it came with. */
+export interface CastRequest {
+  readonly row: CastRow;
+  readonly claim: ClaimValues | undefined;
+}
 
-function castValues(row: CastRow): unknown[] {
-  const voter =
-    row.voter === undefined
-      ? null
-      : JSON.stringify({ kind: row.voter.identity.kind, identity: row.voter.identity.key });
+const CAST_COLUMNS = [
+  'api_key text',
+  'idempotency_key text',
+  'fingerprint bytea',
+  'claim bytea',
+  'answer text',
+  'event text',
+  'paper_version bigint',
+  'voter jsonb',
+  'key_hash bytea',
+  'failure_identity bytea',
+  'expected_group text',
+  'participants jsonb',
+  'code_tag bytea',
+  'entries bytea',
+  'visitor_id text',
+  'voter_id text',
+  'email text',
+  'name text',
+  'country text',
+  'credits jsonb',
+] as const;
+
+function castColumns({ row, claim }: CastRequest): unknown[] {
+  const { voter } = row;
   return [
-    [row.eventId, row.paperVersion, voter, row.voter?.keyHash ?? null, row.voter?.failureIdentity ?? null],
-    [row.expectedGroup ?? null, row.participants, row.codeTag, row.entries],
+    [
+      claim?.apiKeyId ?? null,
+      claim?.key ?? null,
+      claim?.fingerprint ?? null,
+      claim?.token ?? null,
+      claim?.sealedAnswer ?? null,
+    ],
+    [row.eventId, row.paperVersion],
+    [voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key })],
+    [voter?.keyHash ?? null, voter?.failureIdentity ?? null, row.expectedGroup ?? null],
+    [JSON.stringify(row.participants), row.codeTag, row.entries],
     [row.visitorId, row.voterId, row.email, row.name, row.countryCode],
     [row.credits === undefined ? null : JSON.stringify(row.credits)],
   ].flat(1);
 }
+
+/** A statement that calls a function once for each of many rows, in their order. */
+function forEachRow(call: string, columns: readonly string[]): string {
+  const arrays = columns.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ');
+  const names = columns.map((column) => column.split(' ')[0]).join(', ');
+  const values = columns.map((column) => `r.${column.split(' ')[0]}`).join(', ');
+  return `SELECT v.* FROM unnest(${arrays}) WITH ORDINALITY AS r(${names}, place) CROSS JOIN LATERAL ${call}(${values}) AS v ORDER BY r.place`;
+}
+
+/** Turns rows into one array for each column. */
+function transpose(rows: readonly unknown[][], columns: number): unknown[] {
+  return Array.from({ length: columns }, (_, index) => rows.map((row) => row[index]));
+}
+
+const CAST = forEachRow('cast_ballot_once', CAST_COLUMNS);
 
 type CastResult = {
   verdict: string;
@@ -64,29 +115,27 @@ type CastResult = {
   short_position: string | null;
   required: string | null;
   available: string | null;
+  stored_fingerprint?: Buffer | null;
+  stored_status?: number | null;
+  stored_answer?: string | null;
 };
 
-function castVerdict(rows: readonly CastResult[]): CastVerdict {
-  const [row] = rows;
-  if (row === undefined) throw new Error('cast_ballot answers with one row');
+function castVerdict(row: CastResult | undefined): CastVerdict {
+  if (row === undefined) throw new Error('casting answers with a row for each ballot');
   const shortage =
     row.short_position === null
       ? undefined
       : { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
-  return { verdict: row.verdict, retryAfterMs: Number(row.retry_after_ms ?? 0), shortage };
+  const { stored_fingerprint: fingerprint, stored_status: status, stored_answer: sealedAnswer } = row;
+  const stored =
+    fingerprint == null ? undefined : { fingerprint, status: status ?? null, sealedAnswer: sealedAnswer ?? null };
+  return { verdict: row.verdict, retryAfterMs: Number(row.retry_after_ms ?? 0), shortage, stored };
 }
 
-/** Stores a pending ballot in one statement, or says why not. */
-export async function castBallot(pool: Pool, row: CastRow): Promise<CastVerdict> {
-  return castVerdict(await runNamed<CastResult>(pool, 'cast_ballot', CAST, castValues(row)));
-}
-
-/** The same within a transaction, which also stores the answer of an idempotent request. */
-export async function castBallotIn(tx: Transaction, row: CastRow): Promise<CastVerdict> {
-  const values = castValues(row).map((value) => (Array.isArray(value) ? sql.param(value) : sql`${value}`));
-  const parameters = sql.join(values, sql`, `);
-  const { rows } = await tx.execute<CastResult>(sql`SELECT * FROM cast_ballot(${parameters})`);
-  return castVerdict(rows);
+/** Stores pending ballots in one statement, or says of each why not. All or none of it is committed. */
+export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
+  const values = transpose(requests.map(castColumns), CAST_COLUMNS.length);
+  return (await runNamed<CastResult>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
 }
 
 /** Stores the pending ballot of a payment, in the transaction that fulfils it. */
@@ -100,7 +149,7 @@ export async function castPaidBallot(
     SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.paperVersion}, ${paid.attemptId}, ${paid.paidAtMs},
       ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
       ${row.name}, ${row.countryCode}, ${credits})`);
-  return castVerdict(rows);
+  return castVerdict(rows[0]);
 }
 
 /** Whether a participant has a confirmed ballot, or a paid one that waits for its confirmation. */
@@ -154,9 +203,8 @@ type ConfirmResult = {
 
 const NOTHING = Buffer.alloc(0);
 
-function confirmVerdict(rows: readonly ConfirmResult[]): ConfirmVerdict {
-  const [row] = rows;
-  if (row === undefined) throw new Error('confirm_ballot answers with one row');
+function confirmVerdict(row: ConfirmResult | undefined): ConfirmVerdict {
+  if (row === undefined) throw new Error('confirming answers with a row for each ballot');
   return {
     verdict: row.verdict,
     entries: row.entries ?? NOTHING,
@@ -167,24 +215,38 @@ function confirmVerdict(rows: readonly ConfirmResult[]): ConfirmVerdict {
   };
 }
 
-const CONFIRM = 'SELECT * FROM confirm_ballot($1, $2, $3, $4, $5, $6, $7)';
+const CONFIRM_COLUMNS = [
+  'event text',
+  'code_tag bytea',
+  'ballot text',
+  'salt bytea',
+  'sealed_time bytea',
+  'at bigint',
+  'new_voter text',
+] as const;
+const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
 
-function confirmValues(row: ConfirmRow): unknown[] {
+function confirmColumns(row: ConfirmRow): unknown[] {
   return [row.eventId, row.codeTag, row.ballotId, row.salt, row.sealedTime, row.atMs, row.newVoterId];
 }
 
-/** Moves a pending ballot into the box in one statement, or says why not. @throws SQLSTATE `VS001` for a participant who has voted */
-export async function confirmBallot(pool: Pool, row: ConfirmRow): Promise<ConfirmVerdict> {
-  return confirmVerdict(await runNamed<ConfirmResult>(pool, 'confirm_ballot', CONFIRM, confirmValues(row)));
+/**
+ * Moves pending ballots into the box in one statement, or says of each why not. All or none of it is committed.
+ * @throws SQLSTATE `VS001` where a participant has voted: it undoes what the statement did for the others too
+ */
+export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
+  const values = transpose(rows.map(confirmColumns), CONFIRM_COLUMNS.length);
+  return (await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values)).map(confirmVerdict);
 }
 
+/** The same for one ballot within a transaction, which also stores the answer of an idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
   const parameters = sql.join(
-    confirmValues(row).map((value) => sql`${value}`),
+    confirmColumns(row).map((value) => sql`${value}`),
     sql`, `,
   );
   const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);
-  return confirmVerdict(rows);
+  return confirmVerdict(rows[0]);
 }
 
 /** Drops ballots that can no longer be confirmed: a day old, or past the time after the close. */

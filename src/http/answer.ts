@@ -3,6 +3,8 @@ export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 402 | 503;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The text of an answer that was given before, to be sent as it was. */
+  readonly replayed?: string;
   /** Text instead of JSON. */
   readonly text?: { readonly content: string; readonly type: string };
   /** Bytes instead of JSON, for reads. */

@@ -7,7 +7,7 @@ import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
-import type { Claim } from './route.ts';
+import type { Claim, DeferredClaim } from './route.ts';
 import type { JsonObject } from './strict-json.ts';
 import { idempotencyKeys } from './tables.ts';
 
@@ -84,6 +84,42 @@ export class IdempotencyStore {
     if (!row.fingerprint.equals(fingerprint)) throw mismatch();
     if (row.status === null || row.body === null) throw inProgress();
     return { kind: 'replay', answer: { status: row.status, body: this.#open(request, row.body) } };
+  }
+
+  /** A request whose claim is made by the statement of its effect. */
+  defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
+    const fingerprint = this.#fingerprint(request);
+    const token = randomBytes(16);
+    const held = this.#heldClaim(request, fingerprint, token);
+    let taken = false;
+    let stored = false;
+    return {
+      ...held,
+      get taken() {
+        return taken;
+      },
+      valuesFor: (answer) => ({
+        apiKeyId: request.apiKeyId,
+        key: request.key,
+        fingerprint,
+        token,
+        sealedAnswer: this.#seal(request, bodyText(answer)),
+      }),
+      claimed(withAnswer) {
+        taken = true;
+        stored = withAnswer;
+      },
+      replay: (found) => {
+        taken = true;
+        stored = true;
+        if (!found.fingerprint.equals(fingerprint)) throw mismatch();
+        if (found.status === null || found.sealedAnswer === null) throw inProgress();
+        return { status: found.status as Answer['status'], replayed: this.#open(request, found.sealedAnswer) };
+      },
+      storeUnlessStored: async (answer) => {
+        if (!stored) await held.storeUnlessStored(answer);
+      },
+    };
   }
 
   async #find(request: IdempotentRequest): Promise<ClaimRow | undefined> {

@@ -8,7 +8,7 @@ import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
-import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
+import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
 import {
@@ -19,7 +19,7 @@ import {
   parseIdempotencyKey,
 } from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
-import type { Method, RequestContext, Route, UntypedCall } from './route.ts';
+import type { DeferredClaim, Method, RequestContext, Route, UntypedCall } from './route.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
@@ -348,28 +348,71 @@ async function run(
   request: IdempotentRequest | undefined,
   options: PipelineOptions,
 ): Promise<Response> {
-  const outcome = request === undefined ? undefined : await options.idempotency.claim(request);
-  if (outcome?.kind === 'replay') {
-    c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
-    const { status, body } = outcome.answer;
-    return body === ''
-      ? c.body(null, status as StatusCode)
-      : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
+  if (route.run.kind === 'work' && route.run.statement?.when(call) === true) {
+    return runStatement(c, route.run.statement.write, call, request, options);
   }
+  const outcome = request === undefined ? undefined : await options.idempotency.claim(request);
+  if (outcome?.kind === 'replay') return replay(c, outcome.answer);
   const claim = outcome?.claim;
   try {
     const result = await perform(route, call, claim, options);
     await claim?.storeUnlessStored(result);
     return answer(c, result);
   } catch (fault) {
-    const error = toApiError(fault);
-    try {
-      await claim?.settleError(error, envelope(error, c.var.requestId));
-    } catch (second) {
-      // The claim frees itself after a minute; the caller is told of the first fault.
-      options.log.warn({ fault: summariseFault(second) }, 'an idempotency claim was not settled');
-    }
+    if (claim !== undefined) await settle(claim, toApiError(fault), c, options);
     throw fault;
+  }
+}
+
+function replay(c: Context<Env>, { status, body }: StoredAnswer): Response {
+  c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
+  return body === ''
+    ? c.body(null, status as StatusCode)
+    : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
+}
+
+/**
+ * Runs a route whose statement claims by itself. What fails before that statement may still be the repeat of a request
+ * that was answered: then that answer goes before the failure.
+ */
+async function runStatement(
+  c: Context<Env>,
+  handle: (call: UntypedCall, claim: DeferredClaim | undefined) => Promise<Answer>,
+  call: UntypedCall,
+  request: IdempotentRequest | undefined,
+  options: PipelineOptions,
+): Promise<Response> {
+  if (request === undefined) return answer(c, await handle(call, undefined));
+  const deferred = options.idempotency.defer(request);
+  try {
+    const result = await handle(call, deferred);
+    if (result.replayed !== undefined) return replay(c, { status: result.status, body: result.replayed });
+    await deferred.storeUnlessStored(result);
+    return answer(c, result);
+  } catch (fault) {
+    const error = toApiError(fault);
+    if (deferred.taken) {
+      await settle(deferred, error, c, options);
+      throw fault;
+    }
+    const outcome = await options.idempotency.claim(request);
+    if (outcome.kind === 'replay') return replay(c, outcome.answer);
+    await settle(outcome.claim, error, c, options);
+    throw fault;
+  }
+}
+
+async function settle(
+  claim: { settleError(error: ApiError, body: string): Promise<void> },
+  error: ApiError,
+  c: Context<Env>,
+  options: PipelineOptions,
+): Promise<void> {
+  try {
+    await claim.settleError(error, envelope(error, c.var.requestId));
+  } catch (second) {
+    // The claim frees itself after a minute; the caller is told of the first fault.
+    options.log.warn({ fault: summariseFault(second) }, 'an idempotency claim was not settled');
   }
 }
 
@@ -381,7 +424,7 @@ async function perform(
 ): Promise<Answer> {
   const { run: step } = route;
   if (step.kind === 'read') return step.handle(call);
-  if (step.kind === 'raw') throw new Error('a raw route takes no part in idempotency');
+  if (step.kind === 'raw') throw new Error('this kind of route is run elsewhere');
   if (step.kind === 'work') return step.handle(call, claim);
   return inTransaction(options.db, async (tx) => {
     const result = await step.handle(call, tx);

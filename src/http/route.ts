@@ -13,6 +13,33 @@ export interface RequestContext {
   readonly requestId: string;
 }
 
+/** A claim as a statement makes it itself, together with its effect. */
+export interface ClaimValues {
+  readonly apiKeyId: string;
+  readonly key: string;
+  readonly fingerprint: Buffer;
+  readonly token: Buffer;
+  /** The answer, as it is kept when the effect happens. */
+  readonly sealedAnswer: string;
+}
+
+/** What an earlier request with the same key left. */
+export interface StoredClaim {
+  readonly fingerprint: Buffer;
+  /** Null while it still runs. */
+  readonly status: number | null;
+  readonly sealedAnswer: string | null;
+}
+
+/** An idempotent request that nothing has claimed yet: the statement of its effect will. */
+export interface DeferredClaim extends Claim {
+  valuesFor(answer: Answer): ClaimValues;
+  /** Notes that the statement has claimed it, and stored its answer if there was an effect. */
+  claimed(stored: boolean): void;
+  /** The answer that an earlier request got. @throws ApiError `idempotency_mismatch`, or `conflict` while that one runs */
+  replay(stored: StoredClaim): Answer;
+}
+
 /** A request that has passed every check before its handler. */
 export interface Call<Query, Body, Target> extends RequestContext {
   readonly query: Query;
@@ -68,6 +95,14 @@ export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Targ
   extends RouteBase<Query, Body, Target> {
   readonly method: 'POST';
   readonly work: (call: Call<z.output<Query>, z.output<Body>, Target>, claim: Claim | undefined) => Promise<Answer>;
+  /** Calls that are one statement, which makes the claim of an idempotent request itself: one trip for all of it. */
+  readonly statement?: {
+    readonly when: (call: Call<z.output<Query>, z.output<Body>, Target>) => boolean;
+    readonly write: (
+      call: Call<z.output<Query>, z.output<Body>, Target>,
+      claim: DeferredClaim | undefined,
+    ) => Promise<Answer>;
+  };
 }
 
 /** Takes bytes as they come, because a signature is over them: the messages of payment providers. */
@@ -101,7 +136,16 @@ export interface Route {
 export type RouteRun =
   | { readonly kind: 'read'; readonly handle: (call: UntypedCall) => Promise<Answer> }
   | { readonly kind: 'change'; readonly handle: (call: UntypedCall, tx: Transaction) => Promise<Answer> }
-  | { readonly kind: 'work'; readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer> }
+  | {
+      readonly kind: 'work';
+      readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer>;
+      readonly statement:
+        | {
+            readonly when: (call: UntypedCall) => boolean;
+            readonly write: (call: UntypedCall, claim: DeferredClaim | undefined) => Promise<Answer>;
+          }
+        | undefined;
+    }
   | { readonly kind: 'raw'; readonly handle: RawRoute['receive'] };
 
 // The pipeline hands a handler exactly what the route's own schemas and `find` gave, so the types match by construction.
@@ -135,7 +179,7 @@ export function changeRoute<Query extends z.ZodType, Body extends z.ZodType, Tar
 export function workRoute<Query extends z.ZodType, Body extends z.ZodType, Target>(
   spec: WorkRoute<Query, Body, Target>,
 ): Route {
-  return { ...common(spec), run: { kind: 'work', handle: spec.work } };
+  return { ...common(spec), run: { kind: 'work', handle: spec.work, statement: spec.statement } };
 }
 
 export function rawRoute(spec: RawRoute): Route {

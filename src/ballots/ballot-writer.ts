@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { Gatherer } from '#src/database/gather.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import {
+  type CastRequest,
+  type CastVerdict,
+  type ConfirmRow,
+  type ConfirmVerdict,
+  castBallots,
+  confirmBallots,
+} from './repository.ts';
+
+const MAX_ROWS = 64;
+const MAX_WAITING = 2_000;
+/** Events are spread over a few writers, so that one whose row is locked keeps only its neighbours waiting. */
+const LANES = 4;
+
+/** Refused before any work: the caller may come again. */
+const overloaded = (): ApiError =>
+  new ApiError('internal', 'Too many ballots arrive at once. Retry.', { reason: 'overloaded' }, 1);
+
+function createLane<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdict[]>, keyOf: (row: Row) => string) {
+  return new Gatherer<Row, Verdict>({
+    runTogether: run,
+    async runAlone(row) {
+      const [verdict] = await run([row]);
+      if (verdict === undefined) throw new Error('a statement for one ballot answered none');
+      return verdict;
+    },
+    keyOf,
+    maxRows: MAX_ROWS,
+    maxWaiting: MAX_WAITING,
+    refusal: overloaded,
+  });
+}
+
+function laneOf(eventId: string): number {
+  return (createHash('md5').update(eventId).digest()[0] ?? 0) % LANES;
+}
+
+/**
+ * Writes ballots that are cast and confirmed. What arrives while a statement is under way goes into the next one, so that
+ * many share one wait for the disk; each keeps its own verdict, and hears it after the commit.
+ */
+export class BallotWriter {
+  readonly #casts;
+  readonly #confirms;
+
+  constructor(pool: Pool) {
+    const lanes = Array.from({ length: LANES });
+    this.#casts = lanes.map(() => createLane((rows: readonly CastRequest[]) => castBallots(pool, rows), castKey));
+    this.#confirms = lanes.map(() =>
+      createLane((rows: readonly ConfirmRow[]) => confirmBallots(pool, rows), confirmKey),
+    );
+  }
+
+  cast(request: CastRequest): Promise<CastVerdict> {
+    return this.#lane(this.#casts, request.row.eventId).submit(request);
+  }
+
+  confirm(row: ConfirmRow): Promise<ConfirmVerdict> {
+    return this.#lane(this.#confirms, row.eventId).submit(row);
+  }
+
+  #lane<Lane>(lanes: readonly Lane[], eventId: string): Lane {
+    const lane = lanes[laneOf(eventId)];
+    if (lane === undefined) throw new Error('an event has a lane');
+    return lane;
+  }
+}
+
+/** Ballots of one participant are told apart: the second shall see what the first one did. */
+function castKey({ row }: CastRequest): string {
+  return `${row.eventId} ${row.voter?.identity.key ?? row.participants[0]}`;
+}
+
+function confirmKey(row: ConfirmRow): string {
+  return `${row.eventId} ${row.codeTag.toString('hex')}`;
+}
