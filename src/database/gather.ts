@@ -39,9 +39,7 @@ export class Gatherer<Row, Outcome> {
     if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(this.#options.refusal());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ row, key: this.#options.keyOf(row), resolve, reject });
-      this.#running ??= this.#runAll().finally(() => {
-        this.#running = undefined;
-      });
+      this.#running ??= this.#runAll();
     });
   }
 
@@ -52,6 +50,8 @@ export class Gatherer<Row, Outcome> {
 
   async #runAll(): Promise<void> {
     while (this.#waiting.length > 0) await this.#run(this.#take());
+    // In the same breath as the look at what waits: a row that came in between would wait for ever.
+    this.#running = undefined;
   }
 
   /** The next statement's rows, sorted, so that two processes lock in one order; rows of one key wait for each other. */

@@ -72,7 +72,8 @@ export const webhookDeliveries: BenchLine = async (service) => {
       ours: seen['through'] ?? 0,
       theirs: seen['bare'] ?? 0,
       goal: { atLeast: 0.3 },
-      limit: 'the rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares',
+      limit:
+        'the rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares',
     },
   ];
 };

@@ -1,0 +1,197 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { BallotWriter } from '#src/ballots/ballot-writer.ts';
+import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
+import type { CastRequest } from '#src/ballots/repository.ts';
+import { Gatherer } from '#src/database/gather.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let pool: Pool;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  pool = service.deps.db.$client;
+  await pool.query('CREATE TABLE gathered (id text PRIMARY KEY, value integer CHECK (value > 0))');
+});
+afterAll(() => service.stop());
+
+interface Row {
+  readonly id: string;
+  readonly value: number;
+}
+
+/** Inserts through a gatherer, and counts the statements. */
+function gatherInserts(beforeAnswer: (rows: readonly Row[]) => Promise<void> = async () => undefined) {
+  const statements: string[][] = [];
+  const insert = async (rows: readonly Row[]): Promise<string[]> => {
+    statements.push(rows.map(({ id }) => id));
+    await pool.query(
+      'INSERT INTO gathered SELECT * FROM unnest($1::text[], $2::integer[]) ON CONFLICT (id) DO NOTHING',
+      [rows.map(({ id }) => id), rows.map(({ value }) => value)],
+    );
+    await beforeAnswer(rows);
+    return rows.map(({ id }) => `stored ${id}`);
+  };
+  const gatherer = new Gatherer<Row, string>({
+    runTogether: insert,
+    runAlone: async (row) => (await insert([row]))[0] ?? '',
+    keyOf: ({ id }) => id,
+    maxRows: 64,
+    maxWaiting: 100,
+    refusal: () => new Error('too many'),
+  });
+  return { gatherer, statements };
+}
+
+const rowsOf = (prefix: string, count: number): Row[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `${prefix}${String(index).padStart(3, '0')}`, value: 1 }));
+
+describe('gathered rows', () => {
+  test('share a statement when they arrive while one is under way, and a row alone waits for nobody', async () => {
+    const { gatherer, statements } = gatherInserts();
+    await gatherer.submit({ id: 'alone', value: 1 });
+    expect(statements).toEqual([['alone']]);
+    const rows = rowsOf('share', 50);
+    expect(await Promise.all(rows.map((row) => gatherer.submit(row)))).toEqual(rows.map(({ id }) => `stored ${id}`));
+    expect(statements.flat()).toHaveLength(51);
+    expect(statements.length).toBeLessThanOrEqual(3);
+  });
+
+  test('fail one by one: a row that breaks a constraint spoils nothing for the others', async () => {
+    const { gatherer } = gatherInserts();
+    const rows = rowsOf('broken', 40).map((row, index) => ({ ...row, value: index === 20 ? -1 : 1 }));
+    const outcomes = await Promise.allSettled(rows.map((row) => gatherer.submit(row)));
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(outcomes[20]?.status).toBe('rejected');
+    const { rows: stored } = await pool.query("SELECT count(*)::int AS count FROM gathered WHERE id LIKE 'broken%'");
+    expect(stored[0].count).toBe(39);
+  });
+
+  test('are run again one by one when their connection dies, and when an answer is lost after the commit', async () => {
+    let killed = false;
+    const dying = gatherInserts(async (rows) => {
+      if (killed || rows.length === 1) return;
+      killed = true;
+      throw new Error('Connection terminated unexpectedly');
+    });
+    const rows = rowsOf('lost', 30);
+    const answers = await Promise.all(rows.map((row) => dying.gatherer.submit(row)));
+    expect(answers).toEqual(rows.map(({ id }) => `stored ${id}`));
+    const { rows: stored } = await pool.query("SELECT count(*)::int AS count FROM gathered WHERE id LIKE 'lost%'");
+    expect([killed, stored[0].count]).toEqual([true, 30]);
+  });
+
+  test('of one key never stand in one statement', async () => {
+    const { gatherer, statements } = gatherInserts();
+    const rows = [...rowsOf('same', 3), ...rowsOf('same', 3), ...rowsOf('same', 3)];
+    await Promise.all(rows.map((row) => gatherer.submit(row)));
+    for (const ids of statements) expect(new Set(ids).size).toBe(ids.length);
+    expect(statements.flat()).toHaveLength(9);
+  });
+
+  test('are refused at once when too many wait, and all others have their answer when it is drained', async () => {
+    const { gatherer } = gatherInserts();
+    const outcomes = rowsOf('many', 140).map((row) => gatherer.submit(row));
+    const settled = Promise.allSettled(outcomes);
+    await gatherer.drain();
+    const refused = (await settled).filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBeGreaterThan(30);
+    expect(refused.length).toBeLessThan(45);
+  });
+});
+
+/** A ballot of a new visitor for an event, ready to be written. */
+async function requestFor(event: TestEvent, key: string | undefined): Promise<CastRequest> {
+  const row = await findEventById(service.deps.db, event.id);
+  if (row === undefined) throw new Error('the event is there');
+  const visitorId = visitor();
+  return {
+    row: {
+      eventId: event.id,
+      paperVersion: row.paperVersion,
+      voter: undefined,
+      expectedGroup: undefined,
+      participants: [`v:${visitorId}`],
+      codeTag: codeTagOf(generateConfirmationCode()),
+      entries: packEntries([{ position: 1, entries: [{ candidate: 1, value: 1 }] }]),
+      visitorId,
+      voterId: null,
+      email: null,
+      name: null,
+      countryCode: null,
+      credits: undefined,
+    },
+    claim:
+      key === undefined
+        ? undefined
+        : {
+            apiKeyId: account.id,
+            key,
+            fingerprint: Buffer.from('print'),
+            token: Buffer.from(`token ${key}`),
+            sealedAnswer: `answer ${key}`,
+          },
+  };
+}
+
+describe('gathered ballots', () => {
+  test('whose answer was lost after the commit are cast once, under one idempotency key', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    let lost = 0;
+    const losing = {
+      query: async (statement: { values: unknown[][] }) => {
+        const answer = await pool.query(statement as never);
+        if ((statement.values[0]?.length ?? 0) > 1 && lost === 0) {
+          lost += 1;
+          throw new Error('Connection terminated unexpectedly');
+        }
+        return answer;
+      },
+    } as unknown as Pool;
+    const writer = new BallotWriter(losing);
+    const requests = await Promise.all(Array.from({ length: 24 }, (_, index) => requestFor(event, `lost-${index}`)));
+    const verdicts = await Promise.all(requests.map((request) => writer.cast(request)));
+    expect([lost, new Set(verdicts.map(({ verdict }) => verdict))]).toEqual([1, new Set(['cast'])]);
+    const { rows } = await pool.query(
+      `SELECT (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = $1) AS ballots,
+        (SELECT count(*)::int FROM idempotency_keys WHERE api_key_id = $2 AND status = 201) AS answers`,
+      [event.id, account.id],
+    );
+    expect(rows[0]).toEqual({ ballots: 24, answers: 24 });
+  });
+
+  test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const other = await service.another();
+    const body = {
+      visitorId: visitor(),
+      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+    };
+    const options = { key: account.vote, headers: { 'Idempotency-Key': 'one-of-many' } };
+    const answers = await Promise.all(
+      Array.from({ length: 32 }, (_, index) =>
+        (index % 2 === 0 ? service : other).call(
+          'POST',
+          `/public/voting-events/${event.id}/ballot/cast`,
+          body,
+          options,
+        ),
+      ),
+    );
+    await other.stop();
+    const cast = answers.filter(({ status }) => status === 201);
+    expect(cast.length).toBeGreaterThan(0);
+    expect(new Set(cast.map((answer) => JSON.stringify(answer.body))).size).toBe(1);
+    expect(cast.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1);
+    expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true);
+    const again = { ...body, visitorId: visitor() };
+    const clash = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, again, options);
+    expect([clash.status, clash.body.error.code]).toEqual([422, 'idempotency_mismatch']);
+  });
+});
