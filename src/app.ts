@@ -9,6 +9,7 @@ import { publicCreditRoutes } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
+import type { Metrics } from '#src/http/metrics.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { referenceRoutes } from '#src/http/reference-page.ts';
@@ -50,11 +51,12 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
 }
 
 /** The service as a function from request to response, with the guard in front of every route. */
-export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>) {
+export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>, metrics: Metrics) {
   return createPipeline(routeMap(deps, rateLimiter, readHealth), {
     db: deps.db,
     clock: deps.clock,
     log: deps.log,
+    observe: (request) => metrics.observe(request),
     newRequestId: randomUUID,
     authenticate: (authorization) => deps.authenticator.authenticate(authorization),
     rateLimiter,

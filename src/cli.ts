@@ -15,7 +15,7 @@ import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/secret-key.ts';
-import { createDeps } from '#src/service.ts';
+import { closeDeps, createDeps } from '#src/service.ts';
 
 const REFUSED = 1;
 const USAGE = 2;
@@ -38,9 +38,7 @@ async function withDeps(work: (deps: Deps, json: boolean) => Promise<Row | reado
     try {
       print(await work(deps, json), json);
     } finally {
-      deps.mailer.close();
-      await deps.payments.close();
-      await deps.db.$client.end();
+      await closeDeps(deps);
     }
   } finally {
     await database?.stop();

@@ -23,6 +23,10 @@ export interface Config {
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
   readonly worker: boolean;
+  /** Processes that serve on one port. */
+  readonly webConcurrency: number;
+  /** Where metrics are served; nowhere when undefined. */
+  readonly metricsPort: number | undefined;
   readonly logLevel: string;
   readonly emailDomainCheck: boolean;
   readonly plansFile: string | undefined;
@@ -90,6 +94,10 @@ const environmentSchema = z.object({
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
   WORKER: onOff.default(true),
+  WEB_CONCURRENCY: count(64)
+    .refine((value) => value >= 1, 'must be at least 1')
+    .default(1),
+  METRICS_PORT: port.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   EMAIL_DOMAIN_CHECK: onOff.optional(),
   PLANS_FILE: z.string().min(1).optional(),
@@ -146,6 +154,8 @@ export function readConfig(environment: Environment = process.env): Config {
     smtpUrl: settings.SMTP_URL,
     mailFrom: settings.MAIL_FROM,
     worker: settings.WORKER,
+    webConcurrency: settings.WEB_CONCURRENCY,
+    metricsPort: settings.METRICS_PORT,
     logLevel: settings.LOG_LEVEL,
     // The demo's addresses end in .example, which has no mail server anywhere.
     emailDomainCheck: settings.EMAIL_DOMAIN_CHECK ?? !embedded,

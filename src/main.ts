@@ -1,7 +1,8 @@
+import cluster from 'node:cluster';
 import { loadEnvironmentFile, readConfig } from '#src/config.ts';
+import { serveAsOneOfMany } from '#src/many-processes.ts';
 import { runMain } from '#src/run-main.ts';
 
-await runMain(() => {
-  loadEnvironmentFile();
-  return readConfig();
-});
+loadEnvironmentFile();
+if (cluster.isWorker) await serveAsOneOfMany();
+else await runMain(() => readConfig());

@@ -3,12 +3,13 @@ import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embe
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { assertDurable, migrate } from '#src/database/migrate.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
+import { serveWithMany } from '#src/many-processes.ts';
 import { runSandbox } from '#src/payments/run-sandbox.ts';
 import type { Sandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/secret-key.ts';
-import { createDeps, type Service, startService } from '#src/service.ts';
+import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -53,10 +54,16 @@ async function start(given: Config): Promise<Running> {
     const played = sandbox && { providerA: sandbox.url, providerB: sandbox.url };
     const deps = createDeps(config, url, createLog(config.logLevel), played);
     await assertDurable(deps.db.$client);
-    const service = await startService(deps, url);
+    const alone = config.webConcurrency === 1;
+    const service = alone
+      ? await startService(deps, url)
+      : await serveWithMany(config, { databaseUrl: url, sandbox: played }, say);
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
-    say(`Listening on ${address}`);
+    const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
+    say(`Listening on ${address}${processes}`);
     if (embedded) await showDemo(deps, address, sandbox !== undefined, say);
+    // Among several processes this one only minds the others.
+    if (!alone) await closeDeps(deps);
     return { service, sandbox, database };
   } catch (fault) {
     await sandbox?.stop();

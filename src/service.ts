@@ -1,4 +1,6 @@
+import cluster from 'node:cluster';
 import path from 'node:path';
+import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { createApp } from '#src/app.ts';
@@ -10,6 +12,7 @@ import { type Config, readVersion } from '#src/config.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import type { Deps } from '#src/deps.ts';
+import { createMetrics, serveMetrics } from '#src/http/metrics.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
 import type { Check, Health } from '#src/http/service-routes.ts';
@@ -23,6 +26,7 @@ import { createIds } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { readFigures } from '#src/read-figures.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
@@ -65,10 +69,23 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   };
 }
 
+/** Answers the first process when it asks for figures: the library listens once it has an aggregator. */
+function shareMetrics(registry: Registry): void {
+  AggregatorRegistry.setRegistries(registry);
+  new AggregatorRegistry();
+}
+
 export interface Service {
   readonly port: number;
   /** Stops accepting, lets what runs finish, hands jobs back, closes the pool (completions 9.6). */
   stop(): Promise<void>;
+}
+
+/** Lets go of everything that `createDeps` made. */
+export async function closeDeps(deps: Deps): Promise<void> {
+  deps.mailer.close();
+  await deps.payments.close();
+  await deps.db.$client.end();
 }
 
 async function checkDatabase(deps: Deps): Promise<Check> {
@@ -99,7 +116,8 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   };
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, () => deps.clock.now(), deps.log);
-  const app = createApp(deps, rateLimiter, readHealth);
+  const metrics = createMetrics(() => readFigures(deps.db));
+  const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
@@ -117,6 +135,16 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     : undefined;
   sender?.start();
   if (deps.config.worker) worker = await runJobs(deps.db, deps.log, allJobs(deps), recurringJobs(deps));
+  // Among several processes the first one serves the figures of all of them.
+  if (cluster.isWorker) shareMetrics(metrics.registry);
+  const { metricsPort } = deps.config;
+  const metricsServer =
+    metricsPort === undefined || cluster.isWorker
+      ? undefined
+      : await serveMetrics(metricsPort, deps.config.host, async () => ({
+          text: await metrics.registry.metrics(),
+          type: metrics.registry.contentType,
+        }));
   const lastUsed = setInterval(() => {
     deps.authenticator
       .flushLastUsed()
@@ -128,13 +156,12 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       stopping = true;
       clearInterval(lastUsed);
       sharing.stop();
+      await metricsServer?.stop();
       await listener.close(TIME_LIMITS.shutdownGraceMs);
       await Promise.all([worker?.stop(), sender?.stop(SENDER_GRACE_MS)]);
       await notifications.stop();
       await deps.authenticator.flushLastUsed().catch(() => undefined);
-      deps.mailer.close();
-      await deps.payments.close();
-      await deps.db.$client.end();
+      await closeDeps(deps);
     },
   };
 }

@@ -9,6 +9,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
 import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
+import type { ObservedRequest } from './metrics.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
 import {
@@ -27,6 +28,8 @@ export interface PipelineOptions {
   readonly db: Database;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of every answer. */
+  readonly observe: (request: ObservedRequest) => void;
   readonly newRequestId: () => string;
   /** The caller of a key. @throws ApiError `unauthorized` */
   readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
@@ -163,13 +166,15 @@ function logLine(
   route?: Route,
   caller?: Caller,
 ): void {
+  const ms = Math.round((performance.now() - startedAt) * 10) / 10;
+  options.observe({ method: c.req.method, route: route?.path ?? 'none', status, ms });
   options.log.info(
     {
       requestId: c.var.requestId,
       method: c.req.method,
       route: route?.path,
       status,
-      ms: Math.round((performance.now() - startedAt) * 10) / 10,
+      ms,
       account: caller?.accountId,
       key: caller?.keyHint,
     },

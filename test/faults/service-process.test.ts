@@ -145,6 +145,35 @@ describe('the service as a process', () => {
     expect((await fetch(`http://127.0.0.1:${first.port}/health`)).status).toBe(200);
   });
 
+  test('serves with several processes on one port, and replaces one that is killed', async () => {
+    const metricsPort = await freePort();
+    const started = await start({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) });
+    await isUp(started);
+    await linesToPaste(started);
+    const { stdout } = await run('pgrep', ['-P', String(started.child.pid), '-f', 'main.ts']);
+    const [one = ''] = stdout.trim().split('\n');
+    process.kill(Number(one), 'SIGKILL');
+    for (let index = 0; index < 20; index += 1) {
+      const answer = await fetch(`http://127.0.0.1:${started.port}/health`).catch(() => undefined);
+      // A connection that the dead process held may break; the service itself never stops.
+      if (answer !== undefined) expect(answer.status).toBe(200);
+    }
+    await eventually(async () => {
+      const { stdout: now } = await run('pgrep', ['-P', String(started.child.pid), '-f', 'main.ts']);
+      const pids = now.trim().split('\n');
+      return pids.length === 2 && !pids.includes(one) ? true : undefined;
+    }, 20_000);
+    // A process that is still starting cannot tell its figures.
+    const counted = /http_request_duration_seconds_count\{method="GET",route="\/health",status="200"\} \d+/;
+    await eventually(async () => {
+      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      return counted.test(metrics) ? true : undefined;
+    }, 30_000);
+    expect(await fetch(`http://127.0.0.1:${started.port}/metrics`).then(({ status }) => status)).toBe(404);
+    started.child.kill('SIGTERM');
+    expect(await exitOf(started.child)).toBe(0);
+  }, 90_000);
+
   test('stops on SIGTERM with status 0, and names a bad setting in one line with status 1', async () => {
     const started = await start();
     await isUp(started);

@@ -1,0 +1,100 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What a request was, for counting: the route's pattern, never an address that somebody sent. */
+export interface ObservedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+}
+
+/** Figures that are asked for when somebody reads the metrics. */
+export interface Readings {
+  readonly poolWaiting: number;
+  readonly oldestJobSeconds: number;
+  readonly pendingWebhooks: number;
+  readonly unsealedBallots: number;
+}
+
+export interface Metrics {
+  readonly registry: Registry;
+  observe(request: ObservedRequest): void;
+  /** Counts something that a person has to look at. */
+  alarm(name: string): void;
+}
+
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+/** The figures of this process (completions 9.5). @param read what is asked for at each scrape */
+export function createMetrics(read: () => Promise<Readings>): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the first byte of a request to its answer, by route',
+    labelNames: ['method', 'route', 'status'],
+    buckets: BUCKETS_SECONDS,
+    registers,
+  });
+  const alarms = new Counter({
+    name: 'alarms_total',
+    help: 'Things that a person has to look at, by name: the runbook has a page for each',
+    labelNames: ['alarm'],
+    registers,
+  });
+  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
+  const poolWaiting = gauge('database_pool_waiting', 'Requests that wait for a database connection');
+  const oldestJob = gauge('jobs_oldest_seconds', 'How long the oldest due job has been waiting');
+  const pendingWebhooks = gauge('webhooks_pending', 'Deliveries that are due and not delivered');
+  const unsealedBallots = new Gauge({
+    name: 'ballots_unsealed',
+    help: 'Confirmed ballots on their way into the log',
+    registers,
+    async collect() {
+      const readings = await read();
+      poolWaiting.set(readings.poolWaiting);
+      oldestJob.set(readings.oldestJobSeconds);
+      pendingWebhooks.set(readings.pendingWebhooks);
+      unsealedBallots.set(readings.unsealedBallots);
+    },
+  });
+  return {
+    registry,
+    observe: ({ method, route, status, ms }) => duration.observe({ method, route, status: String(status) }, ms / 1_000),
+    alarm: (alarm) => alarms.inc({ alarm }),
+  };
+}
+
+export interface MetricsServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Serves metrics as Prometheus text, on a port of their own that the public never sees. */
+export async function serveMetrics(
+  port: number,
+  host: string,
+  render: () => Promise<{ text: string; type: string }>,
+): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end('metrics are at /metrics\n');
+      return;
+    }
+    render().then(
+      ({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text),
+      () => response.writeHead(503).end('the figures cannot be read now\n'),
+    );
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}

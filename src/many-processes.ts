@@ -1,0 +1,101 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { AggregatorRegistry } from 'prom-client';
+import { type Config, readConfig } from '#src/config.ts';
+import { serveMetrics } from '#src/http/metrics.ts';
+import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
+import { createLog } from '#src/platform/log.ts';
+import { withSecretKey } from '#src/secret-key.ts';
+import { createDeps, type Service, startService } from '#src/service.ts';
+
+/** What the first process tells the others: everything that is not in their environment. */
+export interface Prepared {
+  readonly databaseUrl: string;
+  readonly sandbox: ProviderAddresses | undefined;
+}
+
+interface Order extends Prepared {
+  /** One of them runs the jobs too. */
+  readonly worker: boolean;
+}
+
+const RESTART_PAUSE_MS = 1_000;
+/** Longer than a process takes to finish what is under way. */
+const STOP_MS = 20_000;
+
+/** Serves as one of several processes on one port, until it is told to stop. */
+export async function serveAsOneOfMany(): Promise<void> {
+  const [order] = (await once(process, 'message')) as [Order];
+  const given = withSecretKey(readConfig());
+  const config: Config = { ...given, worker: given.worker && order.worker };
+  const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandbox);
+  const service = await startService(deps, order.databaseUrl);
+  const stop = (): void => {
+    service.stop().then(() => process.exit(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  process.send?.({ port: service.port });
+}
+
+function portOf(message: unknown): number | undefined {
+  const port: unknown = typeof message === 'object' && message !== null ? Reflect.get(message, 'port') : undefined;
+  return typeof port === 'number' ? port : undefined;
+}
+
+async function stopWorker(worker: Worker): Promise<void> {
+  if (worker.isDead()) return;
+  const exited = once(worker, 'exit');
+  worker.process.kill('SIGTERM');
+  const late = setTimeout(() => worker.process.kill('SIGKILL'), STOP_MS);
+  await exited;
+  clearTimeout(late);
+}
+
+/**
+ * Serves with several processes on one port; one that dies is replaced. The first of them runs the jobs.
+ * Resolves once all of them listen.
+ */
+export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
+  const workers = new Map<number, Worker>();
+  let stopping = false;
+  let port = config.port;
+  const start = async (place: number): Promise<void> => {
+    const worker = cluster.fork();
+    workers.set(place, worker);
+    worker.send({ ...prepared, worker: place === 0 } satisfies Order);
+    worker.once('exit', (code) => {
+      if (stopping) return;
+      say(`Process ${place + 1} ended with status ${code} and is replaced`);
+      setTimeout(() => {
+        if (!stopping) start(place).catch(() => undefined);
+      }, RESTART_PAUSE_MS);
+    });
+    await new Promise<void>((resolve, reject) => {
+      worker.on('message', (message: unknown) => {
+        const listening = portOf(message);
+        if (listening === undefined) return;
+        port = listening;
+        resolve();
+      });
+      worker.once('exit', () => reject(new Error('a process ended before it served')));
+    });
+  };
+  await Promise.all(Array.from({ length: config.webConcurrency }, (_, place) => start(place)));
+  const all = new AggregatorRegistry();
+  const metrics =
+    config.metricsPort === undefined
+      ? undefined
+      : await serveMetrics(config.metricsPort, config.host, async () => ({
+          text: await all.clusterMetrics(),
+          type: all.contentType,
+        }));
+  return {
+    port,
+    async stop() {
+      stopping = true;
+      await Promise.all([...workers.values()].map(stopWorker));
+      await metrics?.stop();
+    },
+  };
+}
