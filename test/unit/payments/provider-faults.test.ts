@@ -165,6 +165,12 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     sandbox.faults.malformedTimes = 0;
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await read()).kind).toBe('reversed');
+    if (name === 'provider_a') {
+      const keys = sandbox.requests
+        .filter(({ path }) => path === '/v1/refunds')
+        .map(({ idempotencyKey }) => idempotencyKey);
+      expect(new Set(keys)).toEqual(new Set([`refund-${request.attemptId}`]));
+    }
   });
 
   test.each([
