@@ -119,6 +119,14 @@ describe('the house', () => {
     expect([...climbing, ...roundabout]).toEqual([]);
   });
 
+  test('speaks to providers from payments/providers alone, and outward over undici from there and the webhook sender', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      if (to === 'stripe') return !from.startsWith('payments/providers/');
+      return to === 'undici' && !from.startsWith('payments/providers/') && roomOf(from) !== 'webhooks';
+    });
+    expect(wrong).toEqual([]);
+  });
+
   test('reads the environment in config.ts alone', () => {
     const readers = files
       .filter(({ name, text }) => name !== 'config.ts' && /process\.env\b/.test(text))

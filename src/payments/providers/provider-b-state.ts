@@ -92,6 +92,20 @@ export function readTransaction(answer: unknown): ProviderState {
   return { kind: 'unpaid', providerStatus: status };
 }
 
+const refundedTransactionSchema = z.object({
+  transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
+});
+
+/** Whether a refund gives back this payment; it names it by its ID, or by an object that holds ID and reference. */
+export function isRefundOf(
+  refund: unknown,
+  payment: { readonly reference: string; readonly providerPaymentId: string },
+): boolean {
+  const transaction = refundedTransactionSchema.safeParse(refund).data?.transaction;
+  if (typeof transaction !== 'object') return transaction === payment.providerPaymentId;
+  return transaction.id === payment.providerPaymentId || transaction.reference === payment.reference;
+}
+
 export function readRefundObject(answer: unknown): RefundResult {
   const refund = readAnswer(refundSchema, answer);
   if (refund.status === 'processed') return { kind: 'refunded', refundId: refund.id };

@@ -17,7 +17,7 @@ import {
   type RefundResult,
 } from './provider.ts';
 import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
-import { readAnswer, readRefundObject, readTransaction } from './provider-b-state.ts';
+import { isRefundOf, readAnswer, readRefundObject, readTransaction } from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
@@ -114,8 +114,9 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
     const path = `/refund?transaction=${encodeURIComponent(request.providerPaymentId)}`;
     const answer = await http.call({ method: 'GET', path, secretKey: credentials.secretKey });
-    const refunds = readAnswer(z.array(z.unknown()), answer).map(readRefundObject);
-    return refunds.find((refund) => refund.kind !== 'refused') ?? null;
+    // The filter is the provider's: were it ignored, another payer's refund would pass for this one.
+    const own = readAnswer(z.array(z.unknown()), answer).filter((refund) => isRefundOf(refund, request));
+    return own.map(readRefundObject).find(({ kind }) => kind !== 'refused') ?? null;
   }
 
   /**

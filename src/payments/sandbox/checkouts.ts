@@ -16,6 +16,7 @@ const checkoutSchema = z.object({
   amount: z.number(),
   currency: z.string(),
   title: z.string(),
+  description: z.string().nullable().default(null),
   email: z.string().nullable(),
   metadata: z.unknown(),
   successUrl: z.string().nullable(),
@@ -44,6 +45,21 @@ export function newNumber(): string {
   return String(4_000_000_000 + randomBytes(4).readUInt32BE());
 }
 
+/** A demo may run for months, and every change writes the file anew: the oldest pages are forgotten. */
+const MAX_IN_MEMORY = 20_000;
+const MAX_IN_FILE = 1_000;
+
+/** What an earlier run left behind. A file that cannot be read is set aside: play money must not keep a service down. */
+function readState(file: string): Checkout[] {
+  if (!existsSync(file)) return [];
+  try {
+    return stateSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).checkouts;
+  } catch {
+    renameSync(file, `${file}.unreadable`);
+    return [];
+  }
+}
+
 /** All pages, in memory and, for a demo that shall survive restarts, in a file. */
 export class Checkouts {
   readonly #byPage = new Map<string, Checkout>();
@@ -53,9 +69,8 @@ export class Checkouts {
 
   constructor(file: string | undefined) {
     this.#file = file;
-    if (file === undefined || !existsSync(file)) return;
-    const state = stateSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
-    for (const checkout of state.data?.checkouts ?? []) this.#index(checkout);
+    if (file === undefined) return;
+    for (const checkout of readState(file)) this.#index(checkout);
   }
 
   #index(checkout: Checkout): void {
@@ -64,8 +79,16 @@ export class Checkouts {
     this.#byPayment.set(checkout.paymentId, checkout);
   }
 
+  #forget(checkout: Checkout): void {
+    this.#byPage.delete(checkout.pageId);
+    this.#byReference.delete(`${checkout.secretKey} ${checkout.reference}`);
+    this.#byPayment.delete(checkout.paymentId);
+  }
+
   add(checkout: Checkout): void {
     this.#index(checkout);
+    const [oldest] = this.#byPage.values();
+    if (this.#byPage.size > MAX_IN_MEMORY && oldest !== undefined) this.#forget(oldest);
     this.save();
   }
 
@@ -89,7 +112,8 @@ export class Checkouts {
   /** Writes the file anew; a crash in between leaves the old one. */
   save(): void {
     if (this.#file === undefined) return;
-    writeFileSync(`${this.#file}.new`, JSON.stringify({ checkouts: [...this.#byPage.values()] }), { mode: 0o600 });
+    const checkouts = [...this.#byPage.values()].slice(-MAX_IN_FILE);
+    writeFileSync(`${this.#file}.new`, JSON.stringify({ checkouts }), { mode: 0o600 });
     renameSync(`${this.#file}.new`, this.#file);
   }
 }

@@ -1,26 +1,35 @@
-/** What the sandbox does wrong, as real providers do now and then. Everything is off at first. */
-export interface SandboxFaults {
+import { z } from 'zod';
+
+const times = z.number().min(0);
+
+/** What the sandbox does wrong, as real providers do now and then. */
+const faultsSchema = z.strictObject({
   /** Waits before every answer of the APIs. */
-  latencyMs: number;
-  /** Answers this status instead of doing anything, so many times. */
-  refuseStatus: 0 | 429 | 500 | 503;
-  refuseTimes: number;
+  latencyMs: z.int().min(0).max(120_000),
+  /** Answers this status instead of doing anything, so many times; a very large number is always. */
+  refuseStatus: z.union([z.literal(0), z.literal(429), z.literal(500), z.literal(503)]),
+  refuseTimes: times,
   /** Does what was asked, then cuts the connection instead of answering, so many times. */
-  resetAfterTimes: number;
+  resetAfterTimes: times,
   /** Does what was asked, then answers what is no JSON, so many times. */
-  malformedTimes: number;
-  webhooks: 'normal' | 'lost' | 'duplicate' | 'late' | 'reordered' | 'wrong_signature';
-  /** How late a late webhook is. */
-  lateMs: number;
+  malformedTimes: times,
+  webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature']),
+  /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
+  lateMs: z.int().min(0).max(120_000),
   /** Pays a page, and tells so, before the call that made the page is answered. */
-  payBeforeAnswer: boolean;
+  payBeforeAnswer: z.boolean(),
   /** What is said to have been paid, in the provider's unit, instead of what was asked for. */
-  paidAmount: number | null;
-  paidCurrency: string | null;
-  refuseRefunds: boolean;
+  paidAmount: z.int().min(0).nullable(),
+  paidCurrency: z.string().nullable(),
+  refuseRefunds: z.boolean(),
   /** Takes money on pages that have expired. */
-  payAfterExpiry: boolean;
-}
+  payAfterExpiry: z.boolean(),
+});
+
+export type SandboxFaults = z.infer<typeof faultsSchema>;
+
+/** Any of the faults, as the control endpoint takes them. */
+export const someFaultsSchema = faultsSchema.partial();
 
 export const NO_FAULTS: SandboxFaults = {
   latencyMs: 0,

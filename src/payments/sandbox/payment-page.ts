@@ -1,3 +1,4 @@
+import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '../providers/currencies.ts';
 import type { Checkout } from './checkouts.ts';
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -31,47 +32,53 @@ button:focus-visible{outline:3px solid #9cb8ff;outline-offset:2px}
 .row{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:.75rem}
 .other{background:#fff;border-color:#cfd6e4;color:#1c2333}.other:hover{background:#f3f5fa}
 .note{margin:1.25rem 0 0;color:#525d75;font-size:.8125rem;text-align:center}
-.done{padding:2rem 1.75rem;text-align:center}.done h1{font-size:1.5rem}
+.more{margin:.5rem 0 0;color:#525d75;font-size:.875rem;overflow-wrap:anywhere;max-height:6rem;overflow:auto}
+.done{padding:2rem 1.75rem;text-align:center}.done h1{font-size:1.5rem;margin:0 0 .5rem}
+.done dl{margin:1.5rem 0 0;padding-top:1.25rem;border-top:1px solid #e3e7ef;text-align:left}
+.back{display:flex;align-items:center;justify-content:center;min-height:3rem;margin-top:1.25rem;border:1px solid #cfd6e4;border-radius:.625rem;color:inherit;font-weight:600;text-decoration:none}
+.back:focus-visible{outline:3px solid #9cb8ff;outline-offset:2px}
 @media (max-width:30rem){main{margin:1rem 0}.sum,.with{padding-left:1.25rem;padding-right:1.25rem}}
 @media (prefers-color-scheme:dark){body{background:#11151f;color:#e8ecf5}.card{background:#1a2030;box-shadow:none;border:1px solid #2c3549}
-.sum{border-color:#2c3549}.what,.method small,dt,.note{color:#a7b1c7}.method,.other{border-color:#3a455d}.other{background:#1a2030;color:#e8ecf5}.other:hover{background:#232b3f}.pay{background:#3b6cf0}}
+.sum,.done dl,.back{border-color:#2c3549}.what,.more,.method small,dt,.note{color:#a7b1c7}.method,.other{border-color:#3a455d}.other{background:#1a2030;color:#e8ecf5}.other:hover{background:#232b3f}.pay{background:#3b6cf0}}
 `;
 
 function document(title: string, content: string): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
+<meta name="robots" content="noindex"><link rel="icon" href="data:,"><title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
 <body><div class="banner" role="note">Test payment: no money moves</div><main><div class="card">${content}</div></main></body></html>`;
 }
 
 const CARD = `<svg width="36" height="26" viewBox="0 0 36 26" aria-hidden="true"><rect x=".5" y=".5" width="35" height="25" rx="4" fill="#1d4ed8"/>
 <rect y="6" width="36" height="5" fill="#0f2a7a"/><rect x="4" y="16" width="10" height="3" rx="1.5" fill="#dbe5ff"/></svg>`;
 
-/** Decimals with which the providers count a currency. Isk and ugx have two here, whatever ISO says. */
-function decimalsOf(currency: string): number {
-  if (/^(bif|clp|djf|gnf|jpy|kmf|krw|mga|pyg|rwf|vnd|vuv|xaf|xof|xpf)$/.test(currency)) return 0;
-  return /^(bhd|jod|kwd|omr|tnd)$/.test(currency) ? 3 : 2;
+/** `(123450, 'usd')` of provider_a → `USD 1,234.50`: as the payer knows the money, not as the provider counts it. */
+function shownAmount({ provider, amount, currency }: Checkout): string {
+  const code = currency.toLowerCase();
+  const money = provider === 'provider_a' ? PROVIDER_A_MONEY : PROVIDER_B_MONEY;
+  const minor = money.fromProviderAmount(code, amount);
+  // A figure that stands for no price, which only a stranger to this project could have asked for, is shown as it is.
+  if (minor === null) return `${code.toUpperCase()} ${amount} (in the provider's unit)`;
+  const [whole = '', fraction] = amountText(minor, code).split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${code.toUpperCase()} ${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
-function amountText(amount: number, currency: string): string {
-  const code = currency.toLowerCase();
-  const decimals = decimalsOf(code);
-  const digits = String(amount).padStart(decimals + 1, '0');
-  const whole = digits.slice(0, digits.length - decimals).replace(/\B(?=(\d{3})+$)/g, ',');
-  const fraction = decimals === 0 ? '' : `.${digits.slice(-decimals)}`;
-  return `${code.toUpperCase()} ${whole}${fraction}`;
+function summary({ title, description }: Checkout, amount: string): string {
+  const more = description === null ? '' : `<p class="more">${escapeHtml(description)}</p>`;
+  return `<p class="what">${escapeHtml(title)}</p><h1>${escapeHtml(amount)}</h1>${more}`;
 }
 
 /** The page on which a payer decides. */
 export function paymentPage(checkout: Checkout): string {
-  const amount = amountText(checkout.amount, checkout.currency);
+  const amount = shownAmount(checkout);
   const rows = [
     ['Reference', checkout.reference],
     ...(checkout.email === null ? [] : [['Receipt to', checkout.email]]),
   ].map(([term = '', text = '']) => `<dt>${escapeHtml(term)}</dt><dd>${escapeHtml(text)}</dd>`);
   return document(
     `Pay ${amount}`,
-    `<div class="sum"><p class="what">${escapeHtml(checkout.title)}</p><h1>${escapeHtml(amount)}</h1></div>
+    `<div class="sum">${summary(checkout, amount)}</div>
 <form class="with" method="post"><div class="method">${CARD}<div>Test card ending in 4242<small>Always there, never charged</small></div></div>
 <dl>${rows.join('')}</dl>
 <button class="pay" name="outcome" value="pay">Pay ${escapeHtml(amount)}</button>
@@ -85,5 +92,25 @@ export function closingPage(heading: string, text: string): string {
   return document(
     heading,
     `<div class="done"><h1>${escapeHtml(heading)}</h1><p class="what">${escapeHtml(text)}</p></div>`,
+  );
+}
+
+const ENDINGS = {
+  paid: ['Paid', 'Thank you. This payment is complete.'],
+  failed: ['Declined', 'The bank refused this payment. Nothing was charged.'],
+  expired: ['This page has expired', 'Nothing was charged. Go back and start the payment again.'],
+} as const;
+
+/** What a payer sees who comes back to a page that is over. @param backUrl where the merchant waits for them */
+export function endedPage(checkout: Checkout, backUrl: string): string {
+  if (checkout.status === 'open') throw new Error('an open page has not ended');
+  const [heading, text] = ENDINGS[checkout.status];
+  const back = /^https?:/.test(backUrl)
+    ? `<a class="back" href="${escapeHtml(backUrl)}">Go back to the merchant</a>`
+    : '';
+  return document(
+    heading,
+    `<div class="done"><h1>${escapeHtml(heading)}</h1><p class="what">${escapeHtml(text)}</p>
+<dl><dt>${escapeHtml(checkout.title)}</dt><dd>${escapeHtml(shownAmount(checkout))}</dd></dl>${back}</div>`,
   );
 }

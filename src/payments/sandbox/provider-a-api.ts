@@ -167,6 +167,7 @@ async function createSession(context: SandboxContext, { account, request }: ApiC
     amount,
     currency,
     title: product.name,
+    description: product.description ?? null,
     email: parameters.customer_email ?? null,
     metadata: parameters.metadata,
     successUrl: parameters.success_url,

@@ -21,9 +21,17 @@ const refundParameters = z.strictObject({
 });
 
 /** Currencies that an account of the sandbox takes at provider_b. */
-export const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'USD'];
+export const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'XOF', 'EGP', 'RWF', 'USD'];
 
-const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = { NG: 'NGN', GH: 'GHS', ZA: 'ZAR', KE: 'KES' };
+const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = {
+  NG: 'NGN',
+  GH: 'GHS',
+  ZA: 'ZAR',
+  KE: 'KES',
+  CI: 'XOF',
+  EG: 'EGP',
+  RW: 'RWF',
+};
 
 const done = (message: string, data: unknown): ApiAnswer => ({ status: 200, body: { status: true, message, data } });
 const refused = (status: number, code: string, message: string): ApiAnswer => ({
@@ -111,6 +119,7 @@ async function initialize(context: SandboxContext, { account, request }: ApiCall
     amount,
     currency,
     title: titleOf(metadata),
+    description: null,
     email,
     metadata,
     successUrl: callbackUrl ?? null,

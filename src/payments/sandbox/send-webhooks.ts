@@ -90,20 +90,24 @@ async function deliver(message: Message): Promise<void> {
 /** Sends signed messages as the providers do, with the faults that are switched on. */
 export function createWebhookSender(context: () => SandboxContext, options: WebhookOptions): SandboxContext['tell'] {
   let heldBack: Message | undefined;
+  const takeHeldBack = async (): Promise<void> => {
+    const message = heldBack;
+    heldBack = undefined;
+    if (message !== undefined) await deliver(message);
+  };
   return async (checkout, happening) => {
     const { faults } = context();
     const message = compose(context(), options, checkout, happening);
     if (message === undefined || faults.webhooks === 'lost') return;
     if (faults.webhooks === 'reordered' && heldBack === undefined) {
-      // Waits for the next one, which then goes first.
+      // Waits for the next one, which then goes first. Where none comes it is late and not lost.
       heldBack = message;
+      void pause(faults.lateMs).then(() => (heldBack === message ? takeHeldBack() : undefined));
       return;
     }
     if (faults.webhooks === 'late') await pause(faults.lateMs);
     await deliver(message);
     if (faults.webhooks === 'duplicate') await deliver(message);
-    const held = heldBack;
-    heldBack = undefined;
-    if (held !== undefined) await deliver(held);
+    await takeHeldBack();
   };
 }

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Checkout, Checkouts, expireWhenOver, newNumber } from './checkouts.ts';
-import { NO_FAULTS, type SandboxFaults, takeFault } from './faults.ts';
+import { answerControl, type SandboxControls } from './control-sandbox.ts';
+import { NO_FAULTS, takeFault } from './faults.ts';
 import { parseForm } from './form-body.ts';
-import { closingPage, paymentPage } from './payment-page.ts';
+import { closingPage, endedPage, paymentPage } from './payment-page.ts';
 import { answerProviderA } from './provider-a-api.ts';
 import { answerProviderB } from './provider-b-api.ts';
 import { type ApiAnswer, type ApiRequest, markPaid, type SandboxContext } from './sandbox-context.ts';
@@ -23,22 +24,18 @@ export interface SandboxOptions {
   readonly judge?: (request: ApiRequest) => string | undefined;
 }
 
-export interface Sandbox {
+export interface Sandbox extends SandboxControls {
   /** The address of both APIs. */
   readonly url: string;
-  readonly faults: SandboxFaults;
-  /** Every request to the APIs so far. */
-  readonly requests: readonly ApiRequest[];
-  /** Moves the sandbox's clock on, so that pages expire. */
-  advance(ms: number): void;
-  /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
-  reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
   stop(): Promise<void>;
 }
 
 const MAX_BODY_BYTES = 262_144;
+/** A demo may run for months: what is only remembered is forgotten, oldest first. */
+const MAX_REMEMBERED = 10_000;
+// A form may redirect to any merchant; img-src is for the page's empty icon alone.
 const CSP =
-  "default-src 'none'; style-src 'unsafe-inline'; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self' http: https:; base-uri 'none'; frame-ancestors 'none'";
 
 async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -66,10 +63,11 @@ function sendPage(response: ServerResponse, status: number, html: string): void 
     .end(html);
 }
 
+/** Appends parameters to an address and leaves the rest as the merchant spelled it: it may be signed. */
 function withParameters(address: string, parameters: Record<string, string>): string {
-  const url = new URL(address);
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url.href;
+  const hash = address.indexOf('#');
+  const [target, fragment] = hash === -1 ? [address, ''] : [address.slice(0, hash), address.slice(hash)];
+  return `${target}${target.includes('?') ? '&' : '?'}${new URLSearchParams(parameters)}${fragment}`;
 }
 
 /** Where a payer goes after deciding: to the merchant, as the provider would send them, or to a page of ours. */
@@ -109,12 +107,7 @@ async function servePage(
   if (request.method !== 'POST') {
     const page = usable
       ? paymentPage(checkout)
-      : checkout.status === 'expired'
-        ? closingPage('This page has expired', 'Go back and start the payment again.')
-        : closingPage(
-            checkout.status === 'paid' ? 'Paid' : 'Declined',
-            'This payment is over. You may close this page.',
-          );
+      : endedPage(checkout, wayBack(checkout, checkout.status === 'expired' ? 'cancel' : 'pay'));
     return sendPage(response, 200, page);
   }
   const outcome = new URLSearchParams(await readText(request)).get('outcome') ?? '';
@@ -157,6 +150,8 @@ class IdempotentAnswers {
     if (known === undefined) {
       const answer = work();
       this.#answers.set(key, { request, answer });
+      const [oldest] = this.#answers.keys();
+      if (this.#answers.size > MAX_REMEMBERED && oldest !== undefined) this.#answers.delete(oldest);
       return answer;
     }
     if (known.request === request) return known.answer;
@@ -181,6 +176,7 @@ async function serveApi(
   const { faults } = context;
   const { secretKey, api } = await readCall(request, url);
   memory.requests.push(api);
+  if (memory.requests.length > MAX_REMEMBERED) memory.requests.shift();
   if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
   if (faults.refuseStatus !== 0 && takeFault(faults, 'refuseTimes')) {
     return sendJson(response, refusal(api.provider, faults.refuseStatus, 'Try again later'));
@@ -199,21 +195,65 @@ async function serveApi(
 }
 
 /**
+ * Controls are for programs on this machine. A web page that its user has open must not reach them: JSON cannot be sent
+ * across origins unasked, and a name that was pointed here is not the host that this server knows itself by.
+ */
+async function serveControl(
+  controls: SandboxControls,
+  origin: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): Promise<void> {
+  const text = await readText(request);
+  const json = request.headers['content-type']?.startsWith('application/json') === true;
+  if (request.headers.host !== new URL(origin).host || (text !== '' && !json)) {
+    return sendJson(response, {
+      status: 400,
+      body: { error: { message: 'a control takes JSON, at its own address' } },
+    });
+  }
+  const body: unknown = text === '' ? undefined : JSON.parse(text);
+  sendJson(response, await answerControl(controls, { method: request.method ?? 'GET', path, body }));
+}
+
+async function reversePayment(context: SandboxContext, reference: string, kind: 'refund' | 'dispute'): Promise<void> {
+  const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
+  if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
+  checkout.reversal = kind;
+  checkout.refundId ??= newNumber();
+  context.checkouts.save();
+  await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
+}
+
+/**
  * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
  * @throws Error in production: nobody shall take play money for real
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (options.production) throw new Error('the payment sandbox does not start in production');
-  const faults: SandboxFaults = { ...NO_FAULTS };
   const memory = { requests: [] as ApiRequest[], idempotent: new IdempotentAnswers() };
+  const ownTargets = new Map<string, string>();
   let offsetMs = 0;
   let origin = '';
   const context: SandboxContext = {
     checkouts: new Checkouts(options.stateFile),
-    faults,
+    faults: { ...NO_FAULTS },
     now: () => options.now() + offsetMs,
     origin: () => origin,
-    tell: createWebhookSender(() => context, { target: options.webhookTarget, now: options.now }),
+    tell: createWebhookSender(() => context, {
+      target: (account) => ownTargets.get(account.secretKey) ?? options.webhookTarget(account),
+      now: options.now,
+    }),
+  };
+  const controls: SandboxControls = {
+    faults: context.faults,
+    requests: memory.requests,
+    advance(ms) {
+      offsetMs += ms;
+    },
+    reverse: (reference, kind) => reversePayment(context, reference, kind),
+    registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -221,6 +261,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const [, kind, pageId = ''] = /^\/(pay|done)\/([\w-]+)$/.exec(url.pathname) ?? [];
     if (kind === 'pay') return servePage(context, request, response, pageId);
     if (kind === 'done') return sendPage(response, 200, closingPage('Thank you', 'You may close this page.'));
+    if (url.pathname.startsWith('/_sandbox/')) return serveControl(controls, origin, request, response, url.pathname);
     return serveApi(context, options, memory, request, response, url);
   };
   const server = createServer((request, response) => {
@@ -236,20 +277,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   origin = `http://${host}:${(server.address() as AddressInfo).port}`;
 
   return {
+    ...controls,
     url: origin,
-    faults,
-    requests: memory.requests,
-    advance(ms) {
-      offsetMs += ms;
-    },
-    async reverse(reference, kind) {
-      const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
-      if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
-      checkout.reversal = kind;
-      checkout.refundId ??= newNumber();
-      context.checkouts.save();
-      await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
-    },
     async stop() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));

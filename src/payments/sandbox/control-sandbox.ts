@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { NO_FAULTS, type SandboxFaults, someFaultsSchema } from './faults.ts';
+import type { ApiAnswer, ApiRequest } from './sandbox-context.ts';
+import { readSandboxKey } from './sandbox-keys.ts';
+
+/** What can be done to a running sandbox that no real provider offers. */
+export interface SandboxControls {
+  readonly faults: SandboxFaults;
+  /** The newest requests to the APIs, oldest first. */
+  readonly requests: readonly ApiRequest[];
+  /** Moves the sandbox's clock on, so that pages expire. */
+  advance(ms: number): void;
+  /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
+  reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
+  /** Sends an account's messages to an address of its own from now on. */
+  registerWebhook(secretKey: string, url: string): void;
+}
+
+const YEAR_MS = 366 * 86_400_000;
+const clockSchema = z.strictObject({ advanceMs: z.int().min(-YEAR_MS).max(YEAR_MS) });
+const reversalSchema = z.strictObject({ reference: z.string(), kind: z.enum(['refund', 'dispute']) });
+const webhookSchema = z.strictObject({
+  secretKey: z.string().refine((key) => readSandboxKey(key) !== undefined, 'is no key of the sandbox'),
+  url: z.url({ protocol: /^https?$/ }),
+});
+
+const done = (data: unknown): ApiAnswer => ({ status: 200, body: { data } });
+const refused = (status: number, message: string): ApiAnswer => ({ status, body: { error: { message } } });
+
+/** Does something with a body of the right shape; what is wrong with any other is the answer. */
+async function take<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+  work: (input: T) => unknown | Promise<unknown>,
+): Promise<ApiAnswer> {
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) return refused(400, z.prettifyError(parsed.error));
+  return done(await work(parsed.data));
+}
+
+async function reverse(controls: SandboxControls, body: unknown): Promise<ApiAnswer> {
+  try {
+    return await take(reversalSchema, body, async ({ reference, kind }) => {
+      await controls.reverse(reference, kind);
+      return { reference, kind };
+    });
+  } catch (fault) {
+    return refused(409, fault instanceof Error ? fault.message : 'not reversed');
+  }
+}
+
+function listRequests(controls: SandboxControls): ApiAnswer {
+  return done(controls.requests.map(({ query, ...request }) => ({ ...request, query: Object.fromEntries(query) })));
+}
+
+/**
+ * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
+ * `POST reversals { reference, kind }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
+ */
+export async function answerControl(
+  controls: SandboxControls,
+  { method, path, body }: Pick<ApiRequest, 'method' | 'path' | 'body'>,
+): Promise<ApiAnswer> {
+  switch (`${method} ${path.slice('/_sandbox/'.length)}`) {
+    case 'GET faults':
+      return done(controls.faults);
+    case 'POST faults':
+      return take(someFaultsSchema, body, (some) => Object.assign(controls.faults, some));
+    case 'DELETE faults':
+      return done(Object.assign(controls.faults, NO_FAULTS));
+    case 'POST clock':
+      return take(clockSchema, body, ({ advanceMs }) => {
+        controls.advance(advanceMs);
+        return { advanceMs };
+      });
+    case 'POST reversals':
+      return reverse(controls, body);
+    case 'POST webhooks':
+      return take(webhookSchema, body, ({ secretKey, url }) => {
+        controls.registerWebhook(secretKey, url);
+        return { url };
+      });
+    case 'GET requests':
+      return listRequests(controls);
+    default:
+      return refused(404, 'no such control');
+  }
+}
