@@ -4,7 +4,14 @@ import type { Cli, Row } from '#src/commands/cli.ts';
 import { addOperationCommands } from '#src/commands/operation.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
 import { print } from '#src/commands/print.ts';
-import { ConfigError, loadEnvironmentFile, readConfig, readPaymentCredentials } from '#src/config.ts';
+import { addLogCommands } from '#src/commands/verify-log.ts';
+import {
+  ConfigError,
+  loadEnvironmentFile,
+  readConfig,
+  readPaymentCredentials,
+  verifierEnvironment,
+} from '#src/config.ts';
 import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { migrate } from '#src/database/migrate.ts';
@@ -70,6 +77,7 @@ addAccountCommands(cli);
 addKeyCommands(cli);
 addPaymentBusinessCommands(cli);
 addOperationCommands(cli);
+addLogCommands(cli, verifierEnvironment);
 
 /** Says what was wrong and what would be right; the exit status tells programs. */
 function report(fault: unknown): number {

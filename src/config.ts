@@ -177,6 +177,11 @@ export function readPaymentCredentials(
   return { secretKey, ...(webhookSecret === undefined ? {} : { webhookSecret }) };
 }
 
+/** What the verifier runs with: this environment, and the key where one was given. */
+export function verifierEnvironment(votingKey: string | undefined): Environment {
+  return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };
+}
+
 /** The version that `/health` and the API document name. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'package.json'), 'utf8'));

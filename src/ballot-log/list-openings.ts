@@ -4,13 +4,14 @@ import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { readSealedBallots } from './repository.ts';
 
 /**
  * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
  * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
- * tells them apart.
+ * tells them apart. The first page has the configuration too, whose hash the last `open` or `config` leaf holds.
  */
 export async function listOpenings(
   deps: Deps,
@@ -35,5 +36,7 @@ export async function listOpenings(
   });
   const place = { table: 'voting_events', column: 'tie_seed', row: event.id };
   const tieSeed = deps.secrets.open(event.tieSeed, place).toString('hex');
-  return { status: 200, body: { data, nextCursor, tieSeed } };
+  // A thousand candidates are long: once is enough.
+  const configuration = cursor === undefined ? { configuration: configurationOf(paper) } : {};
+  return { status: 200, body: { data, nextCursor, tieSeed, ...configuration } };
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { ballotCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openLogPromise } from '#src/ballot-log/log-promise.ts';
@@ -8,7 +7,7 @@ import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/me
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { inTransaction } from '#src/database/client.ts';
-import { LogReader } from '#test/harness/ballot-log.ts';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
   createTestEvent,
   demand,
@@ -61,16 +60,7 @@ async function pollWith(ballots: number, settings: Readonly<Record<string, unkno
 
 const hashes = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 
-async function observerKey(eventId: string): Promise<string> {
-  const { key } = await createApiKey(service.deps.db, service.deps, {
-    accountId: account.id,
-    name: 'An observer',
-    scopes: ['observe'],
-    votingEventId: eventId,
-    expiresInDays: null,
-  });
-  return key;
-}
+const observerKey = (eventId: string): Promise<string> => createObserverKey(service, account, eventId);
 
 describe('the log of an event', () => {
   test('begins with the opening soon after the event opens, without any ballot', async () => {

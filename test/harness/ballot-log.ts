@@ -1,8 +1,21 @@
+import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { decodeBundle, TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
 import { demand } from './elections.ts';
-import type { TestService } from './test-service.ts';
+import type { TestAccount, TestService } from './test-service.ts';
+
+/** A key that reads one event's log. */
+export async function createObserverKey(service: TestService, account: TestAccount, eventId: string): Promise<string> {
+  const { key } = await createApiKey(service.deps.db, service.deps, {
+    accountId: account.id,
+    name: 'An observer',
+    scopes: ['observe'],
+    votingEventId: eventId,
+    expiresInDays: null,
+  });
+  return key;
+}
 
 /** Reads a log over HTTP as any observer does. */
 export class LogReader {

@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkLog } from '#src/ballot-log/check-log.ts';
+import { LogSetBack, tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sealDeps } from '#src/work.ts';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
+import {
+  createTestEvent,
+  demand,
+  finishEvent,
+  sealBallots,
+  type TestEvent,
+  votePoll,
+} from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let folder: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  folder = mkdtempSync(path.join(tmpdir(), 'voting-verify-test-'));
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const METHODS = [
+  ...['plurality', 'approval', 'score', 'cumulative', 'quadratic', 'ranked_choice'].map((votingMethod) => ({
+    votingMethod,
+    candidates: ['Ada', 'Bea', 'Cy'],
+    settings: votingMethod === 'plurality' ? { tieBreak: 'lot' } : {},
+  })),
+  { votingMethod: 'referendum', candidates: ['Yes', 'No', 'Abstain'] },
+  { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cy', 'Di'], settings: { seats: 2 } },
+];
+
+function votesOf(event: TestEvent, choice: number) {
+  return event.positions.flatMap(({ id: positionId, candidates }, index) => {
+    const valued = ['score', 'cumulative', 'quadratic'].includes(METHODS[index]?.votingMethod ?? '');
+    const ranked = METHODS[index]?.votingMethod === 'ranked_choice';
+    const own = (at: number, rank: number) => ({
+      positionId,
+      candidateId: candidates[at % candidates.length],
+      ...(valued ? { value: 1 + ((choice + at) % 4) } : {}),
+      ...(ranked ? { rank } : {}),
+    });
+    return ranked ? [own(choice, 1), own(choice + 1 + (choice % 2), 2)] : [own(choice + index, 1)];
+  });
+}
+
+async function pollWith(ballots: number, finished: boolean): Promise<{ event: TestEvent; key: string }> {
+  const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, METHODS);
+  for (let index = 0; index < ballots; index += 1) await votePoll(service, account, event, votesOf(event, index));
+  await sealBallots(service, event.id);
+  if (finished) await finishEvent(service, event.id);
+  return { event, key: await createObserverKey(service, account, event.id) };
+}
+
+/** Runs the program as anybody would who does not trust the service. */
+async function run(program: string, event: TestEvent, key: string, ...more: string[]) {
+  const args = [program, ...(program.endsWith('cli.ts') ? ['log', 'verify'] : [])];
+  const where = ['--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id, '--json'];
+  const child = spawn(process.execPath, [...args, ...where, ...more], {
+    env: { PATH: process.env['PATH'], VOTING_KEY: key },
+    cwd: path.resolve(import.meta.dirname, '../..'),
+  });
+  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { code, report: out === '' ? undefined : JSON.parse(out) };
+}
+const verify = (event: TestEvent, key: string, ...more: string[]) => run('verifier/main.ts', event, key, ...more);
+
+/** Changes the database as its owner can: without the guards. */
+async function behindTheGuards(...statements: [string, unknown[]][]): Promise<void> {
+  const client = await service.deps.db.$client.connect();
+  try {
+    await client.query("SET session_replication_role = 'replica'");
+    for (const [statement, values] of statements) await client.query(statement, values);
+    await client.query("SET session_replication_role = 'origin'");
+  } finally {
+    client.release();
+  }
+}
+
+describe('the verifier, run against the service', () => {
+  test('verifies a finished event with every method, from key to recount; the operator’s command runs the same', async () => {
+    const { event, key } = await pollWith(9, true);
+    const first = await verify(event, key, '--save', path.join(folder, 'first.txt'));
+    expect(first).toMatchObject({ code: 0, report: { verified: true, size: 11 } });
+    expect(
+      first.report.checks.map(({ name, status }: { name: string; status: string }) => `${name} ${status}`),
+    ).toEqual([
+      ...['key verified', 'signature verified', 'leaves verified', 'root verified', 'close verified'],
+      ...['openings verified', 'weight verified', 'recount verified'],
+    ]);
+    const again = await run('src/cli.ts', event, key, '--since', path.join(folder, 'first.txt'));
+    expect(again).toMatchObject({ code: 0, report: { verified: true } });
+    expect(again.report.checks.some(({ name }: { name: string }) => name === 'consistency')).toBe(true);
+  });
+
+  test('says what it left out while the event is open, and keeps an eye on it by the checkpoint it saved', async () => {
+    const { event, key } = await pollWith(4, false);
+    const saved = path.join(folder, 'open.txt');
+    const early = await verify(event, key, '--save', saved);
+    expect(early).toMatchObject({ code: 0, report: { verified: true } });
+    expect(early.report.checks.at(-1)).toMatchObject({ name: 'recount', status: 'left_out' });
+    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    await finishEvent(service, event.id);
+    expect(await verify(event, key, '--since', saved)).toMatchObject({ code: 0, report: { verified: true } });
+  });
+
+  test('finds a ballot that was changed in the database, and one whose leaf was changed with it', async () => {
+    const { event, key } = await pollWith(5, true);
+    const { rows } = await service.deps.db.$client.query<{ entries: Buffer }>(
+      'SELECT entries FROM ballots WHERE voting_event_id = $1 AND leaf_index = 2',
+      [event.id],
+    );
+    await behindTheGuards([
+      'UPDATE ballots SET entries = $2 WHERE voting_event_id = $1 AND leaf_index = 1',
+      [event.id, rows[0]?.entries],
+    ]);
+    const changed = await verify(event, key);
+    const failed = changed.report.checks.filter(({ status }: { status: string }) => status === 'failed');
+    expect([changed.code, failed.map(({ name }: { name: string }) => name)]).toEqual([1, ['close', 'openings']]);
+    expect(await checkLog(service.deps, event.id)).toBe('the ballot at 1 is not the one in the log');
+    await behindTheGuards([
+      'UPDATE log_leaves a SET data = b.data FROM log_leaves b WHERE a.voting_event_id = $1 AND a.leaf_index = 1 AND b.voting_event_id = $1 AND b.leaf_index = 2',
+      [event.id],
+    ]);
+    expect((await verify(event, key)).code).toBe(1);
+    expect(await checkLog(service.deps, event.id)).toMatch('has another root');
+  });
+
+  test('ends with 2 where the service cannot be read, and with wrong usage', async () => {
+    const { event, key } = await pollWith(0, false);
+    expect((await verify(event, 'vok_wrong')).code).toBe(2);
+    expect((await verify({ ...event, id: 'evt_unknown' }, key)).code).toBe(2);
+    expect((await verify(event, key, '--wrong')).code).toBe(2);
+  });
+});
+
+describe('a stored log', () => {
+  test('refuses every change and removal, of leaves, tiles, checkpoints, ballots and its head', async () => {
+    const { event } = await pollWith(3, true);
+    const refused = [
+      "UPDATE log_leaves SET data = ''",
+      'DELETE FROM log_leaves',
+      'TRUNCATE log_leaves',
+      'UPDATE log_checkpoints SET size = size + 1',
+      'DELETE FROM log_checkpoints',
+      'TRUNCATE log_checkpoints',
+      'UPDATE ballots SET weight_micro = 2',
+      'UPDATE ballots SET released = NOT released, salt = $1',
+      'DELETE FROM ballots',
+      'TRUNCATE ballots',
+      'UPDATE ballot_logs SET size = size - 1',
+      "UPDATE ballot_logs SET frontier = ''",
+      'DELETE FROM ballot_logs',
+    ];
+    for (const statement of refused) {
+      const answer = service.deps.db.$client.query(statement, statement.includes('$1') ? [Buffer.alloc(32)] : []);
+      await expect(answer, statement).rejects.toMatchObject({ code: '23001' });
+    }
+    expect(await checkLog(service.deps, event.id)).toBeUndefined();
+  });
+
+  test('goes with its event when the organizer deletes it, and only then', async () => {
+    const { event } = await pollWith(3, false);
+    const deleted = await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, {
+      key: account.write,
+    });
+    expect(deleted.status).toBe(204);
+    const { rows } = await service.deps.db.$client.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [
+      event.id,
+    ]);
+    expect(rows).toEqual([]);
+  });
+
+  test('is checked by a job, and finds what an observer would', async () => {
+    const { event } = await pollWith(3, false);
+    expect(await checkLog(service.deps, event.id)).toBeUndefined();
+    await behindTheGuards(['DELETE FROM ballots WHERE voting_event_id = $1 AND leaf_index = 3', [event.id]]);
+    expect(await checkLog(service.deps, event.id)).toBe('the ballot at 3 is missing in the box');
+  });
+
+  test('that was set back to an older backup is noticed: nothing is signed over it, no ballot is lost', async () => {
+    const { event, key } = await pollWith(3, false);
+    const log = new LogReader(service, event.id, key);
+    const saved = path.join(folder, 'before.txt');
+    writeFileSync(saved, String((await log.get('checkpoint')).body));
+    const tables = ['ballot_logs', 'log_leaves', 'log_checkpoints', 'ballots'];
+    const backup = tables.map(
+      (table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table} WHERE voting_event_id = '${event.id}'`,
+    );
+    for (const statement of backup) await service.deps.db.$client.query(statement);
+    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    await sealBallots(service, event.id);
+    const later = path.join(folder, 'later.txt');
+    writeFileSync(later, String((await log.get('checkpoint')).body));
+    await behindTheGuards(
+      ...tables.flatMap((table): [string, unknown[]][] => [
+        [`DELETE FROM ${table} WHERE voting_event_id = $1`, [event.id]],
+        [`INSERT INTO ${table} SELECT * FROM backup_${table}`, []],
+      ]),
+    );
+    await votePoll(service, account, event, votesOf(event, 1));
+    await expect(tendBallotLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    expect(await checkLog(service.deps, event.id)).toMatch('an older state was restored');
+    expect((await verify(event, key, '--since', saved)).code).toBe(0);
+    const noticed = await verify(event, key, '--since', later);
+    expect([noticed.code, noticed.report.checks.at(-1)]).toMatchObject([1, { name: 'consistency', status: 'failed' }]);
+    const results = demand(
+      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    expect(results.stats.ballots).toBe(4);
+  });
+});

@@ -1,0 +1,251 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { encodeLeaf, voidLeaf } from '#src/ballot-log/leaf.ts';
+import { signLogPromise } from '#src/ballot-log/log-promise.ts';
+import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
+import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
+import { createRandom } from '#test/second-count/random-elections.ts';
+import { Unreadable } from '../../../verifier/read-service.ts';
+import { verifyLog } from '../../../verifier/verify-log.ts';
+import {
+  EVENT,
+  leafOf,
+  leavesOf,
+  openingAt,
+  SIGNER,
+  type StoredBallot,
+  type StoredLog,
+  serve,
+  signHead,
+  someBallot,
+  storeLog,
+} from './stored-log.ts';
+
+const SEED = Number(process.env['TAMPER_SEED'] ?? 1);
+const TAMPERINGS = 10_000;
+const BALLOTS = 12;
+const TIE_SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
+
+type Below = (limit: number) => number;
+
+/** An event's ballots, its log, and a checkpoint that an observer kept while it was open. */
+function honestLog(below: Below, count = BALLOTS) {
+  const ballots = Array.from({ length: count }, () => someBallot(below));
+  const log = storeLog(ballots, TIE_SEED);
+  const kept = 2 + below(count);
+  return { ballots, log, since: signHead(log.entries.slice(0, kept)), kept };
+}
+type Honest = ReturnType<typeof honestLog>;
+
+async function verify(log: StoredLog, since?: string) {
+  try {
+    const report = await verifyLog({ read: serve(log), event: EVENT, ...(since === undefined ? {} : { since }) });
+    return report;
+  } catch (fault) {
+    if (!(fault instanceof Unreadable)) throw fault;
+    return { verified: false, checks: [] };
+  }
+}
+
+const at = <T>(values: readonly T[], index: number): T => {
+  const value = values[index];
+  if (value === undefined) throw new Error(`there is no value ${index}`);
+  return value;
+};
+
+/** Another choice than a ballot has. */
+function changed(ballot: StoredBallot, below: Below): StoredBallot {
+  const other = ['cnd_a', 'cnd_b', 'cnd_c'].filter((id) => id !== ballot.votes[0]?.candidateId);
+  const [, ...rest] = ballot.votes;
+  return {
+    ...ballot,
+    votes: [{ positionId: 'pos_1', candidateId: at(other, below(2)) }, ...rest],
+  };
+}
+
+/** Ways to change what ballots say, done thoroughly: openings and results go along, only the signature cannot. */
+const REWRITES: Readonly<Record<string, (ballots: StoredBallot[], below: Below, index: number) => StoredBallot[]>> = {
+  'changes a ballot': (ballots, below, index) => ballots.with(index, changed(at(ballots, index), below)),
+  'drops a ballot': (ballots, _, index) => ballots.toSpliced(index, 1),
+  'adds a ballot': (ballots, below, index) => ballots.toSpliced(index, 0, someBallot(below)),
+  'swaps two ballots': (ballots, below, index) => {
+    const other = (index + 1 + below(ballots.length - 1)) % ballots.length;
+    return ballots.with(index, at(ballots, other)).with(other, at(ballots, index));
+  },
+  'weighs a ballot otherwise': (ballots, _, index) =>
+    ballots.with(index, { ...at(ballots, index), weightMicro: at(ballots, index).weightMicro + 1_000_000n }),
+  'counts a ballot twice': (ballots, below, index) => ballots.toSpliced(below(ballots.length), 0, at(ballots, index)),
+};
+
+/** Ways to tamper with parts of a stored log. Each leaves the signed head as it was. */
+const PATCHES: Readonly<Record<string, (log: StoredLog, below: Below, ballots: readonly StoredBallot[]) => void>> = {
+  'flips a bit of an entry': (log, below) => {
+    const index = below(log.entries.length);
+    const entry = Buffer.from(at(log.entries, index));
+    const byte = below(entry.length);
+    entry[byte] = (entry[byte] ?? 0) ^ (1 << below(8));
+    log.entries = log.entries.with(index, entry);
+  },
+  'opens a ballot with another choice': (log, below, ballots) => {
+    const index = below(ballots.length);
+    log.openings = log.openings.with(index, openingAt(index + 1, changed(at(ballots, index), below)));
+  },
+  'opens a ballot with another weight': (log, below) => {
+    const index = below(log.openings.length);
+    log.openings = log.openings.with(index, { ...at(log.openings, index), weight: '7' });
+  },
+  'opens a ballot with another salt': (log, below) => {
+    const index = below(log.openings.length);
+    log.openings = log.openings.with(index, { ...at(log.openings, index), salt: randomBytes(32).toString('base64') });
+  },
+  'leaves an opening out': (log, below) => {
+    log.openings = log.openings.toSpliced(below(log.openings.length), 1);
+  },
+  'opens a ballot twice': (log, below) => {
+    const index = below(log.openings.length);
+    log.openings = log.openings.toSpliced(index, 0, at(log.openings, index));
+  },
+  'opens a ballot as another one': (log, below) => {
+    const index = below(log.openings.length - 1);
+    const [one, other] = [at(log.openings, index), at(log.openings, index + 1)];
+    log.openings = log.openings
+      .with(index, { ...other, index: one.index })
+      .with(index + 1, { ...one, index: other.index });
+  },
+  'publishes another figure': (log, below) => {
+    const results = structuredClone(log.results);
+    const row = at<{ votesWon: number }>(
+      at<{ candidates: { votesWon: number }[] }>(results.positions, below(2)).candidates,
+      below(3),
+    );
+    row.votesWon += 1;
+    log.results = results;
+  },
+  'publishes another winner': (log, below) => {
+    const results = structuredClone(log.results);
+    const position = at<{ winners: string[] }>(results.positions, below(2));
+    position.winners = position.winners.length > 1 ? position.winners.slice(1) : [...position.winners, 'cnd_x'];
+    log.results = results;
+  },
+  'draws the lot with another seed': (log) => {
+    log.tieSeed = createHash('sha256').update(log.tieSeed).digest('hex');
+  },
+  'says that a ballot is void': (log, below) => {
+    const index = 1 + below(log.openings.length);
+    const leaf = JSON.parse(at(log.entries, index).toString());
+    log.entries = log.entries.toSpliced(-1, 0, encodeLeaf(voidLeaf(EVENT, Buffer.from(leaf.h, 'hex'), index)));
+  },
+  'changes the signed text': (log, below) => {
+    const byte = below(log.checkpoint.indexOf('\n\n'));
+    log.checkpoint = `${log.checkpoint.slice(0, byte)}${log.checkpoint[byte] === '1' ? '2' : '1'}${log.checkpoint.slice(byte + 1)}`;
+  },
+  'signs with a key of its own': (log, below) => {
+    log.entries = log.entries.toSpliced(1 + below(log.openings.length), 1);
+    log.checkpoint = signHead(log.entries, createNoteSigner('vote.example.org', randomBytes(32)));
+  },
+};
+
+/** Ways to tamper for one who has stolen the signing key: only a checkpoint that was kept shows them. */
+const FORKS: Readonly<Record<string, (honest: Honest, below: Below) => StoredLog>> = {
+  'signs an old head again, over other content': ({ ballots, kept }, below) => {
+    // Something that stood in the log already when the observer looked.
+    const index = below(kept - 1);
+    return storeLog(ballots.with(index, changed(at(ballots, index), below)), TIE_SEED);
+  },
+  'forks the log': ({ ballots, kept }, below) => {
+    const index = below(kept - 1);
+    const fork = [...ballots.slice(0, index), ...Array.from({ length: BALLOTS }, () => someBallot(below))];
+    return storeLog(fork, TIE_SEED);
+  },
+  'goes back to an older state': ({ ballots, kept, log }) => {
+    const entries = log.entries.slice(0, kept - 1);
+    return {
+      ...log,
+      entries,
+      openings: log.openings.slice(0, Math.max(0, ballots.length)),
+      checkpoint: signHead(entries),
+    };
+  },
+};
+
+describe('the verifier', () => {
+  test('finds nothing wrong with honest logs, of any size, whenever the earlier checkpoint was kept', async () => {
+    const below = createRandom(SEED);
+    for (const count of [1, 2, 3, 12, 254, 255, 256, 300, 700]) {
+      const { log, since } = honestLog(below, count);
+      expect(await verify(log, since)).toMatchObject({ verified: true, size: count + 2 });
+      const { checks } = await verify(log, since);
+      expect(checks.map(({ status }) => status)).not.toContain('left_out');
+    }
+  });
+
+  test(`finds every one of ${TAMPERINGS} random tamperings of a stored log`, { timeout: 120_000 }, async () => {
+    const below = createRandom(SEED);
+    const seen = new Map<string, number>();
+    const missed: string[] = [];
+    for (let round = 0; round < TAMPERINGS; round += 1) {
+      const honest = honestLog(below);
+      const { ballots, log, since } = honest;
+      const kinds = { ...REWRITES, ...PATCHES, ...FORKS };
+      const kind = at(Object.keys(kinds), round % Object.keys(kinds).length);
+      let tampered = structuredCloneLog(log);
+      const rewrite = REWRITES[kind];
+      const fork = FORKS[kind];
+      if (rewrite !== undefined) {
+        tampered = {
+          ...storeLog(rewrite([...ballots], below, below(ballots.length)), TIE_SEED),
+          checkpoint: log.checkpoint,
+        };
+      } else if (fork !== undefined) tampered = fork(honest, below);
+      else PATCHES[kind]?.(tampered, below, ballots);
+      const { verified } = await verify(tampered, fork === undefined ? undefined : since);
+      if (verified) missed.push(`${kind} in round ${round}`);
+      seen.set(kind, (seen.get(kind) ?? 0) + 1);
+    }
+    expect(missed).toEqual([]);
+    expect(Math.min(...seen.values())).toBeGreaterThan(TAMPERINGS / 25);
+  });
+
+  test('cannot find a fork that was signed with the stolen key when nobody kept a checkpoint: that is what they are for', async () => {
+    const below = createRandom(SEED);
+    const honest = honestLog(below);
+    const fork = at(Object.values(FORKS), 1)(honest, below);
+    expect((await verify(fork)).verified).toBe(true);
+    expect((await verify(fork, honest.since)).verified).toBe(false);
+  });
+
+  test('knows a void ballot by its leaf, and does not count it', async () => {
+    const below = createRandom(SEED);
+    const { ballots } = honestLog(below);
+    const counting = ballots.toSpliced(3, 1);
+    const log = storeLog(ballots, TIE_SEED);
+    const without = storeLog(counting, TIE_SEED);
+    const close = at(leavesOf(counting, TIE_SEED, without.results.positions), -1 + counting.length + 2);
+    log.entries = [...log.entries.slice(0, -1), encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4)), close];
+    log.results = without.results;
+    log.checkpoint = signHead(log.entries);
+    expect(await verify(log)).toMatchObject({ verified: true });
+  });
+
+  test('shows whether a promise to a voter was kept', async () => {
+    const below = createRandom(SEED);
+    const { ballots, log } = honestLog(below);
+    const promiseFor = (ballot: StoredBallot) => signLogPromise(EVENT, hashLeaf(leafOf(ballot)), SIGNER);
+    const read = serve(log);
+    const kept = await verifyLog({ read, event: EVENT, promise: promiseFor(at(ballots, 5)) });
+    expect(kept.verified).toBe(true);
+    const broken = await verifyLog({ read, event: EVENT, promise: promiseFor(someBallot(below)) });
+    expect(broken.checks.find(({ status }) => status === 'failed')?.name).toBe('promise kept');
+  });
+
+  test('refuses a key other than the one that is known', async () => {
+    const { log } = honestLog(createRandom(SEED));
+    const other = createNoteSigner('vote.example.org', randomBytes(32)).verifierKey;
+    const report = await verifyLog({ read: serve(log), event: EVENT, logKey: other });
+    expect(report.checks).toMatchObject([{ name: 'key', status: 'failed' }]);
+  });
+});
+
+function structuredCloneLog(log: StoredLog): StoredLog {
+  return { ...log, entries: [...log.entries], openings: [...log.openings] };
+}

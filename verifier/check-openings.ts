@@ -1,0 +1,124 @@
+import { sha256 } from './hash-tree.ts';
+import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
+import { Unbelievable } from './note.ts';
+import { type PaperPosition, readPaper } from './paper.ts';
+import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
+import { type Read, requireBytes, Unreadable } from './read-service.ts';
+import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
+
+/** The ballots as they were opened, and taken in by the counters. */
+export interface OpenedLog {
+  readonly tallies: readonly PositionTally[];
+  readonly tieSeed: string;
+  readonly ballots: number;
+  readonly weight: bigint;
+  /** Whether every weight that was opened is whole. */
+  readonly whole: boolean;
+}
+
+/** An exact decimal to millionths. */
+function toMicro(text: string): bigint {
+  const [, sign, units, decimals = ''] = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  if (units === undefined) throw new Unbelievable(`${text} is no weight`);
+  const micro = BigInt(units) * MILLION + BigInt(decimals.padEnd(6, '0'));
+  return sign === '-' ? -micro : micro;
+}
+
+function readVotes(value: unknown, index: number): OpenedVote[] {
+  return listOf(value).map((one) => {
+    const { positionId, candidateId, value: points, rank } = fieldsOf(one);
+    if (typeof positionId !== 'string' || typeof candidateId !== 'string')
+      throw new Unbelievable(`the ballot at ${index} has an entry without position or candidate`);
+    return {
+      positionId,
+      candidateId,
+      ...(typeof points === 'number' ? { value: points } : {}),
+      ...(typeof rank === 'number' ? { rank } : {}),
+    };
+  });
+}
+
+/** Hands over the openings page by page. Undefined when this key may not see them. */
+async function readFirstPage(read: Read, base: string): Promise<Fields | undefined> {
+  const { status, bytes } = await read(`${base}/openings?limit=200`);
+  if (status === 403) return undefined;
+  if (status !== 200) throw new Unreadable(`the openings answered ${status}`);
+  return fieldsOf(JSON.parse(bytes.toString('utf8')));
+}
+
+async function readNextPage(read: Read, base: string, cursor: string): Promise<Fields> {
+  const bytes = await requireBytes(read, `${base}/openings?limit=200&cursor=${encodeURIComponent(cursor)}`);
+  return fieldsOf(JSON.parse(bytes.toString('utf8')));
+}
+
+function requireHash(name: string, expected: unknown, hash: Buffer): void {
+  if (expected !== hash.toString('hex')) throw new Unbelievable(`${name} is not the one whose hash is in the log`);
+}
+
+/**
+ * Opens every ballot of the log: each opening must match the commitment of its leaf, and each ballot is opened once. Void
+ * ballots are opened and not counted. One page is held at a time.
+ * @returns undefined when the openings are not for this key
+ */
+export async function checkOpenings(
+  read: Read,
+  base: string,
+  log: ReadLog,
+  onProgress: (ballots: number) => void,
+): Promise<OpenedLog | undefined> {
+  let page = await readFirstPage(read, base);
+  if (page === undefined) return undefined;
+  const tieSeed = textOf(page['tieSeed']);
+  requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
+  requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
+  const tallies = readPaper(page['configuration']).map((position) => new PositionTally(position));
+  let [opened, counted, weight, whole, last] = [0, 0, 0n, true, -1];
+  for (;;) {
+    for (const value of listOf(page['data'])) {
+      const one = fieldsOf(value);
+      const index = numberOf(one['index']);
+      const commitment = index > last ? log.commitmentOf(index) : undefined;
+      if (commitment === undefined)
+        throw new Unbelievable(`an opening names leaf ${index}, which is no ballot or was opened`);
+      const own = commitmentOfOpening(
+        Buffer.from(textOf(one['salt']), 'base64'),
+        listOf(one['votes']),
+        textOf(one['weight']),
+      );
+      if (!own.equals(commitment)) throw new Unbelievable(`the ballot at ${index} was opened with another content`);
+      last = index;
+      opened += 1;
+      const micro = toMicro(textOf(one['weight']));
+      whole &&= micro % MILLION === 0n;
+      if (log.voided.has(index)) continue;
+      counted += 1;
+      weight += micro;
+      takeIn(tallies, readVotes(one['votes'], index), micro, index);
+    }
+    onProgress(opened);
+    const cursor = page['nextCursor'];
+    if (typeof cursor !== 'string') break;
+    page = await readNextPage(read, base, cursor);
+  }
+  if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
+  return { tallies, tieSeed, ballots: counted, weight, whole };
+}
+
+function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {
+  let known = 0;
+  for (const tally of tallies) {
+    const own = votes.filter(({ positionId }) => positionId === tally.position.id);
+    requireCandidates(tally.position, own, index);
+    known += own.length;
+    tally.add(own, weight, 1n);
+  }
+  if (known !== votes.length)
+    throw new Unbelievable(`the ballot at ${index} names a position that is not on the paper`);
+}
+
+function requireCandidates(position: PaperPosition, votes: readonly OpenedVote[], index: number): void {
+  const ids = new Set(votes.map(({ candidateId }) => candidateId));
+  const known = position.candidates.filter(({ id }) => ids.has(id)).length;
+  if (known !== votes.length)
+    throw new Unbelievable(`the ballot at ${index} names a candidate twice or one not on the paper`);
+}

@@ -1,0 +1,80 @@
+import type { OpenedLog } from './check-openings.ts';
+import { sha256 } from './hash-tree.ts';
+import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
+import { FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
+
+const PLACES = 11;
+
+/** An exact decimal to 11 decimals; undefined for anything else. */
+function toFine(text: string): bigint | undefined {
+  const [, sign, units, decimals = ''] = /^(-?)(\d{1,20})(?:\.(\d{1,11}))?$/.exec(text) ?? [];
+  if (units === undefined) return undefined;
+  const fine = BigInt(units) * 10n ** BigInt(PLACES) + BigInt(decimals.padEnd(PLACES, '0'));
+  return sign === '-' ? -fine : fine;
+}
+
+/** What of a published position does not agree with a recount, in words. */
+function differences(published: Fields, own: Recount, tally: PositionTally): string[] {
+  const { position } = tally;
+  const wrong: string[] = [];
+  const say = (agrees: boolean, what: string): void => {
+    if (!agrees) wrong.push(`${what} of "${position.title}"`);
+  };
+  const rows = listOf(published['candidates']).map(fieldsOf);
+  say(rows.length === position.candidates.length, 'the candidates');
+  for (const row of rows) {
+    const id = textOf(row['id']);
+    say(
+      BigInt(Math.trunc(numberOf(row['votesWon']) || 0)) === own.votesWon.get(id),
+      `the votes of ${textOf(row['name'])}`,
+    );
+    say(toFine(textOf(row['weightWon'])) === own.weightWon.get(id), `the weight of ${textOf(row['name'])}`);
+    say((row['winner'] === true) === own.winners.includes(id), `whether ${textOf(row['name'])} won`);
+    say((row['tied'] === true) === own.tied.includes(id), `whether ${textOf(row['name'])} is tied`);
+  }
+  say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
+  say(BigInt(Math.trunc(numberOf(published['totalVotes']) || 0)) === own.totalVotes, 'the total');
+  say(numberOf(published['ballots']) === Number(tally.answered), 'the number of ballots');
+  // Who of a group's position could have answered and did not, no ballot tells.
+  if (!position.grouped)
+    say(numberOf(published['abstentions']) === Number(tally.ballots - tally.answered), 'the abstentions');
+  if (own.outcome !== null) say(fieldsOf(published['referendum'])['outcome'] === own.outcome, 'the outcome');
+  if (own.rounds !== null) {
+    const rounds = listOf(published['rounds']).map(fieldsOf);
+    const shape = rounds.map(({ elected, eliminated }) => ({ elected, eliminated }));
+    say(sortedJson(shape) === sortedJson(own.rounds), 'the rounds');
+  }
+  return wrong;
+}
+
+function electorateOf(published: Fields): bigint | null {
+  const fine = toFine(textOf(fieldsOf(published['referendum'])['electorate']));
+  return fine === undefined ? null : fine / FINE;
+}
+
+/**
+ * Counts the opened ballots again and compares every figure and winner with the published ones.
+ * @returns what differs, in words; nothing when all agrees
+ */
+export function compareResults(opened: OpenedLog, results: Fields): string[] {
+  const published = new Map(listOf(results['positions']).map((one) => [textOf(fieldsOf(one)['id']), fieldsOf(one)]));
+  const compare = (whole: boolean): string[] =>
+    opened.tallies.flatMap((tally) => {
+      const own = published.get(tally.position.id);
+      if (own === undefined) return [`"${tally.position.title}" is not in the results`];
+      return differences(own, recount(tally, { seed: opened.tieSeed, whole, electorate: electorateOf(own) }), tally);
+    });
+  const extra = published.size === opened.tallies.length ? [] : ['the number of positions'];
+  const total = numberOf(fieldsOf(results['stats'])['ballots']) === opened.ballots ? [] : ['the number of all ballots'];
+  // Figures are heads as soon as one weight of the roll is not whole, and a roll may have weights that no ballot shows.
+  const inWhole = opened.whole ? compare(true) : undefined;
+  const wrong = inWhole === undefined || inWhole.length > 0 ? compare(false) : inWhole;
+  return [...extra, ...total, ...(wrong.length > 0 ? (inWhole ?? wrong) : wrong)];
+}
+
+export const resultHash = (results: Fields): string => sha256(sortedJson(results['positions'])).toString('hex');
+
+export const weightText = (micro: bigint): string => {
+  const decimals = (micro % MILLION).toString().padStart(6, '0').replace(/0+$/, '');
+  return `${micro / MILLION}${decimals === '' ? '' : `.${decimals}`}`;
+};

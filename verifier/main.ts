@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { readOverHttp, Unreadable } from './read-service.ts';
+import { type VerificationReport, verifyLog } from './verify-log.ts';
+
+const USAGE = `Verifies the ballot log of a voting event from the outside, over HTTP only.
+
+  node verifier/main.ts --base-url URL --event ID [--key KEY] [options]
+
+  --base-url URL   address of the service, such as https://vote.example.org
+  --event ID       ID of the voting event (evt_…)
+  --key KEY        an observe or vote key; better in the environment as VOTING_KEY
+  --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
+  --save FILE      saves the checkpoint for the next time
+  --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)
+  --promise FILE   the logPromise that a voter was given: shows that the ballot is in the log
+  --json           prints the report as JSON
+
+Exit status: 0 everything that was checked is right, 1 a check failed, 2 wrong usage or the service cannot be read.
+`;
+
+const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
+
+function print(report: VerificationReport): void {
+  for (const { name, status, detail } of report.checks)
+    process.stdout.write(`${MARKS[status]} ${name.padEnd(18)} ${detail}\n`);
+  const failed = report.checks.some(({ status }) => status === 'failed');
+  const left = report.checks.some(({ status }) => status === 'left_out');
+  const next = failed
+    ? 'Something is wrong. Keep this output and the checkpoints you have, and show them to the organizer and to other observers.'
+    : left
+      ? 'What was checked is right. What is marked ○ was not checked.'
+      : 'Everything is right.';
+  process.stdout.write(`\n${next}\n`);
+}
+
+/** One line on a terminal that is written over and over. */
+function progress(what: string, done: number, of: number): void {
+  if (!process.stderr.isTTY) return;
+  const share = of === 0 ? 100 : Math.floor((done / of) * 100);
+  process.stderr.write(`\r${what}: ${done} of ${of} (${share} %)${done === of ? '\n' : ''}`);
+}
+
+function readOptions() {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: {
+      ...{ 'base-url': text, event: text, key: text, since: text, save: text, 'log-key': text, promise: text },
+      ...{ json: { type: 'boolean' }, help: { type: 'boolean' } },
+    },
+  });
+  const { 'base-url': baseUrl, event } = values;
+  const key = values.key ?? process.env['VOTING_KEY'];
+  if (values.help === true || baseUrl === undefined || event === undefined || key === undefined) return undefined;
+  const file = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : readFileSync(path, 'utf8');
+  const [since, promise, logKey] = [file(values.since), file(values.promise), values['log-key']];
+  return {
+    ...{ baseUrl, event, key, save: values.save, json: values.json === true },
+    ...(since === undefined ? {} : { since }),
+    ...(promise === undefined ? {} : { promise }),
+    ...(logKey === undefined ? {} : { logKey }),
+  };
+}
+
+async function main(): Promise<number> {
+  let options: ReturnType<typeof readOptions>;
+  try {
+    options = readOptions();
+  } catch (fault) {
+    process.stderr.write(`${fault instanceof Error ? fault.message : 'wrong usage'}\n\n`);
+  }
+  if (options === undefined) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  const { baseUrl, key, save, json, ...rest } = options;
+  try {
+    const report = await verifyLog({ ...rest, read: readOverHttp(baseUrl, key), onProgress: progress });
+    if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
+    else print(report);
+    // A checkpoint of a log that is not right must not become what the next run believes.
+    if (save !== undefined && report.verified && report.checkpoint !== null) writeFileSync(save, report.checkpoint);
+    return report.verified ? 0 : 1;
+  } catch (fault) {
+    if (!(fault instanceof Unreadable)) throw fault;
+    process.stderr.write(`${fault.message}\n`);
+    return 2;
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,68 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { sha256 } from './hash-tree.ts';
+
+/** What was found wrong with something that was read. Its message is for people. */
+export class Unbelievable extends Error {}
+
+export interface LogKey {
+  readonly name: string;
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** A key as C2SP writes it: `<name>+<8 hex digits>+<base64 of 0x01 and the Ed25519 key>`. */
+export function readLogKey(text: string): LogKey {
+  const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? [];
+  if (name === undefined || id === undefined || encoded === undefined)
+    throw new Unbelievable('the log key is malformed');
+  const bytes = Buffer.from(encoded, 'base64');
+  if (bytes.length !== 33 || bytes[0] !== 1) throw new Unbelievable('the log key is no Ed25519 key');
+  const expected = sha256(`${name}\n`, bytes).toString('hex').slice(0, 8);
+  if (expected !== id) throw new Unbelievable('the log key has the ID of another key');
+  const key = createPublicKey({
+    key: { kty: 'OKP', crv: 'Ed25519', x: bytes.subarray(1).toString('base64url') },
+    format: 'jwk',
+  });
+  return { name, id, key };
+}
+
+/** The lines of a note that the key has signed. @throws Unbelievable for every other note */
+export function readSignedLines(note: string, logKey: LogKey): string[] {
+  const gap = note.lastIndexOf('\n\n');
+  if (gap < 0 || !note.endsWith('\n')) throw new Unbelievable('it is no signed note');
+  const text = note.slice(0, gap + 1);
+  const signatures = note
+    .slice(gap + 2)
+    .split('\n')
+    .flatMap((line) => {
+      const [, name, encoded] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
+      const bytes = Buffer.from(encoded ?? '', 'base64');
+      return name === logKey.name && bytes.toString('hex', 0, 4) === logKey.id ? [bytes.subarray(4)] : [];
+    });
+  if (signatures.length === 0) throw new Unbelievable(`it bears no signature of ${logKey.name}`);
+  if (!signatures.every((signature) => verify(null, Buffer.from(text), logKey.key, signature)))
+    throw new Unbelievable('its signature is false');
+  return text.slice(0, -1).split('\n');
+}
+
+export interface SignedHead {
+  readonly origin: string;
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
+  const [origin = '', size = '', root = ''] = readSignedLines(note, logKey);
+  const hash = Buffer.from(root, 'base64');
+  if (!/^(0|[1-9]\d{0,14})$/.test(size) || hash.length !== 32) throw new Unbelievable('it is no checkpoint');
+  return { origin, size: Number(size), root: hash };
+}
+
+/** The leaf hash that a voter was promised. */
+export function readPromise(note: string, logKey: LogKey): { readonly origin: string; readonly leaf: Buffer } {
+  const [origin = '', words, leaf = ''] = readSignedLines(note, logKey);
+  const hash = Buffer.from(leaf, 'base64');
+  if (words !== 'this leaf will be in the log' || hash.length !== 32)
+    throw new Unbelievable('it is no promise of a leaf');
+  return { origin, leaf: hash };
+}

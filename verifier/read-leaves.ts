@@ -1,0 +1,186 @@
+import { GrowingTree, leafHash, sha256 } from './hash-tree.ts';
+import { type Fields, isFields, sortedJson, textOf } from './json.ts';
+import { Unbelievable } from './note.ts';
+import { type Read, requireBytes } from './read-service.ts';
+
+const WIDTH = 256;
+const HASH = 32;
+
+/** What the leaves of a log say, in as little memory as the checks need: 40 bytes a leaf. */
+export interface ReadLog {
+  readonly size: number;
+  readonly root: Buffer;
+  /** Roots at the sizes that were asked for. */
+  readonly rootAt: ReadonlyMap<number, Buffer>;
+  /** The commitment of a `ballot` leaf, undefined for every other leaf. */
+  commitmentOf(index: number): Buffer | undefined;
+  readonly ballots: number;
+  /** Indexes of the void ballots. */
+  readonly voided: ReadonlySet<number>;
+  readonly open: Fields;
+  readonly configHash: string;
+  /** The last leaf, if it is a `close`. */
+  readonly close: Fields | undefined;
+  /** Which of the leaf hashes asked for are in the log, in hex. */
+  readonly found: ReadonlySet<string>;
+}
+
+export interface LeafQuestions {
+  readonly eventId: string;
+  readonly size: number;
+  readonly sizes: readonly number[];
+  readonly leafHashes: readonly Buffer[];
+  readonly onProgress: (leaves: number) => void;
+}
+
+const groups = (index: number): string => {
+  const digits = String(index).padStart(Math.ceil(String(index).length / 3) * 3, '0');
+  return (digits.match(/.../g) ?? []).map((group, at, all) => (at < all.length - 1 ? `x${group}` : group)).join('/');
+};
+
+/** The address of the bundle of entries, or of the tile of leaf hashes, that begins at `256 × index`. */
+const address = (kind: 'entries' | '0', index: number, width: number): string =>
+  `tile/${kind}/${groups(index)}${width === WIDTH ? '' : `.p/${width}`}`;
+
+function splitBundle(bytes: Buffer, count: number): Buffer[] {
+  const entries: Buffer[] = [];
+  let at = 0;
+  while (at + 2 <= bytes.length) {
+    const end = at + 2 + bytes.readUInt16BE(at);
+    entries.push(bytes.subarray(at + 2, end));
+    at = end;
+  }
+  if (at !== bytes.length || entries.length !== count) throw new Unbelievable('a bundle of entries is malformed');
+  return entries;
+}
+
+const HEX_HASH = /^[0-9a-f]{64}$/;
+const NAMES: Readonly<Record<string, string>> = {
+  ballot: 'c e h t v',
+  open: 'at config e roll seed t v',
+  config: 'at config e seq t v',
+  close: 'abstentions at ballots e result t v weight',
+  void: 'e h index t v',
+};
+
+/** Reads the leaves one after another and notes what later checks ask for. */
+class LeafReader {
+  readonly #eventId: string;
+  readonly #commitments: Buffer;
+  readonly #kinds: Uint8Array;
+  /** The beginnings of all code tags: equal ones would be a ballot that stands twice. */
+  readonly #tags: BigUint64Array;
+  ballots = 0;
+  readonly voided = new Set<number>();
+  open: Fields = {};
+  configHash = '';
+  configs = 0;
+  last: Fields = {};
+  #count = 0;
+
+  constructor(eventId: string, size: number) {
+    this.#eventId = eventId;
+    this.#commitments = Buffer.alloc(size * HASH);
+    this.#kinds = new Uint8Array(size);
+    this.#tags = new BigUint64Array(size);
+  }
+
+  take(data: Buffer): void {
+    const index = this.#count;
+    const bad = (why: string): Unbelievable => new Unbelievable(`leaf ${index} ${why}`);
+    let leaf: unknown;
+    try {
+      leaf = JSON.parse(data.toString('utf8'));
+    } catch {
+      throw bad('is no JSON');
+    }
+    if (!isFields(leaf) || !data.equals(Buffer.from(sortedJson(leaf)))) throw bad('is not in its one form');
+    const kind = textOf(leaf['t']);
+    if (leaf['v'] !== 1 || leaf['e'] !== this.#eventId || NAMES[kind] !== Object.keys(leaf).sort().join(' '))
+      throw bad('is none of this event');
+    if ((kind === 'open') !== (index === 0)) throw bad('stands where the opening should, or the other way round');
+    if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
+    if (kind === 'void') this.#takeVoid(leaf, bad);
+    if (kind === 'open') this.open = leaf;
+    if (kind === 'open' || kind === 'config') this.configHash = textOf(leaf['config']);
+    if (kind === 'config') {
+      this.configs += 1;
+      if (leaf['seq'] !== this.configs) throw bad('is a change with another number than the next');
+    }
+    if (kind === 'close' && leaf['ballots'] !== this.ballots - this.voided.size)
+      throw bad('closes with another number of ballots than stand before it');
+    this.last = leaf;
+    this.#count += 1;
+  }
+
+  #takeBallot(index: number, leaf: Fields, bad: (why: string) => Unbelievable): void {
+    const [c, h] = [textOf(leaf['c']), textOf(leaf['h'])];
+    if (!HEX_HASH.test(c) || !HEX_HASH.test(h)) throw bad('is a ballot without a commitment');
+    this.#commitments.write(c, index * HASH, 'hex');
+    this.#kinds[index] = 1;
+    this.#tags[index] = BigInt(`0x${h.slice(0, 16)}`);
+    this.ballots += 1;
+  }
+
+  #takeVoid(leaf: Fields, bad: (why: string) => Unbelievable): void {
+    const [index, h] = [Number(leaf['index']), textOf(leaf['h'])];
+    const known = HEX_HASH.test(h) && this.#kinds[index] === 1 && this.#tags[index] === BigInt(`0x${h.slice(0, 16)}`);
+    if (!known || this.voided.has(index)) throw bad('voids no ballot of the log');
+    this.voided.add(index);
+  }
+
+  /** @throws Unbelievable when one confirmation code has two ballots */
+  requireSingleBallots(): void {
+    const tags = this.#tags.filter((_, index) => this.#kinds[index] === 1).sort();
+    for (let at = 1; at < tags.length; at += 1) {
+      if (tags[at] === tags[at - 1]) throw new Unbelievable('two ballots of the log have the same confirmation code');
+    }
+  }
+
+  commitmentOf(index: number): Buffer | undefined {
+    return this.#kinds[index] === 1 ? this.#commitments.subarray(index * HASH, (index + 1) * HASH) : undefined;
+  }
+}
+
+/** Reads all leaves, checks the form of each, and computes the root. Whether it is the signed one is the caller's question. */
+export async function readLeaves(read: Read, base: string, questions: LeafQuestions): Promise<ReadLog> {
+  const { eventId, size, sizes, leafHashes, onProgress } = questions;
+  const tree = new GrowingTree();
+  const reader = new LeafReader(eventId, size);
+  const rootAt = new Map<number, Buffer>();
+  const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
+  const found = new Set<string>();
+  const noteRoot = (): void => {
+    if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
+  };
+  noteRoot();
+  for (let index = 0; tree.size < size; index += 1) {
+    const width = Math.min(WIDTH, size - tree.size);
+    const bundle = await requireBytes(read, `${base}/${address('entries', index, width)}`);
+    const tile = await requireBytes(read, `${base}/${address('0', index, width)}`);
+    const hashes: Buffer[] = [];
+    for (const entry of splitBundle(bundle, width)) {
+      reader.take(entry);
+      const hash = leafHash(entry);
+      hashes.push(hash);
+      if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
+      tree.add(hash);
+      noteRoot();
+    }
+    if (!tile.equals(Buffer.concat(hashes)))
+      throw new Unbelievable(`the tile of leaves from ${index * WIDTH} has other hashes`);
+    onProgress(tree.size);
+  }
+  reader.requireSingleBallots();
+  return {
+    ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots, voided: reader.voided },
+    ...{ open: reader.open, configHash: reader.configHash },
+    close: reader.last['t'] === 'close' ? reader.last : undefined,
+    commitmentOf: (index) => reader.commitmentOf(index),
+  };
+}
+
+/** SHA-256("ballot" ‖ salt ‖ the ballot as sorted JSON). */
+export function commitmentOfOpening(salt: Buffer, votes: readonly unknown[], weight: string): Buffer {
+  return sha256('ballot', salt, sortedJson({ votes, weight }));
+}

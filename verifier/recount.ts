@@ -1,0 +1,170 @@
+import { sha256 } from './hash-tree.ts';
+import { type Fields, fieldsOf } from './json.ts';
+import type { PaperCandidate, PaperPosition } from './paper.ts';
+import { runOff } from './run-off.ts';
+import { transferVotes } from './transfer-votes.ts';
+
+// The count once more, from docs/counting.md, for the verifier alone.
+
+/** One entry of an opened ballot. */
+export interface OpenedVote {
+  readonly positionId: string;
+  readonly candidateId: string;
+  readonly value?: number;
+  readonly rank?: number;
+}
+
+/** What a recount says of a position; weights in millionths. */
+export interface Recount {
+  readonly votesWon: ReadonlyMap<string, bigint>;
+  /** Scaled to 11 decimals, as a transferable vote needs. */
+  readonly weightWon: ReadonlyMap<string, bigint>;
+  readonly winners: readonly string[];
+  readonly tied: readonly string[];
+  readonly totalVotes: bigint;
+  readonly outcome: string | null;
+  /** Who was elected and eliminated in each round; null where there are no rounds. */
+  readonly rounds: readonly { readonly elected: readonly string[]; readonly eliminated: readonly string[] }[] | null;
+}
+
+export interface RecountOptions {
+  /** Hex of the lot's seed. */
+  readonly seed: string;
+  /** Whether figures are weighted: every weight of the event is whole. */
+  readonly whole: boolean;
+  /** The published electorate in millionths, which no log can show. */
+  readonly electorate: bigint | null;
+}
+
+export const MILLION = 1_000_000n;
+/** From millionths to 11 decimals. */
+export const FINE = 100_000n;
+
+/** Ballots that ranked the same candidates in the same order count as one of their weights together. */
+export interface Pile {
+  readonly ranking: readonly string[];
+  weight: bigint;
+  heads: bigint;
+}
+
+/** Takes in the ballots of one position; memory grows with the candidates, and in ranked choice with the different rankings. */
+export class PositionTally {
+  readonly position: PaperPosition;
+  answered = 0n;
+  answeredWeight = 0n;
+  ballots = 0n;
+  ballotsWeight = 0n;
+  readonly heads = new Map<string, bigint>();
+  readonly weights = new Map<string, bigint>();
+  readonly piles = new Map<string, Pile>();
+
+  constructor(position: PaperPosition) {
+    this.position = position;
+  }
+
+  /** @param times 1 to add, -1 to take a void ballot out again */
+  add(votes: readonly OpenedVote[], weight: bigint, times: bigint): void {
+    this.ballots += times;
+    this.ballotsWeight += times * weight;
+    if (votes.length === 0) return;
+    this.answered += times;
+    this.answeredWeight += times * weight;
+    if (this.position.method === 'ranked_choice') this.#addRanking(votes, weight, times);
+    else this.#addMarks(votes, weight, times);
+  }
+
+  #addMarks(votes: readonly OpenedVote[], weight: bigint, times: bigint): void {
+    for (const { candidateId, value } of votes) {
+      const points = BigInt(value ?? 1) * times;
+      this.heads.set(candidateId, (this.heads.get(candidateId) ?? 0n) + points);
+      this.weights.set(candidateId, (this.weights.get(candidateId) ?? 0n) + points * weight);
+    }
+  }
+
+  #addRanking(votes: readonly OpenedVote[], weight: bigint, times: bigint): void {
+    const ranking = votes.toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0)).map(({ candidateId }) => candidateId);
+    const key = ranking.join(' ');
+    const pile = this.piles.get(key) ?? { ranking, weight: 0n, heads: 0n };
+    pile.weight += weight * times;
+    pile.heads += times;
+    if (pile.heads === 0n) this.piles.delete(key);
+    else this.piles.set(key, pile);
+  }
+}
+
+/** Candidates from the first to the last in the lot's order. */
+function byLot(ids: readonly string[], seed: string): string[] {
+  const lot = (id: string): string => sha256(Buffer.from(seed, 'hex'), id).toString('hex');
+  return ids.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1));
+}
+
+/** The order in which ties are broken: the lot's, or that of the candidates. */
+export function tieOrder(position: PaperPosition, ids: readonly string[], seed: string): string[] {
+  const inOrder = position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
+  return position.tieBreak === 'lot' ? byLot(inOrder, seed) : inOrder;
+}
+
+export function recount(tally: PositionTally, options: RecountOptions): Recount {
+  const { position } = tally;
+  if (position.method === 'ranked_choice')
+    return position.seats === 1 ? runOff(tally, options) : transferVotes(tally, options);
+  const votesWon = new Map(
+    position.candidates.map(({ id }) => [
+      id,
+      options.whole ? (tally.weights.get(id) ?? 0n) / MILLION : (tally.heads.get(id) ?? 0n),
+    ]),
+  );
+  const shared = {
+    votesWon,
+    weightWon: new Map(position.candidates.map(({ id }) => [id, (tally.weights.get(id) ?? 0n) * FINE])),
+    totalVotes: [...votesWon.values()].reduce((sum, votes) => sum + votes, 0n),
+    rounds: null,
+  };
+  return position.method === 'referendum'
+    ? { ...shared, ...decideReferendum(tally, options), tied: [] }
+    : { ...shared, ...fillSeats(tally, options), outcome: null };
+}
+
+function fillSeats(tally: PositionTally, { seed }: RecountOptions): { winners: string[]; tied: string[] } {
+  const { position } = tally;
+  const figure = (id: string): bigint => tally.weights.get(id) ?? 0n;
+  const electable = position.candidates
+    .filter(({ id, withdrawn }) => !withdrawn && (position.method === 'score' || figure(id) > 0n))
+    .map(({ id }) => id);
+  const ranked = tally.answered === 0n ? [] : highestFirst(electable, figure);
+  const [last, next] = [ranked[position.seats - 1], ranked[position.seats]];
+  if (last === undefined || next === undefined || figure(last) !== figure(next))
+    return { winners: ranked.slice(0, position.seats), tied: [] };
+  const above = ranked.filter((id) => figure(id) > figure(last));
+  const tied = ranked.filter((id) => figure(id) === figure(last));
+  const open = position.tieBreak === 'joint' ? tied.length : position.seats - above.length;
+  return { winners: [...above, ...tieOrder(position, tied, seed).slice(0, open)], tied };
+}
+
+/** A stable sort: equal ones stay in the order they came in. */
+export function highestFirst(ids: readonly string[], figure: (id: string) => bigint): string[] {
+  return ids.toSorted((a, b) => (figure(a) > figure(b) ? -1 : figure(a) < figure(b) ? 1 : 0));
+}
+
+function reaches(part: bigint, whole: bigint, rule: Fields): boolean {
+  const [left, right] = [part * BigInt(Number(rule['denominator'])), whole * BigInt(Number(rule['numerator']))];
+  return whole > 0n && (left > right || (rule['inclusive'] === true && left === right));
+}
+
+function decideReferendum(
+  tally: PositionTally,
+  { electorate }: RecountOptions,
+): { winners: string[]; outcome: string } {
+  const { candidates, rules } = tally.position;
+  const inRole = (role: string): PaperCandidate[] => candidates.filter((candidate) => candidate.role === role);
+  const sum = (role: string): bigint => inRole(role).reduce((all, { id }) => all + (tally.weights.get(id) ?? 0n), 0n);
+  const [yes, no] = [sum('yes'), sum('no')];
+  const quorum = (name: string, part: bigint): boolean =>
+    rules[name] === null || rules[name] === undefined || reaches(part, electorate ?? 0n, fieldsOf(rules[name]));
+  const enough = quorum('turnoutQuorum', tally.ballotsWeight) && quorum('approvalQuorum', yes);
+  const passed = reaches(yes, yes + no, fieldsOf(rules['threshold']));
+  const outcome = enough ? (passed ? 'passed' : 'rejected') : 'no_quorum';
+  const role = passed ? 'yes' : 'no';
+  const won = enough && tally.answered > 0n ? inRole(role).filter(({ withdrawn }) => !withdrawn) : [];
+  return { winners: won.map(({ id }) => id), outcome };
+}

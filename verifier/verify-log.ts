@@ -1,0 +1,259 @@
+import { checkOpenings, type OpenedLog } from './check-openings.ts';
+import { compareResults, resultHash, weightText } from './check-results.ts';
+import { type Fields, fieldsOf } from './json.ts';
+import { type LogKey, readCheckpoint, readLogKey, readPromise, type SignedHead, Unbelievable } from './note.ts';
+import { type ReadLog, readLeaves } from './read-leaves.ts';
+import { type Read, requireBytes, Unreadable } from './read-service.ts';
+
+export interface VerifyOptions {
+  readonly read: Read;
+  /** ID of the voting event. */
+  readonly event: string;
+  /** A verifier key that is known from elsewhere; without it the service's own word is taken for it. */
+  readonly logKey?: string;
+  /** An earlier checkpoint, as a signed note. */
+  readonly since?: string;
+  /** The promise that a voter was given, as a signed note. */
+  readonly promise?: string;
+  readonly onProgress?: (what: string, done: number, of: number) => void;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly status: 'verified' | 'failed' | 'left_out';
+  readonly detail: string;
+}
+
+export interface VerificationReport {
+  /** Whether nothing failed. What was left out is not verified. */
+  readonly verified: boolean;
+  readonly checks: readonly Check[];
+  readonly size: number | null;
+  readonly rootHash: string | null;
+  /** To be kept, and given as `since` the next time. */
+  readonly checkpoint: string | null;
+}
+
+/** Collects what was checked. */
+class Checks {
+  readonly list: Check[] = [];
+
+  /** A check that others build on: where it fails, the run ends. */
+  async run<T>(name: string, work: () => Promise<T> | T, detail: (result: T) => string): Promise<T> {
+    try {
+      const result = await work();
+      this.list.push({ name, status: 'verified', detail: detail(result) });
+      return result;
+    } catch (fault) {
+      if (!(fault instanceof Unbelievable)) throw fault;
+      this.list.push({ name, status: 'failed', detail: fault.message });
+      throw fault;
+    }
+  }
+
+  /** A check that nothing builds on: where it fails, the others are made all the same. */
+  async runAlone(name: string, work: () => void, detail: () => string): Promise<void> {
+    try {
+      await this.run(name, work, detail);
+    } catch (fault) {
+      if (!(fault instanceof Unbelievable)) throw fault;
+    }
+  }
+
+  leaveOut(name: string, detail: string): void {
+    this.list.push({ name, status: 'left_out', detail });
+  }
+}
+
+function demand(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Unbelievable(otherwise);
+}
+
+/**
+ * Verifies the log of an event from the outside: signed head → leaves → root → earlier checkpoint → openings → recount →
+ * published results. Memory does not grow with the ballots but for some 40 bytes each.
+ * @throws Unreadable when the service cannot be reached or the key may not read the log
+ */
+export async function verifyLog(options: VerifyOptions): Promise<VerificationReport> {
+  const checks = new Checks();
+  let note: string | null = null;
+  let head: SignedHead | undefined;
+  try {
+    const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
+    const logKey = await readKey(options, checks);
+    const text = (await requireBytes(options.read, `${base}/checkpoint`)).toString('utf8');
+    head = await checks.run(
+      'signature',
+      () => readHead(text, logKey, options.event),
+      ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
+    );
+    note = text;
+    const log = await checkLeaves(options, checks, base, logKey, head);
+    await checkContent(options, checks, base, log);
+  } catch (fault) {
+    if (!(fault instanceof Unbelievable)) throw fault;
+  }
+  return {
+    verified: checks.list.every(({ status }) => status !== 'failed'),
+    checks: checks.list,
+    size: head?.size ?? null,
+    rootHash: head?.root.toString('base64') ?? null,
+    checkpoint: note,
+  };
+}
+
+async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise<LogKey> {
+  const served = (await requireBytes(read, '/.well-known/voting-log-key')).toString('utf8').trim();
+  return checks.run(
+    'key',
+    () => {
+      demand(
+        logKey === undefined || logKey.trim() === served,
+        'the service signs with another key than the one you know',
+      );
+      return readLogKey(served);
+    },
+    () => (logKey === undefined ? 'as the service gives it; compare it with one from elsewhere' : 'the one you know'),
+  );
+}
+
+function readHead(note: string, logKey: LogKey, event: string): SignedHead {
+  const head = readCheckpoint(note, logKey);
+  demand(head.origin === `${logKey.name}/${event}`, `it speaks of another log: ${head.origin}`);
+  return head;
+}
+
+/** Reads the leaves and compares their root with what is signed now, and with what was signed before. */
+async function checkLeaves(
+  options: VerifyOptions,
+  checks: Checks,
+  base: string,
+  logKey: LogKey,
+  head: SignedHead,
+): Promise<ReadLog> {
+  const { read, event } = options;
+  const since = options.since;
+  const earlier =
+    since === undefined
+      ? undefined
+      : await checks.run(
+          'earlier checkpoint',
+          () => readHead(since, logKey, event),
+          ({ size }) => `${size} leaves`,
+        );
+  const { promise } = options;
+  const promised =
+    promise === undefined
+      ? undefined
+      : await checks.run(
+          'promise',
+          () => readPromise(promise, logKey),
+          () => 'signed by the service',
+        );
+  if (earlier !== undefined && earlier.size > head.size) {
+    const lost = `the log had ${earlier.size} leaves and has ${head.size} now: leaves were removed`;
+    await checks.run(
+      'consistency',
+      () => demand(false, lost),
+      () => '',
+    );
+  }
+  const log = await checks.run(
+    'leaves',
+    async () => {
+      const onProgress = (leaves: number): void => options.onProgress?.('leaves', leaves, head.size);
+      const questions = { eventId: event, size: head.size, sizes: earlier === undefined ? [] : [earlier.size] };
+      return readLeaves(read, base, {
+        ...questions,
+        leafHashes: promised === undefined ? [] : [promised.leaf],
+        onProgress,
+      });
+    },
+    ({ size, ballots, voided }) => `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
+  );
+  await checks.run(
+    'root',
+    () => demand(log.root.equals(head.root), 'the leaves have another root than the signed one'),
+    () => 'the leaves have the signed root',
+  );
+  if (earlier !== undefined) {
+    const same = log.rootAt.get(earlier.size)?.equals(earlier.root) === true;
+    const fork = `the first ${earlier.size} leaves are not those that were signed then: the log was rewritten`;
+    await checks.run(
+      'consistency',
+      () => demand(same, fork),
+      () => 'everything that was in the log then is in it now',
+    );
+  }
+  if (promised !== undefined) {
+    const kept = promised.origin === `${logKey.name}/${event}` && log.found.has(promised.leaf.toString('hex'));
+    const missing = 'the promised ballot is not in the log: after the close, the promise proves that it was removed';
+    await checks.run(
+      'promise kept',
+      () => demand(kept, missing),
+      () => 'the promised ballot is in the log',
+    );
+  }
+  return log;
+}
+
+/** Opens the ballots, counts them again, and compares with the published results. */
+async function checkContent(options: VerifyOptions, checks: Checks, base: string, log: ReadLog): Promise<void> {
+  const { read, event } = options;
+  const results = await readResults(read, event);
+  await checkClose(checks, log, results);
+  const opened = await checks.run<OpenedLog | undefined>(
+    'openings',
+    () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
+    (all) => (all === undefined ? '' : `${log.ballots} ballots opened, each with the content it is committed to`),
+  );
+  if (opened === undefined) {
+    checks.list.pop();
+    checks.leaveOut('openings', 'the ballots are not opened to this key, or not yet');
+    checks.leaveOut('recount', 'needs the openings');
+    return;
+  }
+  const weight = log.close?.['weight'];
+  await checks.runAlone(
+    'weight',
+    () =>
+      demand(
+        weight === undefined || weight === weightText(opened.weight),
+        'the ballots have another weight than the close says',
+      ),
+    () => `${opened.ballots} ballots of weight ${weightText(opened.weight)} count`,
+  );
+  if (results === undefined) {
+    checks.leaveOut('recount', 'the results are not public');
+    return;
+  }
+  await checks.run(
+    'recount',
+    () => {
+      const wrong = compareResults(opened, results);
+      demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
+    },
+    () => 'counted again, every figure and winner is as published',
+  );
+}
+
+async function readResults(read: Read, event: string): Promise<Fields | undefined> {
+  const { status, bytes } = await read(`/public/voting-events/${encodeURIComponent(event)}/results`);
+  if (status === 403) return undefined;
+  if (status !== 200) throw new Unreadable(`the results answered ${status}`);
+  return fieldsOf(fieldsOf(JSON.parse(bytes.toString('utf8')))['data']);
+}
+
+async function checkClose(checks: Checks, log: ReadLog, results: Fields | undefined): Promise<void> {
+  if (log.close === undefined || results === undefined) {
+    const why = log.close === undefined ? 'the log is not closed: more may come' : 'the results are not public';
+    checks.leaveOut('close', why);
+    return;
+  }
+  const changed = 'the published results are not those whose hash is in the log';
+  await checks.runAlone(
+    'close',
+    () => demand(log.close?.['result'] === resultHash(results), changed),
+    () => 'the published results are those whose hash is in the log',
+  );
+}
