@@ -21,7 +21,9 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
 import { publicVoterRoutes } from '#src/voters/public-routes.ts';
-import { findEventByReference } from '#src/voting-events/find-event.ts';
+import { auditRoutes } from '#src/voting-events/audit-routes.ts';
+import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
+import { inviteRoutes } from '#src/voting-events/invite-routes.ts';
 import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
 import { webhookRoutes } from '#src/webhooks/routes.ts';
 
@@ -32,6 +34,8 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
     ...accountRoutes(),
     ...eventRoutes(deps),
+    ...inviteRoutes(deps),
+    ...auditRoutes(deps),
     ...positionRoutes(deps),
     ...candidateRoutes(deps),
     ...groupRoutes(deps),
@@ -39,7 +43,10 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...voterRoutes(deps),
     ...paymentRoutes(deps, payments),
     ...resultRoutes(deps, new EventCounter(deps.db, deps.secrets)),
-    ...webhookRoutes(deps, async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id),
+    ...webhookRoutes(deps, {
+      seen: async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id,
+      owned: async (accountId, code) => (await findOwnEvent(deps.db, accountId, code)).id,
+    }),
     ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
     ...publicVoterRoutes(deps),
     ...publicBallotRoutes(deps, payments, createLogReceipts(deps)),

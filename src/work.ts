@@ -17,6 +17,7 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { sendInviteJob } from '#src/voting-events/send-invite.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
 import { dropDeliveries } from '#src/webhooks/repository.ts';
 
@@ -46,6 +47,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
+    sendInviteJob(deps),
     mailDisabledEndpointJob(deps),
   ];
 }

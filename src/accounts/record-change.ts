@@ -34,3 +34,20 @@ export async function recordChange(
     createdAt: deps.clock.now(),
   });
 }
+
+/** What no reader of the trail asks for: it changes with every change, or is the service's own. */
+const UNTOLD = new Set(['updatedAt', 'paperVersion', 'announcedStatus', 'tieSeed', 'nameKey', 'number', 'deletedAt']);
+
+/** The fields that differ between two states of a row, for the audit trail. */
+export function differenceOf(
+  before: object,
+  after: object,
+): { before: Record<string, unknown>; after: Record<string, unknown> } {
+  const states = { before: new Map(Object.entries(before)), after: new Map(Object.entries(after)) };
+  const names = [...states.after.keys()].filter(
+    (name) => !UNTOLD.has(name) && JSON.stringify(states.before.get(name)) !== JSON.stringify(states.after.get(name)),
+  );
+  const pick = (state: ReadonlyMap<string, unknown>) =>
+    Object.fromEntries(names.map((name) => [name, state.get(name) ?? null]));
+  return { before: pick(states.before), after: pick(states.after) };
+}

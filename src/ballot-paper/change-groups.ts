@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -66,6 +67,6 @@ export async function changeGroup(
   const renamed = body.name === undefined ? {} : { nameKey: nameKeyOf(body.name) };
   const after = await nameConflict(updateGroup(tx, eventId, id, { ...sentOnly(body), ...renamed, updatedAt: nowMs }));
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'group.updated', id, { before: { ...before }, after: { ...after } });
+  await recordPaperChange(tx, deps, organizer, 'group.updated', id, differenceOf(before, after));
   return after;
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -50,7 +51,7 @@ export async function changeSponsor(
   const nowMs = deps.clock.now();
   const after = await updateSponsor(tx, eventId, id, { ...sentOnly(body), updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'sponsor.updated', id, { before: { ...before }, after: { ...after } });
+  await recordPaperChange(tx, deps, organizer, 'sponsor.updated', id, differenceOf(before, after));
   return after;
 }
 

@@ -100,12 +100,12 @@ function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: numbe
 export async function requirePayable(
   tx: Transaction,
   deps: TopUpDeps,
-  { caller }: Organizer,
+  { ownerPlan }: Organizer,
   event: VotingEvent,
   topUp: QuadraticTopUp | null | undefined,
 ): Promise<void> {
   if (topUp == null) return;
-  requireFeature(deps.plans[caller.plan as keyof Plans], 'paid_features');
+  requireFeature(deps.plans[ownerPlan], 'paid_features');
   // Credits are bought by visitors; the voters of an election have none.
   if (event.type !== 'poll') throw invalidField('quadraticTopUp', 'is for polls only');
   for (const { field, amountMinor } of topUpPrices(topUp)) {

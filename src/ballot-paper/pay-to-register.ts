@@ -38,5 +38,6 @@ export async function registerPaidCandidate(
   attempt: { readonly id: string; readonly votingEventId: string; readonly request: unknown },
 ) {
   const registration = storedRegistration.parse(attempt.request);
-  return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, attempt.id));
+  const origin = { paymentAttemptId: attempt.id };
+  return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));
 }

@@ -1,4 +1,4 @@
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
@@ -23,13 +23,15 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
   const registering = async (context: RequestContext): Promise<VoteCaller> => {
     const target = await requireVoteCaller(deps, context);
     if (target.event.payToRegisterCandidate !== null) {
-      requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+      requireFeature(deps.plans[target.ownerPlan], 'paid_features');
     }
     return target;
   };
   const register = (target: VoteCaller, registration: Registration, claim: Claim | undefined) =>
     inTransaction(deps.db, async (tx) => {
-      const candidate = await registerCandidate(tx, deps, target.event.id, registration);
+      const candidate = await registerCandidate(tx, deps, target.event.id, registration, {
+        keyId: target.caller.keyId,
+      });
       const answer = created(viewRegisteredCandidate(candidate));
       await claim?.store(tx, answer);
       return answer;

@@ -6,7 +6,7 @@ import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type PaperDeps, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
 import type { registerCandidateBody } from './schemas.ts';
@@ -41,6 +41,12 @@ async function requireRegistration(
   return requireRoom(tx, 'candidates', event.id);
 }
 
+/** Whose request a registration is: the key's that sent it, or the payment's that it was paid by. */
+export interface RegistrationOrigin {
+  readonly keyId?: string;
+  readonly paymentAttemptId?: string;
+}
+
 /**
  * Registers a candidate that waits for the organizer's approval (contract, "Candidate registration body").
  * @throws ApiError 403 `registration_closed`, `event_closed`; 422 for unknown positions or group; 422 `plan_limit`
@@ -50,7 +56,7 @@ export async function registerCandidate(
   deps: PaperDeps,
   votingEventId: string,
   body: Registration,
-  paymentAttemptId: string | null = null,
+  { keyId, paymentAttemptId }: RegistrationOrigin,
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
   const nowMs = deps.clock.now();
@@ -67,12 +73,23 @@ export async function registerCandidate(
     status: 'pending',
     source: 'registration',
     sortOrder: count,
-    paymentAttemptId,
+    paymentAttemptId: paymentAttemptId ?? null,
     createdAt: nowMs,
     updatedAt: nowMs,
   });
   await renewPaper(tx, event.id, nowMs);
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  await announce(tx, deps, about, 'candidate.created', [viewCandidate(candidate)]);
+  const { name, positionIds, groupId } = candidate;
+  await recordEvent(tx, deps, {
+    type: 'candidate.created',
+    data: viewCandidate(candidate),
+    change: {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId: keyId ?? null,
+      action: 'candidate.registered',
+      resource: candidate.id,
+      after: { name, positionIds, groupId },
+    },
+  });
   return candidate;
 }

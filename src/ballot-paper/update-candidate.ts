@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -51,7 +52,7 @@ export async function changeCandidate(
   const after = await updateCandidate(tx, eventId, id, { ...sentOnly(body), updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
-  const change = { before: { ...before }, after: { ...after } };
+  const change = differenceOf(before, after);
   await recordPaperChange(tx, deps, organizer, 'candidate.updated', id, change, told);
   return after;
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -32,6 +33,6 @@ export async function changePosition(
   const settings = settle(body.votingMethod ?? before.votingMethod, sent, before);
   const after = await updatePosition(tx, eventId, id, { ...sent, ...settings, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
-  await recordPaperChange(tx, deps, organizer, 'position.updated', id, { before: { ...before }, after: { ...after } });
+  await recordPaperChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
   return after;
 }

@@ -1,4 +1,4 @@
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { type RequestContext, type Route, workRoute } from '#src/http/route.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
@@ -18,7 +18,7 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
   const casting = async (context: RequestContext): Promise<VoteCaller> => {
     const target = await event(context);
     if (target.event.payToVote !== null) {
-      requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+      requireFeature(deps.plans[target.ownerPlan], 'paid_features');
     }
     return target;
   };

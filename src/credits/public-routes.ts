@@ -1,4 +1,4 @@
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
@@ -63,7 +63,7 @@ export function publicCreditRoutes(deps: Deps, payments: CheckoutDeps): Route[] 
       scope: 'vote',
       find: async (context) => {
         const target = await withPaper(context);
-        requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+        requireFeature(deps.plans[target.ownerPlan], 'paid_features');
         return target;
       },
       bodyFor: ({ event }, raw) =>

@@ -12,6 +12,7 @@ import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
 import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
 import { createVoters, singleField } from '#src/voters/create-voters.ts';
+import { ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
 import { createEventBody, updateEventBody } from '#src/voting-events/schemas.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -67,7 +68,7 @@ async function addPosition(
   event: VotingEvent,
   plan: DemoPosition,
 ): Promise<Entry> {
-  const organizer = { caller, event };
+  const organizer = ownerOf(caller, event);
   const body = createPositionBody.parse({ title: plan.title, votingMethod: plan.votingMethod });
   const position = await createPosition(tx, deps, organizer, body);
   const ids: string[] = [];
@@ -102,12 +103,17 @@ async function addEvent(
     createEventBody.parse({ title, type, results: { visibility: 'live' } }),
   );
   if (price !== undefined) {
-    await linkBusiness(tx, deps, { caller, event }, price.businessId);
-    await updateVotingEvent(tx, deps, { caller, event }, updateEventBody.parse({ payments: { payToVote: PRICE } }));
+    await linkBusiness(tx, deps, ownerOf(caller, event), price.businessId);
+    await updateVotingEvent(
+      tx,
+      deps,
+      ownerOf(caller, event),
+      updateEventBody.parse({ payments: { payToVote: PRICE } }),
+    );
   }
   const entries: Entry[] = [];
   for (const plan of plans) entries.push(await addPosition(tx, deps, caller, event, plan));
-  const opened = await updateVotingEvent(tx, deps, { caller, event }, updateEventBody.parse({ status: 'open' }));
+  const opened = await updateVotingEvent(tx, deps, ownerOf(caller, event), updateEventBody.parse({ status: 'open' }));
   return { event: opened, entries };
 }
 
@@ -152,13 +158,7 @@ export async function createDemo(deps: Deps, paid: boolean): Promise<Demo> {
       requestsPerMinute: 0,
     };
     const election = await addEvent(tx, deps, caller, 'Board of the reading club', 'election', ELECTION);
-    await createVoters(
-      tx,
-      deps,
-      { caller, event: election.event },
-      [{ name: 'Vera', email: VOTER_EMAIL }],
-      singleField,
-    );
+    await createVoters(tx, deps, ownerOf(caller, election.event), [{ name: 'Vera', email: VOTER_EMAIL }], singleField);
     const poll = await addEvent(
       tx,
       deps,

@@ -12,13 +12,7 @@ import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempo
 import type { ObservedRequest } from './metrics.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
-import {
-  announcesBody,
-  checkContentType,
-  checkRequestSyntax,
-  ownRequestId,
-  parseIdempotencyKey,
-} from './request-headers.ts';
+import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import type { DeferredClaim, Method, RequestContext, Route, UntypedCall } from './route.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
@@ -118,11 +112,7 @@ function groupByPath(routes: readonly Route[]): Map<string, Map<Method, Route>> 
 }
 
 /** What every request gets, whoever answers it: an ID, safe headers, one line in the log. */
-async function frame(
-  c: Context<Env>,
-  next: () => Promise<void>,
-  options: PipelineOptions,
-): Promise<Response | undefined> {
+async function frame(c: Context<Env>, next: () => Promise<void>, options: PipelineOptions): Promise<void> {
   const startedAt = performance.now();
   const { rawHeaders, url } = c.env.incoming;
   const requestId = ownRequestId(rawHeaders) ?? options.newRequestId();
@@ -134,14 +124,9 @@ async function frame(
   outgoing.setHeader('Cache-Control', 'no-store');
   outgoing.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
   if (options.secure) outgoing.setHeader('Strict-Transport-Security', 'max-age=31536000');
-  try {
-    checkRequestSyntax(rawHeaders);
-    c.set('target', parseRequestTarget(url ?? ''));
-  } catch (fault) {
-    return answerError(c, fault, options);
-  }
+  // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
+  c.set('target', parseRequestTarget(url ?? ''));
   await next();
-  return undefined;
 }
 
 function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions): Response {

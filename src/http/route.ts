@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
+import { type Role, requireRole, roleFor } from './role.ts';
 import type { JsonObject } from './strict-json.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -64,6 +65,8 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> {
   readonly path: string;
   /** The scope that a key needs; `any` takes every valid key, `none` takes no key. An array: one of them is enough. */
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
+  /** The role that the caller needs in the event that the path names. Left out: what the scope says (`roleFor`). */
+  readonly role?: Role;
   /** The only query parameters it takes. None when left out. */
   readonly query?: Query;
   /** The body it takes. None when left out. */
@@ -124,6 +127,8 @@ export interface Route {
   readonly method: Method;
   readonly path: string;
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
+  /** Asked of whatever `find` gives that says by which role the caller holds it. */
+  readonly role: Role;
   readonly query: z.ZodType | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
   readonly bodyFor: ((target: any, raw: JsonObject) => z.ZodType) | undefined;
@@ -154,15 +159,21 @@ export type UntypedCall = Call<any, any, any>;
 
 function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method: Method }): Omit<Route, 'run'> {
   const { body } = spec;
+  const role = spec.role ?? roleFor(spec.scope, spec.method);
   return {
     operationId: spec.operationId,
     summary: spec.summary,
     method: spec.method,
     path: spec.path,
     scope: spec.scope,
+    role,
     query: spec.query,
     bodyFor: spec.bodyFor ?? (body === undefined ? undefined : () => body),
-    find: spec.find,
+    async find(context) {
+      const target = await spec.find(context);
+      requireRole(role, target);
+      return target;
+    },
   };
 }
 
@@ -185,6 +196,7 @@ export function workRoute<Query extends z.ZodType, Body extends z.ZodType, Targe
 export function rawRoute(spec: RawRoute): Route {
   const { operationId, summary, method, path, scope, requestsPerMinute } = spec;
   const find = async () => undefined;
-  const declared = { operationId, summary, method, path, scope, requestsPerMinute };
+  const role = roleFor(scope, method);
+  const declared = { operationId, summary, method, path, scope, role, requestsPerMinute };
   return { ...declared, query: undefined, bodyFor: undefined, find, run: { kind: 'raw', handle: spec.receive } };
 }

@@ -1,4 +1,4 @@
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { gone, list, ok } from '#src/http/answer.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
@@ -17,7 +17,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
   const event = (context: RequestContext) => requireOrganizer(deps, context);
   const payingEvent = async (context: RequestContext): Promise<Organizer> => {
     const organizer = await event(context);
-    requireFeature(deps.plans[context.caller.plan as keyof Plans], 'paid_features');
+    requireFeature(deps.plans[organizer.ownerPlan], 'paid_features');
     return organizer;
   };
   const businessPath = '/voting-events/:idOrCode/payment-business';
@@ -54,6 +54,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'PUT',
       path: businessPath,
       scope: 'write',
+      role: 'owner',
       body: linkBusinessBody,
       find: payingEvent,
       change: async ({ target, body }, tx) =>
@@ -65,6 +66,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'DELETE',
       path: businessPath,
       scope: 'write',
+      role: 'owner',
       find: event,
       change: async ({ target }, tx) => {
         await unlinkBusiness(tx, deps, target);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { cursorField, cutPage, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
@@ -46,7 +46,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       query: listVotesQuery,
       find: async (context: RequestContext) => {
         const organizer = await requireOrganizer(deps, context);
-        requireFeature(deps.plans[context.caller.plan as keyof Plans], 'data_export');
+        requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
         return organizer;
       },
       read: async ({ target, query }) => {

@@ -1,4 +1,4 @@
-import { type Plans, planLimit } from '#src/accounts/plans.ts';
+import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -79,7 +79,8 @@ function duplicates(
 export interface NewVoterSource {
   readonly source: 'organizer' | 'registration';
   readonly status: 'approved' | 'pending';
-  readonly plan: string;
+  /** The plan of the event's account. */
+  readonly plan: PlanName;
 }
 
 /**
@@ -97,7 +98,7 @@ export async function addVoters(
   const wanted = inputs.flatMap((row) => (row.groupId == null ? [] : [row.groupId]));
   const issues = issuesOf(event, inputs, wanted.length === 0 ? new Set() : await listGroupIds(tx, event.id), name);
   if (issues.length > 0) throw validationError(issues);
-  const limit = deps.plans[source.plan as keyof Plans].votersPerEvent;
+  const limit = deps.plans[source.plan].votersPerEvent;
   if (!(await takeVotersFromPlan(tx, event.id, inputs.length, limit))) throw planLimit('voters_per_event', limit);
   const nowMs = deps.clock.now();
   const rows = inputs.map(
@@ -135,23 +136,38 @@ export async function addVoters(
   return voters;
 }
 
+/** Who adds voters: an organizer, or the operator, who has no key. */
+export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & {
+  readonly caller: { readonly keyId: string | null };
+};
+
 /** The organizer's own voters: approved at once unless said otherwise. */
 export async function createVoters(
   tx: Transaction,
   deps: VoterDeps,
-  organizer: Organizer,
+  author: VoterAuthor,
   inputs: readonly VoterInput[],
   name: FieldName,
 ): Promise<Voter[]> {
-  const source: NewVoterSource = { source: 'organizer', status: 'approved', plan: organizer.caller.plan };
-  const voters = await addVoters(tx, deps, organizer.event, inputs, source, name);
+  const source: NewVoterSource = { source: 'organizer', status: 'approved', plan: author.ownerPlan };
+  const voters = await addVoters(tx, deps, author.event, inputs, source, name);
   await recordChange(tx, deps, {
-    accountId: organizer.event.accountId,
-    votingEventId: organizer.event.id,
-    keyId: organizer.caller.keyId,
+    accountId: author.event.accountId,
+    votingEventId: author.event.id,
+    keyId: author.caller.keyId,
     action: voters.length === 1 ? 'voter.created' : 'voters.created',
-    resource: voters[0]?.id ?? organizer.event.id,
-    after: { count: voters.length },
+    resource: voters[0]?.id ?? author.event.id,
+    after: summaryOf(voters),
   });
   return voters;
+}
+
+/** One voter as it is; of many, how many and the first and last: their IDs sort by creation. */
+function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
+  const [first] = voters;
+  if (first === undefined || voters.length > 1) {
+    return { count: voters.length, first: first?.id ?? null, last: voters.at(-1)?.id ?? null };
+  }
+  const { name, email, voterId, groupId, weight, status } = viewVoter(first);
+  return { name, email, voterId, groupId, weight, status };
 }

@@ -35,6 +35,7 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
       keyId: organizer.caller.keyId,
       action: 'voter.deleted',
       resource: id,
+      before: { name: voter.name, email: voter.email, voterId: voter.voterId },
     },
   });
 }

@@ -111,7 +111,7 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'write',
       find: voter,
       change: async ({ target }, tx) => {
-        await mailVoterKeyAgain(tx, deps.secrets, target, target.row.id);
+        await mailVoterKeyAgain(tx, deps, target, target.row.id);
         return queued(target.row.id);
       },
     }),

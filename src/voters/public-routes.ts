@@ -43,6 +43,7 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/voter/check`,
       scope: 'vote',
+      role: 'viewer',
       bodyFor: ({ event: { type } }) => (type === 'poll' ? checkPollBody : checkElectionBody),
       find: event,
       work: async ({ target, body }) => ok(await checkVoter({ ...deps, pool: deps.db.$client }, target, body)),

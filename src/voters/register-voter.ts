@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import { recordChange } from '#src/accounts/record-change.ts';
+import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { forbidden, invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
@@ -24,23 +26,35 @@ function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): vo
 /**
  * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
  * The look-up of the e-mail's domain comes before the transaction: no connection waits for a name server.
- * @throws ApiError 422 for an address whose domain takes no mail; 403 `registration_closed`, `event_closed`; 409 for a duplicate
+ * @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail; 403 `registration_closed`, `event_closed`; 409 for a duplicate
  */
 export async function registerVoter(
   deps: RegistrationDeps,
-  { caller, event }: VoteCaller,
+  { caller, event, ownerPlan }: VoteCaller,
   body: z.output<typeof registerVoterBody>,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
   if (event.requireVoterId && body.voterId === undefined) {
     throw invalidField('voterId', 'is required: this event requires voter IDs');
   }
-  requireOpenRegistration(deps, event);
+  if (body.groupId !== undefined && !(await listGroupIds(deps.db, event.id)).has(body.groupId)) {
+    throw invalidField('groupId', 'is not a group of this event');
+  }
   if (!(await deps.domainCheck(body.email))) throw invalidField('email', 'has a domain that does not accept mail');
+  // What is wrong with the body is told before the state of the event (completions 1.6).
+  requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {
-    const source = { source: 'registration', status: 'pending', plan: caller.plan } as const;
+    const source = { source: 'registration', status: 'pending', plan: ownerPlan } as const;
     const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
     if (voter === undefined) throw new Error('one voter was added and none came back');
+    await recordChange(tx, deps, {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId: caller.keyId,
+      action: 'voter.registered',
+      resource: voter.id,
+      after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
+    });
     await store(tx, voter);
     return voter;
   });

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
@@ -7,6 +8,7 @@ import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VoterDeps } from './create-voters.ts';
 import type { Identity } from './identity.ts';
 import { countKeyRequest, findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
@@ -60,7 +62,7 @@ export async function requestVoterKey(
 /** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
 export async function mailVoterKeyAgain(
   tx: Transaction,
-  secrets: Secrets,
+  deps: VoterDeps & { readonly secrets: Secrets },
   organizer: Organizer,
   id: string,
 ): Promise<void> {
@@ -69,7 +71,15 @@ export async function mailVoterKeyAgain(
   if (voter === undefined) throw notFound();
   if (event.type === 'poll') throw conflict('not_an_election', 'Polls have no voter keys.');
   if (voter.email === null) throw conflict('no_email', 'This voter has no e-mail address to send a key to.');
-  const counted = identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
+  const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
-  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter.id });
+  if (requests > MAILS_PER_HOUR) return;
+  await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter.id });
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voter_key.mailed',
+    resource: voter.id,
+  });
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -73,7 +74,7 @@ export async function changeVoter(
       keyId: organizer.caller.keyId,
       action: 'voter.updated',
       resource: id,
-      after: { fields: Object.keys(body) },
+      ...differenceOf(viewVoter(before), viewVoter(after)),
     },
   });
   return after;

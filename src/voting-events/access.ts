@@ -1,22 +1,35 @@
+import type { PlanName } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import type { Role } from '#src/http/role.ts';
 import type { RequestContext } from '#src/http/route.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { findAccess } from './find-access.ts';
 import { statusAt } from './lifecycle.ts';
-import { findEvent } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 
 /** Somebody who may see or change an event, as their key shows. */
 export interface Organizer {
   readonly caller: Caller;
   readonly event: VotingEvent;
+  /** `owner` for keys of the event's account, otherwise what an accepted invite says. */
+  readonly role: Role;
+  /** The plan of the event's account: it decides what the event may have, whoever asks. */
+  readonly ownerPlan: PlanName;
 }
 
 /** A customer's server that speaks for voters of an event. */
 export interface VoteCaller {
   readonly caller: Caller;
   readonly event: VotingEvent;
+  readonly role: Role;
+  readonly ownerPlan: PlanName;
+}
+
+/** The organizer of an event that was made in its own account's name. */
+export function ownerOf(caller: Caller, event: VotingEvent): Organizer {
+  return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName };
 }
 
 interface AccessDeps {
@@ -24,20 +37,20 @@ interface AccessDeps {
   readonly clock: Clock;
 }
 
-/** The event that the path names, for its organizer. @throws ApiError `not_found` for every event the key may not see */
+/** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
 export async function requireOrganizer(deps: AccessDeps, context: RequestContext): Promise<Organizer> {
-  const event = await findEvent(deps.db, context.caller.accountId, context.params['idOrCode'] ?? '');
-  if (event === undefined) throw notFound();
-  return { caller: context.caller, event };
+  const found = await findAccess(deps.db, context.caller.accountId, context.params['idOrCode'] ?? '');
+  if (found === undefined) throw notFound();
+  return { caller: context.caller, ...found };
 }
 
 /** The event that the path names, for a vote or observe key. A draft is not there yet; an observer sees its one event. */
 export async function requireVoteCaller(deps: AccessDeps, context: RequestContext): Promise<VoteCaller> {
   const { caller } = context;
-  const event = await findEvent(deps.db, caller.accountId, context.params['idOrCode'] ?? '');
-  if (event === undefined || statusAt(event, deps.clock.now()) === 'draft') throw notFound();
-  if (caller.votingEventId !== null && caller.votingEventId !== event.id) throw notFound();
-  return { caller, event };
+  const found = await findAccess(deps.db, caller.accountId, context.params['idOrCode'] ?? '');
+  if (found === undefined || statusAt(found.event, deps.clock.now()) === 'draft') throw notFound();
+  if (caller.votingEventId !== null && caller.votingEventId !== found.event.id) throw notFound();
+  return { caller, ...found };
 }
 
 /** The event that the path names, for its organizer or for an observer whose key was made for it. */

@@ -81,6 +81,7 @@ export function eventRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: '/voting-events/:idOrCode',
       scope: 'write',
+      role: 'owner',
       query: deleteEventQuery,
       find: (context) => requireOrganizer(deps, context),
       change: async ({ target, query }, tx) => {

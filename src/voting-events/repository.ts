@@ -1,7 +1,8 @@
-import { and, asc, eq, gt, ilike, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, ilike, or, type SQL, sql } from 'drizzle-orm';
+import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
-import { votingEvents } from './tables.ts';
+import { eventInvites, votingEvents } from './tables.ts';
 import type { EventStatus, EventType, VotingEvent } from './types.ts';
 
 export type EventRow = typeof votingEvents.$inferSelect;
@@ -10,20 +11,17 @@ export type NewEventRow = typeof votingEvents.$inferInsert;
 /** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
 
-function byReference(reference: string): SQL | undefined {
-  return CODE.test(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
+export function isCode(reference: string): boolean {
+  return CODE.test(reference);
 }
 
-/** The event that a path names by ID or code: of an account, or of any for the operator. */
-export async function findEvent(
-  executor: Executor,
-  accountId: string | undefined,
-  reference: string,
-): Promise<VotingEvent | undefined> {
-  const [row] = await executor
-    .select()
-    .from(votingEvents)
-    .where(and(byReference(reference), accountId === undefined ? undefined : eq(votingEvents.accountId, accountId)));
+function byReference(reference: string): SQL | undefined {
+  return isCode(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
+}
+
+/** The event that an ID or code names, whoever owns it. */
+export async function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
+  const [row] = await executor.select().from(votingEvents).where(byReference(reference));
   return row;
 }
 
@@ -116,22 +114,31 @@ export interface EventFilter {
   readonly nowMs: number;
 }
 
-/** Events of an account in the order of their creation, one more than asked for when there are more. */
+/** Events that an account may see in the order of their creation, one more than asked for when there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
   const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
-  return executor
+  const wanted = and(
+    filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
+    filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
+    filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,
+    pattern === undefined ? undefined : or(ilike(votingEvents.title, pattern), ilike(votingEvents.code, pattern)),
+  );
+  // Two ordered halves, each by its index: one condition for both would read the events of everybody.
+  const own = executor
     .select()
     .from(votingEvents)
-    .where(
-      and(
-        eq(votingEvents.accountId, filter.accountId),
-        filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
-        filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
-        filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,
-        pattern === undefined ? undefined : or(ilike(votingEvents.title, pattern), ilike(votingEvents.code, pattern)),
-      ),
-    )
+    .where(and(eq(votingEvents.accountId, filter.accountId), wanted))
     .orderBy(asc(votingEvents.id))
+    .limit(limit + 1);
+  const shared = executor
+    .select(getTableColumns(votingEvents))
+    .from(eventInvites)
+    .innerJoin(votingEvents, eq(votingEvents.id, eventInvites.votingEventId))
+    .where(and(eq(eventInvites.accountId, filter.accountId), wanted))
+    .orderBy(asc(eventInvites.votingEventId))
+    .limit(limit + 1);
+  return unionAll(own, shared)
+    .orderBy(sql`id`)
     .limit(limit + 1);
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
-import { descriptionField, idField, nameField, searchField, timeField } from '#src/http/fields.ts';
+import { descriptionField, emailField, idField, nameField, searchField, timeField } from '#src/http/fields.ts';
+import { INVITE_STATUSES } from './invite-status.ts';
 
 const price = z.strictObject({
   amountMinor: z.int().min(1).max(99_999_999),
@@ -71,6 +72,20 @@ export const listEventsQuery = z.strictObject({
 });
 
 export const deleteEventQuery = z.strictObject({ force: z.enum(['true', 'false']).optional() });
+
+const inviteRole = z.enum(['viewer', 'editor']);
+
+export const createInviteBody = z.strictObject({ email: emailField(), role: inviteRole });
+
+export const acceptInviteBody = z.strictObject({
+  token: z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
+});
+
+export const listInvitesQuery = z.strictObject({
+  search: searchField().optional(),
+  role: inviteRole.optional(),
+  status: z.enum(INVITE_STATUSES).optional(),
+});
 
 /** The second call of a checkout: the attempt alone. */
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });

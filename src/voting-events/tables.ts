@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
-import { timeMs } from '#src/database/columns.ts';
-import type { Price } from './types.ts';
+import { bytes, timeMs } from '#src/database/columns.ts';
+import type { InviteRole, Price } from './types.ts';
 
 export const votingEvents = pgTable(
   'voting_events',
@@ -61,5 +61,36 @@ export const votingEvents = pgTable(
     index('voting_events_account').on(table.accountId, table.id),
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
+  ],
+);
+
+/** Who an event is shared with: an invite, and once it is accepted the account that did. */
+export const eventInvites = pgTable(
+  'event_invites',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    email: text().notNull(),
+    /** The form by which addresses are the same. */
+    emailKey: text('email_key').notNull(),
+    role: text().$type<InviteRole>().notNull(),
+    /** SHA-256 of the token: 160 random bits need no slow hash. */
+    tokenHash: bytes('token_hash').notNull(),
+    /** The token itself, encrypted, until its mail is sent. */
+    sealedToken: text('sealed_token'),
+    /** The account that accepted. */
+    accountId: text('account_id').references(() => accounts.id),
+    acceptedAt: timeMs('accepted_at'),
+    expiresAt: timeMs('expires_at').notNull(),
+    createdAt: timeMs('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('event_invites_email').on(table.votingEventId, table.emailKey),
+    uniqueIndex('event_invites_token').on(table.tokenHash),
+    // An account holds one role in an event; the order serves the list of events that are shared with it.
+    uniqueIndex('event_invites_account').on(table.accountId, table.votingEventId).where(sql`account_id IS NOT NULL`),
   ],
 );

@@ -7,6 +7,8 @@ export interface Price {
 export type EventType = 'election' | 'poll';
 export type EventStatus = 'draft' | 'scheduled' | 'open' | 'closed';
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
+/** What an event can be shared as; its own account is the owner. */
+export type InviteRole = 'viewer' | 'editor';
 export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 
 /** What is stored of a voting event, with names as the API has them; `status` and other derived facts are functions of it. */
@@ -43,4 +45,17 @@ export interface VotingEvent {
   readonly paperVersion: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+export interface Invite {
+  readonly id: string;
+  readonly votingEventId: string;
+  readonly email: string;
+  readonly role: InviteRole;
+  /** The account that accepted, with its name; null before. */
+  readonly accountId: string | null;
+  readonly accountName: string | null;
+  readonly acceptedAt: number | null;
+  readonly expiresAt: number;
+  readonly createdAt: number;
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -29,7 +30,7 @@ export async function updateVotingEvent(
   const nowMs = deps.clock.now();
   const before = await lockForChange(tx, organizer.event.id);
   const columns = columnsOf(body);
-  const plan = deps.plans[organizer.caller.plan as keyof typeof deps.plans];
+  const plan = deps.plans[organizer.ownerPlan];
   const issues = await priceIssues(tx, deps.pricing, plan, before, body);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   if (FROZEN.some((name) => columns[name] !== undefined && columns[name] !== before[name])) {
@@ -50,7 +51,7 @@ export async function updateVotingEvent(
       keyId: organizer.caller.keyId,
       action: 'voting_event.updated',
       resource: before.id,
-      ...difference(before, after),
+      ...differenceOf(before, after),
     },
   });
   if (before.resultsPublishedAt === null && after.resultsPublishedAt !== null)
@@ -100,20 +101,4 @@ async function statusChange(
     });
   }
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };
-}
-
-const UNTOLD = new Set<keyof VotingEvent>(['tieSeed', 'paperVersion', 'updatedAt', 'announcedStatus']);
-
-/** The fields that differ, for the audit trail. */
-function difference(
-  before: VotingEvent,
-  after: VotingEvent,
-): { before: Record<string, unknown>; after: Record<string, unknown> } {
-  const names = (Object.keys(after) as (keyof VotingEvent)[]).filter(
-    (name) => !UNTOLD.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]),
-  );
-  return {
-    before: Object.fromEntries(names.map((name) => [name, before[name]])),
-    after: Object.fromEntries(names.map((name) => [name, after[name]])),
-  };
 }

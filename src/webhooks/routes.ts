@@ -17,13 +17,21 @@ import { createEndpointBody, listDeliveriesQuery, listEndpointsQuery, updateEndp
 import type { WebhookEndpoint } from './types.ts';
 import { viewDelivery, viewEndpoint } from './views.ts';
 
-/** The event of an account that a code or ID names. Events are further down the house, and handed in. @throws ApiError `not_found` */
-export type FindEventId = (accountId: string, reference: string) => Promise<string>;
+/** The event that a code or ID names. @throws ApiError `not_found` */
+type FindEventId = (accountId: string, reference: string) => Promise<string>;
+
+/** Events are further down the house, and handed in. Receivers are told of events of their own account alone. */
+export interface EventFinders {
+  /** Any that the account may see. */
+  readonly seen: FindEventId;
+  /** The account's own. @throws ApiError 403 `forbidden`, reason `role`, for one that is shared with it */
+  readonly owned: FindEventId;
+}
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
 
 /** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8). */
-export function webhookRoutes(deps: Deps, findEventId: FindEventId): Route[] {
+export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
   const { webhookAllowPrivate } = deps.config;
   const endpoint = async (context: RequestContext): Promise<WebhookEndpoint> => {
     const found = await findEndpoint(deps.db, context.caller.accountId, context.params['id'] ?? '');
@@ -42,7 +50,7 @@ export function webhookRoutes(deps: Deps, findEventId: FindEventId): Route[] {
       find: async ({ caller }) => caller,
       read: async ({ caller, query: { votingEventCode, ...filter } }) => {
         const votingEventId =
-          votingEventCode === undefined ? null : await findEventId(caller.accountId, votingEventCode);
+          votingEventCode === undefined ? null : await events.seen(caller.accountId, votingEventCode);
         const rows = await listEndpoints(deps.db, caller.accountId, { ...filter, votingEventId });
         return list(rows.map(viewEndpoint));
       },
@@ -58,7 +66,7 @@ export function webhookRoutes(deps: Deps, findEventId: FindEventId): Route[] {
       change: async ({ caller, body }, tx) => {
         const { votingEventCode } = body;
         const votingEventId =
-          votingEventCode === undefined ? null : await findEventId(caller.accountId, votingEventCode);
+          votingEventCode === undefined ? null : await events.owned(caller.accountId, votingEventCode);
         return created(withSecret(await createEndpoint(tx, deps, caller, votingEventId, body)));
       },
     }),

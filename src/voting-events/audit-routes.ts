@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { listChanges, type RecordedChange } from '#src/accounts/list-changes.ts';
+import type { Deps } from '#src/deps.ts';
+import { list } from '#src/http/answer.ts';
+import { idField, searchField } from '#src/http/fields.ts';
+import { type Route, readRoute } from '#src/http/route.ts';
+import { requireOrganizer } from './access.ts';
+
+const momentField = () =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a time in Unix milliseconds')
+    .transform(Number);
+
+const listChangesQuery = z.strictObject({
+  search: searchField().optional(),
+  action: z.string().min(1, 'must not be empty').max(100, 'is not an action').optional(),
+  resource: idField().optional(),
+  keyId: idField().optional(),
+  since: momentField().optional(),
+  until: momentField().optional(),
+});
+
+function viewChange(change: RecordedChange) {
+  const { keyId, keyName, keyHint, accountId, accountName } = change;
+  return {
+    id: change.id,
+    votingEventId: change.votingEventId,
+    key: keyId === null ? null : { id: keyId, name: keyName, hint: keyHint, accountId, accountName },
+    action: change.action,
+    resource: change.resource,
+    before: change.before,
+    after: change.after,
+    createdAt: change.createdAt,
+  };
+}
+
+/** Who changed what and when (completions 3, "Results, votes, exports", 5). `key` is null where the service or its operator acted. */
+export function auditRoutes(deps: Deps): Route[] {
+  return [
+    readRoute({
+      operationId: 'listChanges',
+      summary: 'List what was changed in an event, by which key and when',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/audit',
+      scope: 'read',
+      query: listChangesQuery,
+      find: (context) => requireOrganizer(deps, context),
+      read: async ({ target, query }) => list((await listChanges(deps.db, target.event.id, query)).map(viewChange)),
+    }),
+  ];
+}

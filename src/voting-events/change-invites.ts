@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import type { z } from 'zod';
+import { planLimit } from '#src/accounts/plans.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Caller } from '#src/http/caller.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { type Clock, DAY_MS } from '#src/platform/clock.ts';
+import { emailKey } from '#src/platform/email-address.ts';
+import { type ApiError, conflict, notFound } from '#src/platform/errors.ts';
+import { base32, type Ids } from '#src/platform/ids.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import type { Organizer } from './access.ts';
+import { lockForChange } from './guard-change.ts';
+import {
+  acceptInvite,
+  countInvites,
+  deleteExpiredInvites,
+  deleteInvite,
+  findInvite,
+  findInviteByToken,
+  insertInvite,
+} from './invite-repository.ts';
+import { inviteStatusAt } from './invite-status.ts';
+import type { createInviteBody } from './schemas.ts';
+import { SEND_INVITE, sealedTokenPlace } from './send-invite.ts';
+import type { Invite } from './types.ts';
+
+export interface InviteDeps {
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+}
+
+/** Invites of one event, accepted ones included. */
+const INVITES_PER_EVENT = 100;
+const VALID_MS = 7 * DAY_MS;
+const TOKEN_BYTES = 20;
+const TOKEN_CHARACTERS = 32;
+
+/** `vit_` and 160 random bits in Crockford's base32. */
+function generateToken(): string {
+  return `vit_${base32(randomBytes(TOKEN_BYTES), TOKEN_CHARACTERS)}`;
+}
+
+/**
+ * Invites a person to an event by e-mail (completions 2.5). The mail is a job's work; the token stands in no job.
+ * @throws ApiError 409 `invite_exists` for an address that was invited already, 422 `plan_limit`
+ */
+export async function createInvite(
+  tx: Transaction,
+  deps: InviteDeps,
+  organizer: Organizer,
+  body: z.output<typeof createInviteBody>,
+): Promise<Invite> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const nowMs = deps.clock.now();
+  await deleteExpiredInvites(tx, event.id, nowMs);
+  if ((await countInvites(tx, event.id)) >= INVITES_PER_EVENT) throw planLimit('invites_per_event', INVITES_PER_EVENT);
+  const id = deps.ids.sortable('inv');
+  const token = generateToken();
+  const { email, role } = body;
+  const fresh = await insertInvite(tx, {
+    votingEventId: event.id,
+    id,
+    email,
+    emailKey: emailKey(email),
+    role,
+    tokenHash: sha256(token),
+    sealedToken: deps.secrets.seal(token, sealedTokenPlace(event.id, id)),
+    expiresAt: nowMs + VALID_MS,
+    createdAt: nowMs,
+  });
+  if (!fresh) throw conflict('invite_exists', 'This address is invited already.', { field: 'email' });
+  await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id });
+  await record(tx, deps, organizer, 'invite.created', id, { after: { email, role } });
+  return requireInvite(tx, event.id, id);
+}
+
+/** Takes an invite back; whoever had accepted it no longer sees the event. @throws ApiError 404 */
+export async function withdrawInvite(
+  tx: Transaction,
+  deps: InviteDeps,
+  organizer: Organizer,
+  id: string,
+): Promise<void> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const { email, role, accountId } = await requireInvite(tx, event.id, id);
+  await deleteInvite(tx, event.id, id);
+  await record(tx, deps, organizer, 'invite.deleted', id, { before: { email, role, accountId } });
+}
+
+/**
+ * Shares an event with the account of the key that brings a token. Again by the same account: the same answer.
+ * @throws ApiError 404 for a token that is unknown or taken back; 409 `invite_used`, `invite_expired`, `own_event`
+ */
+export async function acceptWithToken(
+  tx: Transaction,
+  deps: InviteDeps,
+  caller: Caller,
+  token: string,
+): Promise<Invite> {
+  const found = await findInviteByToken(tx, sha256(token));
+  if (found === undefined) throw notFound();
+  const event = await lockForChange(tx, found.votingEventId);
+  const invite = await requireInvite(tx, event.id, found.id);
+  if (event.accountId === caller.accountId) throw conflict('own_event', 'This event is your own.');
+  const nowMs = deps.clock.now();
+  const refusal = refusalOf(invite, caller, nowMs);
+  if (refusal !== undefined) throw refusal;
+  if (invite.accountId === caller.accountId) return invite;
+  await acceptInvite(tx, invite, caller.accountId, nowMs);
+  await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
+    after: { role: invite.role, accountId: caller.accountId },
+  });
+  return requireInvite(tx, event.id, invite.id);
+}
+
+function refusalOf(invite: Invite, caller: Caller, nowMs: number): ApiError | undefined {
+  const status = inviteStatusAt(invite, nowMs);
+  if (status === 'expired') return conflict('invite_expired', 'This invite has expired. Ask for a new one.');
+  if (status === 'pending' || invite.accountId === caller.accountId) return undefined;
+  return conflict('invite_used', 'This invite was accepted by another account. Ask for one of your own.');
+}
+
+async function requireInvite(tx: Transaction, eventId: string, id: string): Promise<Invite> {
+  const invite = await findInvite(tx, eventId, id);
+  if (invite === undefined) throw notFound();
+  return invite;
+}
+
+async function record(
+  tx: Transaction,
+  deps: InviteDeps,
+  { event, caller }: Pick<Organizer, 'event' | 'caller'>,
+  action: string,
+  resource: string,
+  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
+): Promise<void> {
+  const { id: votingEventId, accountId } = event;
+  await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, ...change });
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { Database } from '#src/database/client.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { findInvite, findSealedToken, forgetToken } from './invite-repository.ts';
+import { inviteStatusAt } from './invite-status.ts';
+import { findEventById } from './repository.ts';
+import type { Invite, VotingEvent } from './types.ts';
+
+const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
+export type SendInvite = z.output<typeof payload>;
+export const SEND_INVITE = { name: 'send_invite', maxAttempts: 8, payload } as const;
+
+export interface SendInviteDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+  /** Where the API is reached, for the line to paste. */
+  readonly config: { readonly baseUrl: string };
+}
+
+export function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
+  return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
+}
+
+/** The token is opened here and forgotten once its mail is on the way; a retry sends the same one. */
+export function sendInviteJob(deps: SendInviteDeps): Job<SendInvite> {
+  return defineJob({ ...SEND_INVITE, work: (request) => sendInvite(deps, request) });
+}
+
+async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvite): Promise<void> {
+  const event = await findEventById(deps.db, eventId);
+  const invite = await findInvite(deps.db, eventId, inviteId);
+  const sealed = await findSealedToken(deps.db, eventId, inviteId);
+  if (event === undefined || invite === undefined || sealed === undefined) return;
+  if (inviteStatusAt(invite, deps.clock.now()) !== 'pending') return;
+  const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
+  await deps.mailer.send(inviteMail(event, invite, token, deps.config.baseUrl));
+  await forgetToken(deps.db, eventId, inviteId);
+}
+
+const MAY: Readonly<Record<Invite['role'], string>> = {
+  viewer: 'look at everything in it',
+  editor: 'look at everything in it and change it',
+};
+
+function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Mail {
+  return {
+    to: invite.email,
+    subject: `You are invited to ${event.title}`,
+    text: [
+      'Hello,',
+      '',
+      `the organizers of "${event.title}" share this voting event with you: you may ${MAY[invite.role]}.`,
+      '',
+      'This is the token of your invite:',
+      '',
+      `    ${token}`,
+      '',
+      'Accept it with any organizer key of your account:',
+      '',
+      `    curl ${baseUrl}/invites/accept \\`,
+      '      -H "Authorization: Bearer $YOUR_KEY" \\',
+      "      -H 'Content-Type: application/json' \\",
+      `      -d '{"token":"${token}"}'`,
+      '',
+      'It is valid for seven days, for the first account that brings it. You do not know the organizers? Then you need not',
+      'do anything.',
+      '',
+    ].join('\n'),
+  };
+}

@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let owner: TestAccount;
+let guest: TestAccount;
+let event: TestEvent;
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+async function fresh(): Promise<void> {
+  owner = await createTestAccount(service);
+  guest = await createTestAccount(service, 'free');
+  event = await createTestEvent(service, owner, {}, PLAN);
+}
+
+const as = (account: TestAccount, method: string, path: string, body?: unknown) =>
+  service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
+
+describe('an invite', () => {
+  beforeAll(fresh);
+
+  test('is mailed with a token that no answer shows, and shares the event with the account that brings it', async () => {
+    const made = await as(owner, 'POST', '/invites', { email: 'Guest@Club.example', role: 'viewer' });
+    expect([made.status, made.body.data]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^inv_/),
+        votingEventId: event.id,
+        email: 'Guest@Club.example',
+        role: 'viewer',
+        status: 'pending',
+        acceptedBy: null,
+        acceptedAt: null,
+        expiresAt: made.body.data.createdAt + 7 * 24 * 60 * 60 * 1000,
+        createdAt: expect.any(Number),
+      },
+    ]);
+    const token = await inviteToken(service, 'Guest@Club.example');
+    expect((await as(guest, 'GET', '')).status).toBe(404);
+    const accepted = await acceptInvite(service, guest.read, token);
+    expect([accepted.status, accepted.body.data]).toEqual([
+      200,
+      {
+        ...made.body.data,
+        status: 'accepted',
+        acceptedBy: { accountId: guest.id, name: 'Test account' },
+        acceptedAt: expect.any(Number),
+      },
+    ]);
+    expect((await as(guest, 'GET', '')).body.data.id).toBe(event.id);
+    const listed = await service.call('GET', '/voting-events', undefined, { key: guest.read });
+    expect(listed.body.data.map((row: { id: string }) => row.id)).toEqual([event.id]);
+    const shown = await as(owner, 'GET', '/invites');
+    expect(shown.body).toEqual({ data: [accepted.body.data], nextCursor: null });
+    expect(JSON.stringify(shown.body)).not.toContain(token);
+  });
+
+  test('accepted again by the same account answers the same, by another one 409, by the owner 409', async () => {
+    const token = await inviteToken(service, 'Guest@Club.example');
+    expect((await acceptInvite(service, guest.write, token)).status).toBe(200);
+    const stranger = await createTestAccount(service);
+    const second = await acceptInvite(service, stranger.write, token);
+    expect([second.status, second.body.error.details.reason]).toEqual([409, 'invite_used']);
+    const own = await acceptInvite(service, owner.write, token);
+    expect([own.status, own.body.error.details.reason]).toEqual([409, 'own_event']);
+    const vote = await acceptInvite(service, guest.vote, token);
+    expect([vote.status, vote.body.error.code]).toEqual([403, 'insufficient_scope']);
+    const unknown = await acceptInvite(service, guest.write, 'vit_00000000000000000000000000000000');
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'not_found']);
+  });
+
+  test('is one for each address, in any case of its letters', async () => {
+    const again = await as(owner, 'POST', '/invites', { email: 'guest@club.EXAMPLE', role: 'editor' });
+    expect([again.status, again.body.error.details]).toEqual([409, { reason: 'invite_exists', field: 'email' }]);
+    const wrong = await as(owner, 'POST', '/invites', { email: 'no address', role: 'owner' });
+    expect(wrong.body.error.details.issues.map(({ field }: { field: string }) => field)).toEqual(['email', 'role']);
+  });
+
+  test('that was taken back shares nothing any more, and its token is unknown', async () => {
+    const token = await inviteToken(service, 'Guest@Club.example');
+    const { data } = (await as(owner, 'GET', '/invites')).body;
+    const gone = await as(owner, 'DELETE', `/invites/${data[0].id}`);
+    expect([gone.status, gone.body]).toEqual([204, '']);
+    expect((await as(guest, 'GET', '')).status).toBe(404);
+    expect((await service.call('GET', '/voting-events', undefined, { key: guest.read })).body.data).toEqual([]);
+    expect((await acceptInvite(service, guest.write, token)).status).toBe(404);
+    expect((await as(owner, 'DELETE', `/invites/${data[0].id}`)).status).toBe(404);
+  });
+
+  test('that expired is refused, and its address can be invited again', async () => {
+    const { body } = await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' });
+    const token = await inviteToken(service, 'late@club.example');
+    await service.deps.db.$client.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
+    const late = await acceptInvite(service, guest.write, token);
+    expect([late.status, late.body.error.details.reason]).toEqual([409, 'invite_expired']);
+    expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(1);
+    expect((await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' })).status).toBe(201);
+    expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(0);
+  });
+
+  test('of another role takes the place of the first: an account holds one role in an event', async () => {
+    await shareEvent(service, owner, event, guest, 'viewer');
+    await shareEvent(service, owner, event, guest, 'editor');
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2',
+      [event.id, guest.id],
+    );
+    expect(rows).toEqual([{ role: 'editor' }]);
+  });
+
+  test('leaves no token in clear in the database, in jobs or in the audit trail', async () => {
+    const email = 'secret@club.example';
+    await invite(service, owner, event, email, 'viewer');
+    const token = await inviteToken(service, email);
+    const { rows } = await service.deps.db.$client.query(
+      `SELECT row_to_json(i)::text AS text FROM event_invites i
+       UNION ALL SELECT row_to_json(j)::text FROM graphile_worker.jobs j
+       UNION ALL SELECT row_to_json(a)::text FROM audit_entries a`,
+    );
+    expect(rows.filter(({ text }: { text: string }) => text.includes(token))).toEqual([]);
+  });
+
+  test('is one of at most a hundred, whatever races over two processes', async () => {
+    await fresh();
+    const other = await service.another();
+    try {
+      const { rowCount } = await service.deps.db.$client.query(
+        `INSERT INTO event_invites (voting_event_id, id, email, email_key, role, token_hash, expires_at, created_at)
+         SELECT $1, 'inv_' || n, n || '@club.example', n || '@club.example', 'viewer', sha256(n::text::bytea), 99999999999999, 0
+         FROM generate_series(1, 90) AS n`,
+        [event.id],
+      );
+      expect(rowCount).toBe(90);
+      const answers = await Promise.all(
+        Array.from({ length: 32 }, (_, index) =>
+          (index % 2 === 0 ? service : other).call(
+            'POST',
+            `/voting-events/${event.id}/invites`,
+            { email: `race${index}@club.example`, role: 'viewer' },
+            { key: owner.write },
+          ),
+        ),
+      );
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+      const refused = answers.find(({ status }) => status !== 201);
+      expect([refused?.status, refused?.body.error.details]).toEqual([422, { limit: 'invites_per_event', max: 100 }]);
+      const { rows } = await service.deps.db.$client.query(
+        'SELECT count(*)::int AS found FROM event_invites WHERE voting_event_id = $1',
+        [event.id],
+      );
+      expect(rows).toEqual([{ found: 100 }]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('accepted by many accounts at once is the one of the first', async () => {
+    await fresh();
+    const accounts = await Promise.all(Array.from({ length: 8 }, () => createTestAccount(service)));
+    await invite(service, owner, event, 'many@club.example', 'editor');
+    const token = await inviteToken(service, 'many@club.example');
+    const answers = await Promise.all(accounts.map((account) => acceptInvite(service, account.write, token)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 7 }, () => 409)]);
+    const seen = await Promise.all(accounts.map((account) => as(account, 'GET', '')));
+    expect(seen.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+});
+
+describe('a viewer', () => {
+  beforeAll(async () => {
+    await fresh();
+    await shareEvent(service, owner, event, guest, 'viewer');
+  });
+
+  test('reads everything of the event and changes nothing', async () => {
+    for (const path of ['', '/positions', '/candidates', '/voters', '/results', '/stats', '/audit', '/invites'])
+      expect([path, (await as(guest, 'GET', path)).status]).toEqual([path, 200]);
+    const { data: before } = (await as(owner, 'GET', '')).body;
+    const refused = await as(guest, 'PATCH', '', { title: 'Mine now' });
+    expect([refused.status, refused.body.error.code, refused.body.error.details]).toEqual([
+      403,
+      'forbidden',
+      { reason: 'role', role: 'viewer', required: 'editor' },
+    ]);
+    // The role is told before what is wrong with the body, and after what is not there.
+    expect((await as(guest, 'POST', '/positions', { nonsense: true })).status).toBe(403);
+    expect((await as(guest, 'PATCH', '/positions/pos_none', { title: 'x' })).status).toBe(404);
+    expect((await as(owner, 'GET', '')).body.data).toEqual(before);
+  });
+
+  test('sees the event and its ballot with a vote key, and casts nothing with it', async () => {
+    const path = `/public/voting-events/${event.code}`;
+    expect((await service.call('GET', path, undefined, { key: guest.vote })).status).toBe(200);
+    expect((await service.call('GET', `${path}/ballot`, undefined, { key: guest.vote })).status).toBe(200);
+    const identity = { visitorId: visitor() };
+    const check = await service.call('POST', `${path}/voter/check`, identity, { key: guest.vote });
+    expect([check.status, check.body.data]).toEqual([200, { eligible: true }]);
+    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const cast = await service.call('POST', `${path}/ballot/cast`, { ...identity, votes }, { key: guest.vote });
+    expect([cast.status, cast.body.error.details.reason]).toEqual([403, 'role']);
+  });
+
+  test('is told that webhooks of the event are its owner’s', async () => {
+    const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
+    const made = await service.call('POST', '/webhook-endpoints', body, { key: guest.write });
+    expect([made.status, made.body.error.details.reason]).toEqual([403, 'role']);
+    const listed = await service.call('GET', `/webhook-endpoints?votingEventCode=${event.code}`, undefined, {
+      key: guest.read,
+    });
+    expect([listed.status, listed.body.data]).toEqual([200, []]);
+  });
+});
+
+describe('an editor', () => {
+  beforeAll(async () => {
+    await fresh();
+    await shareEvent(service, owner, event, guest, 'editor');
+  });
+
+  test('changes the event within the plan of its owner, and its vote keys vote', async () => {
+    expect((await as(guest, 'PATCH', '', { title: 'Ours' })).status).toBe(200);
+    // The guest's own plan allows 100 voters and no data export.
+    for (const batch of [0, 1]) {
+      const voters = Array.from({ length: 100 }, (_, row) => ({ name: 'V', voterId: `${batch}/${row}` }));
+      expect((await as(guest, 'POST', '/voters/batch', { voters })).status).toBe(201);
+    }
+    expect((await as(guest, 'GET', '/votes')).status).toBe(200);
+    await votePoll(service, guest, event, [
+      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
+    ]);
+    expect((await as(owner, 'GET', '/results')).body.data.stats.ballots).toBe(1);
+  });
+
+  test('deletes no event, links no payment business and invites nobody', async () => {
+    const { data } = (await as(owner, 'GET', '/invites')).body;
+    const attempts: [string, string, unknown?][] = [
+      ['DELETE', ''],
+      ['PUT', '/payment-business', { paymentBusinessId: 'biz_x' }],
+      ['DELETE', '/payment-business'],
+      ['POST', '/invites', { email: 'friend@club.example', role: 'editor' }],
+      ['DELETE', `/invites/${data[0].id}`],
+    ];
+    for (const [method, path, body] of attempts) {
+      const answer = await as(guest, method, path, body);
+      expect([method, path, answer.status, answer.body.error.details]).toEqual([
+        method,
+        path,
+        403,
+        { reason: 'role', role: 'editor', required: 'owner' },
+      ]);
+    }
+    expect((await as(owner, 'GET', '')).status).toBe(200);
+  });
+
+  test('has events of its own beside the shared ones, all in one list, page by page, each once', async () => {
+    const own: string[] = [];
+    for (let index = 0; index < 3; index += 1) own.push((await createTestEvent(service, guest, {}, [], false)).id);
+    const later = await createTestEvent(service, owner, {}, PLAN);
+    await shareEvent(service, owner, later, guest, 'viewer');
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const { body } = await service.call('GET', `/voting-events?limit=2${query}`, undefined, { key: guest.read });
+      seen.push(...body.data.map((row: { id: string }) => row.id));
+      cursor = body.nextCursor;
+    } while (cursor !== null);
+    expect(seen).toEqual([event.id, ...own, later.id]);
+  });
+});
+
+describe('the audit trail', () => {
+  test('says who changed what and when, with what was before and after, and holds no ballot and no key', async () => {
+    await fresh();
+    await shareEvent(service, owner, event, guest, 'editor');
+    const voter = (await as(guest, 'POST', '/voters', { name: 'Vera', email: 'vera@club.example' })).body.data;
+    await as(guest, 'PATCH', `/voters/${voter.id}`, { weight: 2.5, name: 'Vera Vogel' });
+    await as(owner, 'PATCH', `/positions/${event.positions[0]?.id}`, { title: 'A new title' });
+    await as(owner, 'PATCH', '', { description: 'Now with words' });
+    await votePoll(service, owner, event, [
+      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
+    ]);
+    const { data, nextCursor } = (await as(guest, 'GET', '/audit')).body;
+    expect(nextCursor).toBeNull();
+    type Entry = { action: string; resource: string; before: unknown; after: unknown; key: { accountId: string } };
+    const entries: Entry[] = data;
+    expect(entries.map(({ action }) => action)).toEqual([
+      'voting_event.created',
+      'position.created',
+      'candidate.created',
+      'candidate.created',
+      'voting_event.updated',
+      'invite.created',
+      'invite.accepted',
+      'voter.created',
+      'voter.updated',
+      'position.updated',
+      'voting_event.updated',
+    ]);
+    const one = (action: string) => entries.find((entry) => entry.action === action);
+    expect(one('voter.updated')).toMatchObject({
+      resource: voter.id,
+      before: { name: 'Vera', weight: 1 },
+      after: { name: 'Vera Vogel', weight: 2.5 },
+      key: { id: expect.stringMatching(/^key_/), name: 'read,write', accountId: guest.id },
+      createdAt: expect.any(Number),
+    });
+    expect(one('position.updated')).toMatchObject({
+      before: { title: 'By plurality' },
+      after: { title: 'A new title' },
+      key: { accountId: owner.id },
+    });
+    expect(entries.at(-1)).toMatchObject({ before: { description: null }, after: { description: 'Now with words' } });
+    expect(JSON.stringify(data)).not.toMatch(/v[svo]k_[0-9A-Za-z]{30}|vit_|confirmationCode|vi_[0-9a-f]{16}/);
+  });
+
+  test('is found by action, resource, key, time and words', async () => {
+    const find = async (query: string): Promise<string[]> =>
+      (await as(owner, 'GET', `/audit?${query}`)).body.data.map(({ action }: { action: string }) => action);
+    const [first] = (await as(owner, 'GET', '/audit')).body.data;
+    expect(await find('action=invite.accepted')).toEqual(['invite.accepted']);
+    expect(await find(`resource=${event.positions[0]?.id}`)).toEqual(['position.created', 'position.updated']);
+    expect(await find('search=INVITE')).toEqual(['invite.created', 'invite.accepted']);
+    expect(await find(`until=${first.createdAt - 1}`)).toEqual([]);
+    expect((await find(`since=${first.createdAt}&keyId=${first.key.id}`))[0]).toBe('voting_event.created');
+    expect((await as(owner, 'GET', '/audit?limit=5')).status).toBe(400);
+    expect((await as(owner, 'GET', '/audit?since=yesterday')).status).toBe(400);
+  });
+
+  test('names those who registered, with the key that brought them', async () => {
+    await fresh();
+    await as(owner, 'PATCH', '', { voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
+    const path = `/public/voting-events/${event.id}/register`;
+    const voter = { name: 'Vera', email: 'vera@club.example' };
+    expect((await service.call('POST', `${path}/voter`, voter, { key: owner.vote })).status).toBe(201);
+    const candidate = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
+    expect((await service.call('POST', `${path}/candidate`, candidate, { key: owner.vote })).status).toBe(201);
+    const { data } = (await as(owner, 'GET', '/audit?search=registered')).body;
+    expect(data.map(({ action, key }: { action: string; key: { name: string } }) => [action, key.name])).toEqual([
+      ['voter.registered', 'vote'],
+      ['candidate.registered', 'vote'],
+    ]);
+  });
+});

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let other: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+  other = await service.another();
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const RACERS = 32;
+
+/** Sends 32 requests at once over two processes. */
+function race(send: (on: TestService, index: number) => Promise<TestAnswer>): Promise<TestAnswer[]> {
+  return Promise.all(Array.from({ length: RACERS }, (_, index) => send(index % 2 === 0 ? service : other, index)));
+}
+
+async function count(sql: string, ...values: unknown[]): Promise<number> {
+  const { rows } = await service.deps.db.$client.query<{ found: number }>(sql, values);
+  return rows[0]?.found ?? -1;
+}
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+/** Puts voters on the roll as the service would, without asking it tens of thousands of times. */
+async function fillVoters(event: TestEvent, voters: number): Promise<void> {
+  await service.deps.db.$client.query(
+    `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+     SELECT $1, 'vtr_' || n, 'V', 'f' || n, 'f' || n, 1000000, 'approved', 'organizer', 'none', 0, 0 FROM generate_series(1, $2::int) AS n`,
+    [event.id, voters],
+  );
+  await service.deps.db.$client.query('UPDATE voting_events SET voter_count = $2 WHERE id = $1', [event.id, voters]);
+}
+
+/** Copies a row of the event until there are as many as wanted. */
+async function fillPaper(event: TestEvent, kind: string, wanted: number): Promise<void> {
+  await service.deps.db.$client.query(
+    `INSERT INTO ${kind} SELECT (jsonb_populate_record(one, jsonb_build_object(
+       'id', 'fill_' || n, 'number', 10000 + n, 'name_key', 'fill ' || n))).*
+     FROM ${kind} AS one,
+       generate_series(1, $2::int - (SELECT count(*)::int FROM ${kind} WHERE voting_event_id = $1)) AS n
+     WHERE one.voting_event_id = $1 AND one.id = (SELECT min(id) FROM ${kind} WHERE voting_event_id = $1)`,
+    [event.id, wanted],
+  );
+}
+
+function expectOutcome(answers: readonly TestAnswer[], made: number, status: number, limit: string, max: number): void {
+  expect(answers.filter((answer) => answer.status === status)).toHaveLength(made);
+  const refused = answers.filter((answer) => answer.status !== status);
+  const told = refused.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details]);
+  expect(told).toEqual(refused.map(() => [422, 'plan_limit', { limit, max }]));
+}
+
+describe('with 32 requests at once over two processes', () => {
+  test('an account never has more voting events than its plan allows, and a deleted one makes room for one', async () => {
+    const account = await createTestAccount(service, 'free');
+    const create = (on: TestService, index: number) =>
+      on.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, { key: account.write });
+    // Within the burst of the plan's request limit.
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) => create(index % 2 === 0 ? service : other, index)),
+    );
+    expectOutcome(answers, 3, 201, 'voting_events', 3);
+    const owned = 'SELECT count(*)::int AS found FROM voting_events WHERE account_id = $1';
+    expect(await count(owned, account.id)).toBe(3);
+    const id = answers.find(({ status }) => status === 201)?.body.data.id;
+    const gone = await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write });
+    expect(gone.status).toBe(204);
+    const again = await Promise.all([0, 1].map((index) => create(index === 0 ? service : other, index)));
+    expect(again.map(({ status }) => status).toSorted()).toEqual([201, 422]);
+    expect(await count(owned, account.id)).toBe(3);
+    expect(await count('SELECT event_count AS found FROM accounts WHERE id = $1', account.id)).toBe(3);
+  });
+
+  test('an event never has more voters than the plan allows, in batches and one by one', async () => {
+    const account = await createTestAccount(service, 'pro');
+    const event = await createTestEvent(service, account, {}, [], false);
+    await fillVoters(event, 49_950);
+    const answers = await race((on, index) =>
+      index % 4 === 0
+        ? on.call(
+            'POST',
+            `/voting-events/${event.id}/voters/batch`,
+            { voters: Array.from({ length: 10 }, (_, row) => ({ name: 'V', voterId: `b${index}/${row}` })) },
+            { key: account.write },
+          )
+        : on.call(
+            'POST',
+            `/voting-events/${event.id}/voters`,
+            { name: 'V', voterId: `s${index}` },
+            { key: account.write },
+          ),
+    );
+    const refused = answers.filter(({ status }) => status !== 201);
+    expect(refused.map(({ body }) => body.error.details)).toEqual(
+      refused.map(() => ({ limit: 'voters_per_event', max: 50_000 })),
+    );
+    const stored = await count('SELECT count(*)::int AS found FROM voters WHERE voting_event_id = $1', event.id);
+    const counted = await count('SELECT voter_count AS found FROM voting_events WHERE id = $1', event.id);
+    expect(stored).toBe(counted);
+    expect(stored).toBeLessThanOrEqual(50_000);
+    expect(stored).toBeGreaterThan(49_990);
+  });
+
+  test('voters that register themselves count towards the plan like those of the organizer', async () => {
+    const account = await createTestAccount(service, 'pro');
+    const event = await createTestEvent(service, account, { voter: { selfRegistration: true } }, PLAN);
+    await fillVoters(event, 49_995);
+    const answers = await race((on, index) =>
+      on.call(
+        'POST',
+        `/public/voting-events/${event.id}/register/voter`,
+        { name: 'V', email: `v${index}@club.example` },
+        { key: account.vote },
+      ),
+    );
+    expectOutcome(answers, 5, 201, 'voters_per_event', 50_000);
+    expect(await count('SELECT count(*)::int AS found FROM voters WHERE voting_event_id = $1', event.id)).toBe(50_000);
+  });
+
+  test.each([
+    ['positions', 100, 95],
+    ['candidates', 1_000, 990],
+    ['groups', 200, 190],
+    ['sponsors', 1_000, 990],
+  ])('an event never has more %s than %i', async (kind: string, max: number, before: number) => {
+    const account = await createTestAccount(service);
+    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const body = (index: number): unknown =>
+      ({
+        positions: { title: `P${index}`, votingMethod: 'plurality' },
+        candidates: { name: `C${index}`, positionIds: [event.positions[0]?.id] },
+        groups: { name: `G${index}` },
+        sponsors: { name: `S${index}` },
+      })[kind];
+    const create = (on: TestService, index: number) =>
+      on.call('POST', `/voting-events/${event.id}/${kind}`, body(index), { key: account.write });
+    expect((await create(service, -1)).status).toBe(201);
+    await fillPaper(event, kind, before);
+    const answers = await race(create);
+    expectOutcome(answers, max - before, 201, `${kind}_per_event`, max);
+    expect(await count(`SELECT count(*)::int AS found FROM ${kind} WHERE voting_event_id = $1`, event.id)).toBe(max);
+  });
+
+  test('candidates that register themselves stay within the cap of the event', async () => {
+    const account = await createTestAccount(service);
+    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLAN);
+    await fillPaper(event, 'candidates', 998);
+    const answers = await race((on, index) =>
+      on.call(
+        'POST',
+        `/public/voting-events/${event.id}/register/candidate`,
+        { name: `C${index}`, positionIds: [event.positions[0]?.id] },
+        { key: account.vote },
+      ),
+    );
+    expectOutcome(answers, 2, 201, 'candidates_per_event', 1_000);
+    expect(await count('SELECT count(*)::int AS found FROM candidates WHERE voting_event_id = $1', event.id)).toBe(
+      1_000,
+    );
+  });
+
+  test('an account never has more webhook endpoints than its plan allows', async () => {
+    const account = await createTestAccount(service, 'pro');
+    const answers = await race((on, index) =>
+      on.call(
+        'POST',
+        '/webhook-endpoints',
+        { url: `https://hooks.example.com/${index}`, eventTypes: ['voter.created'] },
+        { key: account.write },
+      ),
+    );
+    expectOutcome(answers, 20, 201, 'webhook_endpoints', 20);
+    expect(await count('SELECT count(*)::int AS found FROM webhook_endpoints WHERE account_id = $1', account.id)).toBe(
+      20,
+    );
+  });
+
+  test('one event code is given once', async () => {
+    const accounts = await Promise.all([createTestAccount(service), createTestAccount(service)]);
+    const answers = await race((on, index) =>
+      on.call(
+        'POST',
+        '/voting-events',
+        { title: 'E', type: 'poll', code: index % 3 === 0 ? 'SUMMER' : 'summer' },
+        { key: accounts[index % 2]?.write ?? '' },
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array.from({ length: 31 }, () => 409)]);
+    expect(await count(`SELECT count(*)::int AS found FROM voting_events WHERE code_key = 'summer'`)).toBe(1);
+    const counters = accounts.map(({ id }) => count('SELECT event_count AS found FROM accounts WHERE id = $1', id));
+    expect((await Promise.all(counters)).reduce((sum, one) => sum + one, 0)).toBe(1);
+  });
+});
