@@ -21,6 +21,7 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
 import { publicVoterRoutes } from '#src/voters/public-routes.ts';
+import { isAboutEvent } from '#src/voting-events/access.ts';
 import { auditRoutes } from '#src/voting-events/audit-routes.ts';
 import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
 import { inviteRoutes } from '#src/voting-events/invite-routes.ts';
@@ -68,6 +69,10 @@ export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () =
     authenticate: (authorization) => deps.authenticator.authenticate(authorization),
     rateLimiter,
     idempotency: new IdempotencyStore(deps.db, deps.secrets),
+    // Who changes an event sees the change with their next request; other processes are told by the database.
+    changed: (target) => {
+      if (isAboutEvent(target)) deps.events.forget(target.event.id);
+    },
     trustProxy: deps.config.trustProxy,
     secure: deps.config.baseUrl.startsWith('https://'),
   });

@@ -13,6 +13,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { DomainCheck } from '#src/voters/email-domain.ts';
+import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 
 /** Everything that a request or job may use of the outside world. */
@@ -31,6 +32,7 @@ export interface Deps {
   readonly witness: Witness;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
+  readonly events: EventCache;
   readonly papers: PaperShelf;
   readonly domainCheck: DomainCheck;
   readonly ballots: BallotWriter;

@@ -28,6 +28,7 @@ import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readFigures } from '#src/read-figures.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
+import { EventCache } from '#src/voting-events/event-cache.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
@@ -61,6 +62,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     witness: new Witness(config.dataDir, logKey),
     plans,
     authenticator: new Authenticator(db, clock, plans),
+    events: new EventCache(db),
     papers: new PaperShelf(db),
     ballots: new BallotWriter(db.$client),
     payments,
@@ -127,8 +129,14 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   const notifications = listenForNotifications(
     databaseUrl,
     deps.log,
-    { api_key_changed: (hash) => deps.authenticator.forget(hash) },
-    () => deps.authenticator.forgetAll(),
+    {
+      api_key_changed: (hash) => deps.authenticator.forget(hash),
+      voting_event_changed: (id) => deps.events.forget(id),
+    },
+    () => {
+      deps.authenticator.forgetAll();
+      deps.events.forgetAll();
+    },
   );
   const sender = deps.config.worker
     ? new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate))

@@ -35,7 +35,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       const answer = created(viewRegisteredCandidate(candidate));
       await claim?.store(tx, answer);
       return answer;
-    });
+    }).finally(() => deps.events.forget(target.event.id));
   const path = '/public/voting-events/:idOrCode';
   const embedded = deps.config.databaseUrl === undefined;
   return [
@@ -77,7 +77,10 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       },
       find: registering,
       work: async ({ target, body }, claim) => {
-        if ('paymentAttemptId' in body) return checkout.finish(target, body.paymentAttemptId, claim);
+        if ('paymentAttemptId' in body) {
+          const { paymentAttemptId } = body;
+          return checkout.finish(target, paymentAttemptId, claim).finally(() => deps.events.forget(target.event.id));
+        }
         const { returnUrl, cancelUrl, ...registration } = body;
         const price = target.event.payToRegisterCandidate;
         if (price === null) return register(target, registration, claim);

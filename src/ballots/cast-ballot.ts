@@ -41,6 +41,8 @@ export async function castVotes(
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const paper = await deps.papers.take(current);
     if (paper === undefined) throw notFound();
+    // Of a version that was made while this request was read, with a price: what it shall cost was not told yet.
+    if (paper.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);
     const row = await prepareBallot(deps, paper, body, code);
@@ -57,5 +59,9 @@ export async function castVotes(
     if (newer === undefined) throw notFound();
     current = newer;
   }
-  throw new ApiError('internal', 'The ballot paper kept changing. Retry.', undefined, 1);
+  throw changedMeanwhile();
+}
+
+function changedMeanwhile(): ApiError {
+  return new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
 }

@@ -29,6 +29,8 @@ export interface PipelineOptions {
   readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
   readonly rateLimiter: RateLimiter;
   readonly idempotency: IdempotencyStore;
+  /** Told what a request was about whose change was committed. */
+  readonly changed: (target: unknown) => void;
   /** How many hops of `X-Forwarded-For` to believe. */
   readonly trustProxy: number;
   /** Served over https: browsers are told to stay there. */
@@ -420,5 +422,5 @@ async function perform(
     const result = await step.handle(call, tx);
     await claim?.store(tx, result);
     return result;
-  });
+  }).finally(() => options.changed(call.target));
 }

@@ -5,6 +5,7 @@ import type { Role } from '#src/http/role.ts';
 import type { RequestContext } from '#src/http/route.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import type { EventCache } from './event-cache.ts';
 import { findAccess } from './find-access.ts';
 import { statusAt } from './lifecycle.ts';
 import type { VotingEvent } from './types.ts';
@@ -27,6 +28,11 @@ export interface VoteCaller {
   readonly ownerPlan: PlanName;
 }
 
+/** Whether what a request was about is an event, or something of an event. */
+export function isAboutEvent(target: unknown): target is { readonly event: VotingEvent } {
+  return typeof target === 'object' && target !== null && 'event' in target;
+}
+
 /** The organizer of an event that was made in its own account's name. */
 export function ownerOf(caller: Caller, event: VotingEvent): Organizer {
   return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName };
@@ -44,11 +50,20 @@ export async function requireOrganizer(deps: AccessDeps, context: RequestContext
   return { caller: context.caller, ...found };
 }
 
-/** The event that the path names, for a vote or observe key. A draft is not there yet; an observer sees its one event. */
-export async function requireVoteCaller(deps: AccessDeps, context: RequestContext): Promise<VoteCaller> {
+interface VoteAccessDeps {
+  readonly events: EventCache;
+  readonly clock: Clock;
+}
+
+/**
+ * The event that the path names, for a vote or observe key; it may be a second old (`EventCache`). A draft is not there yet;
+ * an observer sees its one event.
+ */
+export async function requireVoteCaller(deps: VoteAccessDeps, context: RequestContext): Promise<VoteCaller> {
   const { caller } = context;
-  const found = await findAccess(deps.db, caller.accountId, context.params['idOrCode'] ?? '');
-  if (found === undefined || statusAt(found.event, deps.clock.now()) === 'draft') throw notFound();
+  const nowMs = deps.clock.now();
+  const found = await deps.events.find(caller.accountId, context.params['idOrCode'] ?? '', nowMs);
+  if (found === undefined || statusAt(found.event, nowMs) === 'draft') throw notFound();
   if (caller.votingEventId !== null && caller.votingEventId !== found.event.id) throw notFound();
   return { caller, ...found };
 }

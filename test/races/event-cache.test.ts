@@ -1,0 +1,116 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { castVotes } from '#src/ballots/cast-ballot.ts';
+import { EventCache } from '#src/voting-events/event-cache.ts';
+import { findAccess } from '#src/voting-events/find-access.ts';
+import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { PLURALITY, PRICE } from '#test/harness/payments.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let first: TestService;
+let second: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  first = await startTestService();
+  second = await first.another();
+  account = await createTestAccount(first);
+});
+afterAll(async () => {
+  await second.stop();
+  await first.stop();
+});
+
+const titleAt = async (service: TestService, event: TestEvent): Promise<string> =>
+  demand(await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote }), 200).title;
+
+/** As if the change was not announced: the cache alone has to notice. */
+const renameUnannounced = (event: TestEvent, title: string): Promise<unknown> =>
+  first.deps.db.transaction(async (tx) => {
+    await tx.execute(sql`SET LOCAL session_replication_role = replica`);
+    await tx.execute(sql`UPDATE voting_events SET title = ${title} WHERE id = ${event.id}`);
+  });
+
+describe('an event that voters ask for', () => {
+  test('is read once by requests that ask together, and from memory by the next', async () => {
+    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const cache = new EventCache(first.deps.db);
+    const find = () => cache.find(account.id, event.id, Date.now());
+    const [one, two] = await Promise.all([find(), find()]);
+    expect(one?.event.id).toBe(event.id);
+    expect(two).toBe(one);
+    expect(await find()).toBe(one);
+    cache.forget(event.id);
+    expect(await find()).not.toBe(one);
+  });
+
+  test('shows an edit at once where it was made, and at every other process as soon as that is told of it', async () => {
+    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    for (const title of ['Once', 'Twice', 'Thrice']) {
+      await titleAt(second, event);
+      demand(await first.call('PATCH', `/voting-events/${event.id}`, { title }, { key: account.write }), 200);
+      expect(await titleAt(first, event)).toBe(title);
+      await eventually(async () => ((await titleAt(second, event)) === title ? true : undefined));
+    }
+  });
+
+  test('shows an edit even where its announcement was lost', async () => {
+    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const cache = new EventCache(first.deps.db);
+    const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
+    expect(await title()).toBe('Before');
+    await renameUnannounced(event, 'After');
+    await eventually(async () => ((await title()) === 'After' ? true : undefined), 3_000);
+  });
+
+  test('is not kept when it was read while it changed', async () => {
+    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const cache = new EventCache(first.deps.db);
+    const reading = cache.find(account.id, event.id, Date.now());
+    cache.forget(event.id);
+    await reading;
+    await renameUnannounced(event, 'After');
+    expect((await cache.find(account.id, event.id, Date.now()))?.event.title).toBe('After');
+  });
+
+  test('is gone for everybody a moment after its deletion, and a draft is never kept', async () => {
+    const event = await createTestEvent(first, account, {}, PLURALITY, false);
+    const status = async (service: TestService) =>
+      (await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote })).status;
+    expect([await status(first), await status(second)]).toEqual([404, 404]);
+    demand(await first.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write }), 200);
+    expect([await status(first), await status(second)]).toEqual([200, 200]);
+    await first.call('DELETE', `/voting-events/${event.id}`, undefined, { key: account.write });
+    expect(await status(first)).toBe(404);
+    await eventually(async () => ((await status(second)) === 404 ? true : undefined));
+  });
+
+  test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
+    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const remembered = await findAccess(first.deps.db, account.id, event.id);
+    if (remembered === undefined) throw new Error('the event is there');
+    await first.deps.db.$client.query(
+      'UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2',
+      [JSON.stringify(PRICE.provider_a), event.id],
+    );
+    const changed = await findAccess(first.deps.db, account.id, event.id);
+    if (changed === undefined) throw new Error('the event is there');
+    await first.deps.papers.take(changed.event);
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id ?? '', candidateId: position?.candidates[0] ?? '' }];
+    const caller = { ...(await first.deps.authenticator.authenticate(`Bearer ${account.vote}`)) };
+    await expect(
+      castVotes(first.deps, { ...remembered, caller }, { visitorId: visitor(), votes }, undefined),
+    ).rejects.toThrow('changed meanwhile');
+    const { rows } = await first.deps.db.$client.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [
+      event.id,
+    ]);
+    expect(rows).toEqual([]);
+  });
+});
