@@ -1,17 +1,18 @@
 import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, ok } from '#src/http/answer.ts';
+import { created, kept, ok } from '#src/http/answer.ts';
 import { type Claim, type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
+import { KeptBallots } from './kept-ballots.ts';
 import type { BallotPaper } from './paper.ts';
 import type { RegistrationCheckout } from './pay-to-register.ts';
 import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
 import { ballotQuery, paidRegistrationBody, registerCandidateBody } from './schemas.ts';
-import { viewBallot, viewRegisteredCandidate } from './views.ts';
+import { viewRegisteredCandidate } from './views.ts';
 
 export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationCheckout): Route[] {
   const withPaper = async (context: RequestContext): Promise<VoteCaller & { paper: BallotPaper }> => {
@@ -36,6 +37,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       await claim?.store(tx, answer);
       return answer;
     }).finally(() => deps.events.forget(target.event.id));
+  const ballots = new KeptBallots();
   const path = '/public/voting-events/:idOrCode';
   const embedded = deps.config.databaseUrl === undefined;
   return [
@@ -61,7 +63,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       scope: 'vote',
       query: ballotQuery,
       find: withPaper,
-      read: async ({ target, query }) => ok(viewBallot(target.paper, query.seed)),
+      read: async ({ target, query }) => kept(ballots.take(target.paper, query.seed)),
     }),
     workRoute({
       operationId: 'registerCandidate',

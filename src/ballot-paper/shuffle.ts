@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 
-/** A seed picks one of this many orders of a position, so that the answers of one paper stay few enough to be kept. */
+/** A seed picks one of this many orders of a ballot, so that the answers of one paper stay few enough to be kept. */
 const ORDERS = 256;
 
 function numbersFrom(...parts: string[]): (below: number) => number {
@@ -27,12 +27,12 @@ function numbersFrom(...parts: string[]): (below: number) => number {
   };
 }
 
-/** Which of the orders a seed picks for a position; a random one without a seed. */
-export function pickOrder(seed: string | undefined, positionId: string): number {
+/** Which of the orders a seed picks for an event; a random one without a seed. */
+export function pickOrder(seed: string | undefined, eventId: string): number {
   if (seed === undefined) return randomInt(ORDERS);
   return (
     createHash('sha256')
-      .update(JSON.stringify([positionId, seed]))
+      .update(JSON.stringify([eventId, seed]))
       .digest()
       .readUInt8(0) % ORDERS
   );

@@ -1,5 +1,5 @@
 import type { BallotPaper, PaperPosition } from './paper.ts';
-import { inOrder, pickOrder } from './shuffle.ts';
+import { inOrder } from './shuffle.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
 /** The organizer's shape of a position; a bound that follows the candidates is shown as their number. */
@@ -90,22 +90,21 @@ function viewBallotPosition(position: PaperPosition, groups: ReadonlyMap<string,
 }
 
 /** Candidates position by position, each position in its order; one who stands for several is listed at the first. */
-function orderedCandidates(paper: BallotPaper, seed: string | undefined): Candidate[] {
-  const shuffled = paper.event.candidateOrder === 'shuffled';
+function orderedCandidates(paper: BallotPaper, order: number | undefined): Candidate[] {
   const listed = paper.positions.flatMap((position) =>
-    shuffled ? inOrder(position.candidates, position.id, pickOrder(seed, position.id)) : position.candidates,
+    order === undefined ? position.candidates : inOrder(position.candidates, position.id, order),
   );
   return [...new Set(listed)];
 }
 
-/** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). */
-export function viewBallot(paper: BallotPaper, seed: string | undefined) {
+/** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). @param order of shuffled candidates */
+export function viewBallot(paper: BallotPaper, order: number | undefined) {
   const groups = paper.groups.map((group) => ({ id: group.id, name: group.name }));
   const groupById = new Map(groups.map((group) => [group.id, group]));
   return {
     votingEventId: paper.event.id,
     positions: paper.positions.map((position) => viewBallotPosition(position, groupById)),
-    candidates: orderedCandidates(paper, seed).map((candidate) => ({
+    candidates: orderedCandidates(paper, order).map((candidate) => ({
       id: candidate.id,
       name: candidate.name,
       description: candidate.description,

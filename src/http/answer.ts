@@ -1,3 +1,5 @@
+import type { KeptText } from './kept-text.ts';
+
 /** What a handler answers: a status, the value of the body, and headers of its own. */
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 402 | 503;
@@ -9,9 +11,12 @@ export interface Answer {
   readonly text?: { readonly content: string; readonly type: string };
   /** Bytes instead of JSON, for reads. */
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
+  /** JSON that was made before and is sent as it is: compressed, or not at all where the caller has it already. */
+  readonly kept?: KeptText;
 }
 
 export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
+export const kept = (text: KeptText): Answer => ({ status: 200, kept: text });
 export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
 export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
 export const gone: Answer = { status: 204 };

@@ -9,6 +9,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
 import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
+import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 import type { ObservedRequest } from './metrics.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
@@ -169,13 +170,25 @@ function logLine(
   );
 }
 
-function answer(c: Context<Env>, result: Answer): Response {
+function answer(c: Context<Env>, result: Answer): Response | Promise<Response> {
   const status = result.status as ContentfulStatusCode;
   for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
+  if (result.kept !== undefined) return answerKept(c, result.kept);
   if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
   if (result.bytes !== undefined) return c.body(result.bytes.content, status, { 'Content-Type': result.bytes.type });
   if (result.body === undefined) return c.body(null, result.status as StatusCode);
   return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
+}
+
+async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
+  const { outgoing, incoming } = c.env;
+  outgoing.setHeader('ETag', kept.etag);
+  outgoing.setHeader('Cache-Control', 'private, no-cache');
+  outgoing.setHeader('Vary', 'Accept-Encoding');
+  if (hasAlready(incoming.rawHeaders, kept.etag)) return c.body(null, 304);
+  const gzipped = takesGzip(incoming.rawHeaders) ? kept.gzipped() : undefined;
+  if (gzipped === undefined) return c.body(kept.bytes, 200, { 'Content-Type': 'application/json' });
+  return c.body(await gzipped, 200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
 }
 
 async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: PipelineOptions): Promise<Response> {

@@ -1,0 +1,35 @@
+import { KeptText } from '#src/http/kept-text.ts';
+import type { BallotPaper } from './paper.ts';
+import { pickOrder } from './shuffle.ts';
+import { viewBallot } from './views.ts';
+
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** Keeps ballots as they go out. A version of a paper has as many as there are orders of its candidates, one if these are fixed. */
+export class KeptBallots {
+  readonly #kept = new Map<string, KeptText>();
+  #bytes = 0;
+
+  /** The ballot of a paper as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
+  take(paper: BallotPaper, seed: string | undefined): KeptText {
+    const { id, paperVersion, candidateOrder } = paper.event;
+    const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
+    const name = `${id} ${paperVersion} ${order ?? 'fixed'}`;
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) {
+      // The one that was asked for last is the last to go.
+      this.#kept.delete(name);
+      this.#kept.set(name, kept);
+      return kept;
+    }
+    const fresh = new KeptText({ data: viewBallot(paper, order) });
+    this.#kept.set(name, fresh);
+    this.#bytes += fresh.bytes.length;
+    for (const [oldest, { bytes }] of this.#kept) {
+      if (this.#bytes <= MAX_KEPT_BYTES || oldest === name) break;
+      this.#kept.delete(oldest);
+      this.#bytes -= bytes.length;
+    }
+    return fresh;
+  }
+}
