@@ -43,7 +43,7 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...sponsorRoutes(deps),
     ...voterRoutes(deps),
     ...paymentRoutes(deps, payments),
-    ...resultRoutes(deps, new EventCounter(deps.db, deps.secrets)),
+    ...resultRoutes(deps, new EventCounter(deps)),
     ...webhookRoutes(deps, {
       seen: async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id,
       owned: async (accountId, code) => (await findOwnEvent(deps.db, accountId, code)).id,

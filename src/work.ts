@@ -26,7 +26,7 @@ const WEBHOOK_HISTORY_MS = 30 * DAY_MS;
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
-  const counter = new EventCounter(deps.db, deps.secrets);
+  const counter = new EventCounter(deps);
   return {
     ...deps,
     async countFinally(paper) {

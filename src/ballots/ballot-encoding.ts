@@ -48,26 +48,71 @@ export function packEntries(positions: readonly PackedPosition[]): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Reads packed entries. @throws Error for bytes that no version of this program wrote */
-export function unpackEntries(bytes: Uint8Array): PackedPosition[] {
-  if (bytes[0] !== VERSION) throw new Error(`a ballot is packed in the unknown version ${bytes[0]}`);
-  let at = 1;
-  const varint = (): number => {
+/**
+ * Reads packed ballots one after the other, position by position, into columns that it uses again: a count of a million
+ * ballots makes no object for any of them. Each array is as long as the longest answer so far; `length` says how much holds.
+ */
+export class BallotReader {
+  /** The number of the position that was read last. */
+  position = 0;
+  length = 0;
+  candidates = new Uint32Array(16);
+  values = new Float64Array(16);
+  #bytes: Uint8Array = new Uint8Array();
+  #at = 0;
+  #end = 0;
+
+  /** Begins a ballot, which is `bytes` from `start` to before `end`. @throws Error for bytes that no version of this program wrote */
+  open(bytes: Uint8Array, start = 0, end = bytes.length): void {
+    if (start >= end || bytes[start] !== VERSION) {
+      throw new Error(`a ballot is packed in the unknown version ${bytes[start]}`);
+    }
+    this.#bytes = bytes;
+    this.#at = start + 1;
+    this.#end = end;
+  }
+
+  /** Reads the next position; false at the end of the ballot. */
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    this.position = this.#varint();
+    const length = this.#varint();
+    // Every entry takes two bytes at least: a length beyond that is no length.
+    if (length * 2 > this.#end - this.#at) throw new Error('a packed ballot ends in the middle of its entries');
+    if (length > this.candidates.length) {
+      this.candidates = new Uint32Array(length * 2);
+      this.values = new Float64Array(length * 2);
+    }
+    for (let entry = 0; entry < length; entry += 1) {
+      this.candidates[entry] = this.#varint();
+      this.values[entry] = unzigzag(this.#varint());
+    }
+    this.length = length;
+    return true;
+  }
+
+  #varint(): number {
     let value = 0;
     let factor = 1;
-    for (;;) {
-      const byte = bytes[at];
-      if (byte === undefined) throw new Error('a packed ballot ends in the middle of a number');
-      at += 1;
+    while (this.#at < this.#end) {
+      const byte = this.#bytes[this.#at] as number;
+      this.#at += 1;
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) return value;
       factor *= 0x80;
     }
-  };
+    throw new Error('a packed ballot ends in the middle of a number');
+  }
+}
+
+/** Reads packed entries. @throws Error for bytes that no version of this program wrote */
+export function unpackEntries(bytes: Uint8Array): PackedPosition[] {
+  const reader = new BallotReader();
+  reader.open(bytes);
   const positions: PackedPosition[] = [];
-  while (at < bytes.length) {
-    const position = varint();
-    const entries = Array.from({ length: varint() }, () => ({ candidate: varint(), value: unzigzag(varint()) }));
+  while (reader.next()) {
+    const { position, length, candidates, values } = reader;
+    const entries = Array.from({ length }, (_, at) => ({ candidate: candidates[at] ?? 0, value: values[at] ?? 0 }));
     positions.push({ position, entries });
   }
   return positions;

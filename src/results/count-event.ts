@@ -1,22 +1,16 @@
-import { readLogSize } from '#src/ballot-log/read-log.ts';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { createHash } from 'node:crypto';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { PositionResult } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
-import {
-  hasFractionalWeights,
-  readBox,
-  readElectorate,
-  readQueue,
-  readUnreleased,
-  readVoided,
-  releaseBallots,
-  type WaitingBallot,
-} from './repository.ts';
-import { RunningCount } from './running-count.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { readBox } from './read-box.ts';
+import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
+import { foldElectorate, releaseBallots } from './repository.ts';
+import { PaperLacks, RunningCount } from './running-count.ts';
 
 export interface EventResults {
   readonly votingEventId: string;
@@ -42,25 +36,39 @@ export interface EventResults {
 export type Audience = 'organizer' | 'public';
 
 const MAX_KEPT = 200;
+/** The public live count of a secret event grows by this many ballots at once. */
+const RELEASED_TOGETHER = 5;
+/** Changes of the roll that are put together into one, so that their sum stays cheap. */
+const MAX_ELECTORATE_CHANGES = 200;
 
 /** Shares are shown with six decimals; they are for reading, no decision depends on them. */
 function share(part: bigint, whole: bigint): number | null {
   return whole === 0n ? null : Number((part * 1_000_000n) / whole) / 1_000_000;
 }
 
+/** What of the results needs a count; the rest is of the event and the clock. */
+type Counted = Pick<EventResults, 'stats' | 'positions'>;
+
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
- * One count at a time works on an event; a change of its paper starts the count anew.
+ * One count at a time works on an event; those who ask while it works share the next one. A change of the event's paper
+ * starts the count anew.
  */
 export class EventCounter {
   readonly #db: Database;
   readonly #secrets: Secrets;
+  readonly #papers: PaperShelf;
   readonly #counts = new Map<string, RunningCount>();
+  /** The last report of each event and audience, with what it was made of. */
+  readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
   readonly #turns = new Map<string, Promise<unknown>>();
+  /** Counts that were asked for and have not begun. */
+  readonly #waiting = new Map<string, Promise<EventResults>>();
 
-  constructor(db: Database, secrets: Secrets) {
-    this.#db = db;
-    this.#secrets = secrets;
+  constructor(deps: { readonly db: Database; readonly secrets: Secrets; readonly papers: PaperShelf }) {
+    this.#db = deps.db;
+    this.#secrets = deps.secrets;
+    this.#papers = deps.papers;
   }
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
@@ -68,8 +76,29 @@ export class EventCounter {
     const { event } = paper;
     // In a secret election the difference of two live counts would show a single ballot; five together show none.
     const stepped = audience === 'public' && secrecyOf(event) === 'secret' && statusAt(event, nowMs) === 'open';
-    if (stepped) await releaseBallots(this.#db, event.id);
-    return this.#inTurn(event.id, () => this.#count(paper, stepped, nowMs));
+    const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${stepped}`;
+    const waiting = this.#waiting.get(name);
+    if (waiting !== undefined) return waiting;
+    const mine = this.#inTurn(event.id, () => {
+      this.#waiting.delete(name);
+      return this.#count(paper, stepped, nowMs);
+    });
+    this.#waiting.set(name, mine);
+    try {
+      return await mine;
+    } catch (fault) {
+      if (!(fault instanceof PaperLacks)) throw fault;
+      const newer = await this.#newerPaper(paper);
+      if (newer === undefined) throw fault;
+      return this.results(newer, audience, nowMs);
+    }
+  }
+
+  /** The paper as it is now, where that is newer: the event that the caller read may be a second old. */
+  async #newerPaper(paper: BallotPaper): Promise<BallotPaper | undefined> {
+    const event = await findEventById(this.#db, paper.event.id);
+    const newer = event === undefined ? undefined : await this.#papers.take(event);
+    return newer !== undefined && newer.event.paperVersion > paper.event.paperVersion ? newer : undefined;
   }
 
   async #inTurn<T>(eventId: string, work: () => Promise<T>): Promise<T> {
@@ -90,32 +119,67 @@ export class EventCounter {
   #running(paper: BallotPaper): RunningCount {
     const kept = this.#counts.get(paper.event.id);
     if (kept?.paperVersion === paper.event.paperVersion) return kept;
-    if (this.#counts.size >= MAX_KEPT) this.#counts.clear();
+    if (this.#counts.size >= MAX_KEPT) {
+      this.#counts.clear();
+      this.#reports.clear();
+    }
     const fresh = new RunningCount(paper);
     this.#counts.set(paper.event.id, fresh);
     return fresh;
   }
 
   async #count(paper: BallotPaper, stepped: boolean, nowMs: number): Promise<EventResults> {
+    const { event } = paper;
     const running = this.#running(paper);
-    // One moment for box and queue: a ballot that moves from one to the other is counted once.
-    const moment = await this.#db.transaction(
-      async (tx) => {
-        for await (const { ballots, last } of readBox(tx, paper.event.id, running.lastLeaf)) {
-          await running.add(ballots, 1);
-          running.lastLeaf = last;
-        }
-        return {
-          log: await readLogSize(tx, paper.event.id),
-          queue: await readQueue(tx, paper.event.id),
-          voided: await readVoided(tx, paper.event.id),
-          hidden: stepped ? await readUnreleased(tx, paper.event.id) : [],
-          electorate: paper.event.type === 'election' ? await readElectorate(tx, paper.event.id) : null,
-          fractional: await hasFractionalWeights(tx, paper.event.id),
-        };
-      },
-      { isolationLevel: 'repeatable read', accessMode: 'read only' },
-    );
+    const moment = await this.#catchUp(event.id, running, stepped);
+    if (moment.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
+    // The lot's seed is secret until the close: who knew it could reckon how to break a tie.
+    const drawn = this.#secrets.open(event.tieSeed, { table: 'voting_events', column: 'tie_seed', row: event.id });
+    const seed = statusAt(event, nowMs) === 'closed' ? drawn.toString('hex') : null;
+    return {
+      votingEventId: event.id,
+      title: event.title,
+      final: isFinalAt(event, nowMs),
+      asOf: nowMs,
+      ...(await this.#report(paper, running, moment, stepped, seed)),
+      log: { size: moment.log.size, rootHash: Buffer.from(moment.log.root()).toString('base64') },
+      lot: { seedHash: sha256(drawn).toString('hex'), seed },
+    };
+  }
+
+  /** Counts what came into the box, and gives the rest of that moment. */
+  async #catchUp(eventId: string, running: RunningCount, stepped: boolean): Promise<Moment> {
+    const pool = this.#db.$client;
+    let released = false;
+    for (;;) {
+      const moment = await readMoment(pool, eventId, running.lastLeaf, stepped);
+      if (moment.box === undefined) {
+        running.lastLeaf = await readBox(pool, eventId, running.lastLeaf, (bytes, start, end, weightMicro) =>
+          running.addPacked(bytes, start, end, weightMicro, 1),
+        );
+      } else if (!released && moment.hidden.length >= RELEASED_TOGETHER) {
+        await releaseBallots(this.#db, eventId);
+        released = true;
+      } else {
+        await running.add(moment.box.ballots, 1);
+        running.lastLeaf = moment.box.last;
+        return moment;
+      }
+    }
+  }
+
+  /** The report of a moment: that of the one before where nothing came since. */
+  async #report(
+    paper: BallotPaper,
+    running: RunningCount,
+    moment: Moment,
+    stepped: boolean,
+    seed: string | null,
+  ): Promise<Counted> {
+    const name = `${paper.event.id} ${stepped}`;
+    const madeOf = describe(running, moment, seed);
+    const known = this.#reports.get(name);
+    if (known?.madeOf === madeOf) return known.counted;
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
       ballots.map((one) => ({
         ...one,
@@ -124,46 +188,43 @@ export class EventCounter {
     const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
-    try {
-      return this.#shape(paper, running, moment, nowMs);
-    } finally {
-      await running.add(notCounted, 1);
-      await running.add(queue, -1);
-    }
+    const electorateMicro = paper.event.type === 'election' ? moment.electorate.weightMicro : null;
+    const counted = shape(running, electorateMicro, moment.fractional, seed);
+    await running.add(notCounted, 1);
+    await running.add(queue, -1);
+    this.#reports.set(name, { madeOf, counted });
+    return counted;
   }
+}
 
-  #shape(
-    paper: BallotPaper,
-    running: RunningCount,
-    moment: {
-      readonly log: { readonly size: number; readonly rootHash: Uint8Array };
-      readonly electorate: { readonly weightMicro: bigint } | null;
-      readonly fractional: boolean;
-    },
-    nowMs: number,
-  ): EventResults {
-    const { event } = paper;
-    const electorateMicro = moment.electorate?.weightMicro ?? null;
-    // The lot's seed is secret until the close: who knew it could reckon how to break a tie.
-    const drawn = this.#secrets.open(event.tieSeed, { table: 'voting_events', column: 'tie_seed', row: event.id });
-    const seed = statusAt(event, nowMs) === 'closed' ? drawn.toString('hex') : null;
-    const positions = running.report({ seed, electorateMicro, wholeWeights: !moment.fractional });
-    return {
-      votingEventId: event.id,
-      title: event.title,
-      final: isFinalAt(event, nowMs),
-      asOf: nowMs,
-      stats: {
-        totalVotes: positions.reduce((sum, position) => sum + position.totalVotes, 0),
-        ballots: running.ballots,
-        entries: running.entries,
-        abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
-        electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
-        turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
-      },
-      positions,
-      log: { size: moment.log.size, rootHash: Buffer.from(moment.log.rootHash).toString('base64') },
-      lot: { seedHash: sha256(drawn).toString('hex'), seed },
-    };
+/** What a report is made of: two that agree in it are the same. */
+function describe(running: RunningCount, moment: Moment, seed: string | null): string {
+  const hash = createHash('sha256');
+  for (const ballots of [moment.queue, moment.hidden, moment.voided]) {
+    hash.update(`${ballots.length};`);
+    for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
   }
+  const { weightMicro } = moment.electorate;
+  return [running.paperVersion, running.lastLeaf, weightMicro, moment.fractional, seed, hash.digest('hex')].join(' ');
+}
+
+function shape(
+  running: RunningCount,
+  electorateMicro: bigint | null,
+  fractional: boolean,
+  seed: string | null,
+): Counted {
+  const wholeWeights = !fractional && running.fractional === 0;
+  const positions = running.report({ seed, electorateMicro, wholeWeights });
+  return {
+    stats: {
+      totalVotes: positions.reduce((sum, position) => sum + position.totalVotes, 0),
+      ballots: running.ballots,
+      entries: running.entries,
+      abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
+      electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
+      turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
+    },
+    positions,
+  };
 }

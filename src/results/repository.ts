@@ -1,97 +1,18 @@
 import { sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
-
-export interface StoredBallot {
-  readonly entries: Buffer;
-  readonly weightMicro: bigint;
-}
-
-/** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
-export interface WaitingBallot extends StoredBallot {
-  readonly codeTag: Buffer;
-}
-
-type BallotRow = { entries: Buffer; weight_micro: string; leaf_index: string };
-type WaitingRow = { entries: Buffer; weight_micro: string; code_tag: Buffer };
-
-const CHUNK = 10_000;
-
-const stored = (row: { entries: Buffer; weight_micro: string }): StoredBallot => ({
-  entries: row.entries,
-  weightMicro: BigInt(row.weight_micro),
-});
-
-/** The box from a position on, in chunks, so that no more than one is ever held. `last` is the highest leaf of the chunk. */
-export async function* readBox(
-  executor: Executor,
-  eventId: string,
-  afterLeaf: bigint,
-): AsyncGenerator<{ ballots: StoredBallot[]; last: bigint }> {
-  let after = afterLeaf;
-  for (;;) {
-    const { rows } = await executor.execute<BallotRow>(sql`
-      SELECT leaf_index, entries, weight_micro FROM ballots
-      WHERE voting_event_id = ${eventId} AND leaf_index > ${after} ORDER BY leaf_index LIMIT ${CHUNK}`);
-    const end = rows.at(-1);
-    if (end === undefined) return;
-    after = BigInt(end.leaf_index);
-    yield { ballots: rows.map(stored), last: after };
-    if (rows.length < CHUNK) return;
-  }
-}
-
-const waiting = (row: WaitingRow): WaitingBallot => ({ ...stored(row), codeTag: row.code_tag });
-
-/** Confirmed ballots that are not in the log yet. */
-export async function readQueue(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
-  const { rows } = await executor.execute<WaitingRow>(
-    sql`SELECT entries, weight_micro, code_tag FROM ballot_queue WHERE voting_event_id = ${eventId}`,
-  );
-  return rows.map(waiting);
-}
-
-/** Confirmed ballots that are void: they stand in the box or the queue, and do not count. */
-export async function readVoided(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
-  const { rows } = await executor.execute<WaitingRow>(sql`
-    SELECT b.entries, b.weight_micro, b.code_tag FROM voided_ballots v
-      JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = ${eventId}
-    UNION ALL SELECT q.entries, q.weight_micro, q.code_tag FROM voided_ballots v
-      JOIN ballot_queue q ON q.voting_event_id = v.voting_event_id AND q.code_tag = v.code_tag WHERE v.voting_event_id = ${eventId}`);
-  return rows.map(waiting);
-}
+import type { WaitingBallot } from './read-moment.ts';
 
 /** Of a ballot `b`: it was made void. */
 const isVoid = sql`EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)`;
-
-/** Confirmed ballots that the public live count does not show yet. */
-export async function readUnreleased(executor: Executor, eventId: string): Promise<WaitingBallot[]> {
-  const { rows } = await executor.execute<WaitingRow>(sql`
-    SELECT entries, weight_micro, code_tag FROM ballots b WHERE voting_event_id = ${eventId} AND NOT released AND NOT ${isVoid}
-    UNION ALL SELECT entries, weight_micro, code_tag FROM ballot_queue b
-      WHERE voting_event_id = ${eventId} AND NOT released AND NOT ${isVoid}`);
-  return rows.map(waiting);
-}
 
 /** Releases ballots for the public live count, five at a time. */
 export async function releaseBallots(db: Database, eventId: string): Promise<void> {
   await db.execute(sql`SELECT release_ballots(${eventId})`);
 }
 
-/** The approved voters' weight, and whether every weight of the event is whole. */
-export async function readElectorate(
-  executor: Executor,
-  eventId: string,
-): Promise<{ weightMicro: bigint; heads: number }> {
-  const { rows } = await executor.execute<{ weight: string; heads: number }>(sql`
-    SELECT coalesce(sum(weight_micro), 0)::text AS weight, count(*)::int AS heads FROM voters
-    WHERE voting_event_id = ${eventId} AND status = 'approved' AND deleted_at IS NULL`);
-  return { weightMicro: BigInt(rows[0]?.weight ?? 0), heads: rows[0]?.heads ?? 0 };
-}
-
-export async function hasFractionalWeights(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ found: boolean }>(sql`
-    SELECT EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND weight_micro % 1000000 <> 0) AS found`);
-  return rows[0]?.found === true;
+/** Puts the changes of an event's roll together into one; its electorate is their sum. */
+export async function foldElectorate(db: Database, eventId: string): Promise<void> {
+  await db.execute(sql`SELECT fold_electorate(${eventId})`);
 }
 
 interface CountRow extends Record<string, unknown> {
@@ -180,7 +101,9 @@ export async function readBallotPage(
       WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND id ${compare} ${queued ? from?.slice(1) : ''}
       ORDER BY id LIMIT ${VOTE_BALLOTS})`);
   const page = rows.map((row) => ({
-    ...waiting(row),
+    entries: row.entries,
+    weightMicro: BigInt(row.weight_micro),
+    codeTag: row.code_tag,
     id: row.id,
     place: row.place,
     voterId: row.voter_id,

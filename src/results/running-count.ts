@@ -1,12 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
-import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { PositionCount, PositionResult, ReportOptions, TallyPosition } from '#src/tally/types.ts';
-import type { StoredBallot } from './repository.ts';
 
 /** Ballots between two breaths of the event loop. */
 const BREATH = 2_000;
+const WHOLE_MICRO = 1_000_000n;
+
+export interface StoredBallot {
+  readonly entries: Uint8Array;
+  readonly weightMicro: bigint;
+}
+
+/** A ballot was judged by a newer version of the paper than the count has. */
+export class PaperLacks extends Error {}
 
 interface Counted {
   readonly count: PositionCount;
@@ -41,7 +49,10 @@ export class RunningCount {
   weightMicro = 0n;
   /** Votes: entries of all ballots together. */
   entries = 0;
+  /** Ballots whose weight is not whole. */
+  fractional = 0;
   readonly #positions = new Map<number, Counted>();
+  readonly #reader = new BallotReader();
 
   constructor(paper: BallotPaper) {
     this.paperVersion = paper.event.paperVersion;
@@ -55,28 +66,33 @@ export class RunningCount {
   async add(stored: readonly StoredBallot[], times: 1 | -1): Promise<void> {
     for (let index = 0; index < stored.length; index += 1) {
       const ballot = stored[index];
-      if (ballot !== undefined) this.#addOne(ballot, times);
+      if (ballot !== undefined) this.addPacked(ballot.entries, 0, ballot.entries.length, ballot.weightMicro, times);
       if (index % BREATH === BREATH - 1) await setImmediate();
     }
   }
 
-  #addOne({ entries, weightMicro }: StoredBallot, times: 1 | -1): void {
-    for (const packed of unpackEntries(entries)) {
-      const counted = this.#positions.get(packed.position);
+  /** Counts the packed ballot that is `bytes` from `start` to before `end`. */
+  addPacked(bytes: Uint8Array, start: number, end: number, weightMicro: bigint, times: 1 | -1): void {
+    const reader = this.#reader;
+    reader.open(bytes, start, end);
+    while (reader.next()) {
+      const counted = this.#positions.get(reader.position);
       if (counted === undefined)
-        throw new Error(`a ballot names position ${packed.position}, which the paper does not have`);
-      const candidates = packed.entries.map(({ candidate }) => {
-        const at = counted.indexByNumber.get(candidate);
-        if (at === undefined)
-          throw new Error(`a ballot names candidate ${candidate}, which the position does not have`);
-        return at;
-      });
-      this.entries += times * packed.entries.length;
-      const values = packed.entries.map(({ value }) => value);
-      counted.count.add({ length: candidates.length, candidates, values }, weightMicro, times);
+        throw new PaperLacks(`a ballot names position ${reader.position}, which the paper does not have`);
+      const { candidates, length } = reader;
+      for (let entry = 0; entry < length; entry += 1) {
+        const number = candidates[entry] as number;
+        const index = counted.indexByNumber.get(number);
+        if (index === undefined)
+          throw new PaperLacks(`a ballot names candidate ${number}, which the position does not have`);
+        candidates[entry] = index;
+      }
+      this.entries += times * length;
+      counted.count.add(reader, weightMicro, times);
     }
     this.ballots += times;
-    this.weightMicro += BigInt(times) * weightMicro;
+    this.weightMicro += times === 1 ? weightMicro : -weightMicro;
+    if (weightMicro % WHOLE_MICRO !== 0n) this.fractional += times;
   }
 
   report(options: ReportOptions): PositionResult[] {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, numeric, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { KeyStatus, VoterSource, VoterStatus } from './types.ts';
@@ -32,6 +32,24 @@ export const voters = pgTable(
     uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey),
     index('voters_fractional_weight').on(table.votingEventId).where(sql`weight_micro % 1000000 <> 0`),
   ],
+);
+
+/**
+ * What changes of the roll added to the electorate or took from it: its sum is the electorate. Rows are only ever added, so
+ * that changes never wait for each other; the database writes them itself, and puts many together into one now and then.
+ */
+export const electorateChanges = pgTable(
+  'electorate_changes',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: bigint({ mode: 'bigint' }).generatedAlwaysAsIdentity(),
+    /** Approved voters. */
+    heads: bigint({ mode: 'bigint' }).notNull(),
+    weightMicro: numeric('weight_micro').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
 );
 
 /** Hashes of the keys e-mailed to a voter; the latest three are valid. */

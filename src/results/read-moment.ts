@@ -1,0 +1,92 @@
+import type { Pool } from 'pg';
+import { Frontier } from '#src/ballot-log/frontier.ts';
+import { runNamed } from '#src/database/client.ts';
+
+/** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
+export interface WaitingBallot {
+  readonly entries: Buffer;
+  readonly weightMicro: bigint;
+  readonly codeTag: Buffer;
+}
+
+/** Everything of an event that results are made of and that a running count does not have yet, at one moment. */
+export interface Moment {
+  /** The box from the asked leaf on; undefined where that is too much for one answer. */
+  readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
+  /** Confirmed ballots that are not in the log yet. */
+  readonly queue: readonly WaitingBallot[];
+  /** Confirmed ballots that are void: they stand in the box or the queue, and do not count. */
+  readonly voided: readonly WaitingBallot[];
+  /** Confirmed ballots that the public live count does not show yet. */
+  readonly hidden: readonly WaitingBallot[];
+  readonly log: Frontier;
+  /** The approved voters' weight, and of how many changes it is the sum. */
+  readonly electorate: { readonly weightMicro: bigint; readonly changes: number };
+  /** Whether the weight of any voter is not whole. */
+  readonly fractional: boolean;
+}
+
+/** A box that has grown by more since it was counted last is streamed. */
+export const MAX_BOX_ROWS = 2_000;
+
+/** Of a ballot `b`: it was made void. */
+const IS_VOID =
+  'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
+const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
+
+const BASE = `
+  (SELECT 'box' AS kind, b.leaf_index::text AS number, ${BALLOT} FROM ballots b
+    WHERE b.voting_event_id = $1 AND b.leaf_index > $2 ORDER BY b.leaf_index LIMIT ${MAX_BOX_ROWS})
+  UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
+  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v
+    JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = $1
+  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v
+    JOIN ballot_queue b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = $1
+  UNION ALL SELECT 'log', '0', '0', frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
+    FROM electorate_changes WHERE voting_event_id = $1
+  UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
+    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 LIMIT 1)`;
+
+const HIDDEN = `
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}`;
+
+interface MomentRow {
+  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional';
+  readonly number: string;
+  readonly amount: string;
+  readonly entries: Buffer | null;
+  readonly code_tag: Buffer | null;
+}
+
+function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
+  if (entries === null || code_tag === null) throw new Error('a stored ballot lacks its entries');
+  return { entries, weightMicro: BigInt(amount), codeTag: code_tag };
+}
+
+/**
+ * One statement, so that all of it is of one moment: a ballot that moves from the queue to the box meanwhile is in one of
+ * them. It reads what is new and nothing else, by index, however many ballots and voters there are.
+ * @param stepped whether ballots that the public live count holds back are asked for
+ */
+export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint, stepped: boolean): Promise<Moment> {
+  const [name, text] = stepped ? ['read_public_moment', BASE + HIDDEN] : ['read_moment', BASE];
+  const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
+  const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
+  const box = of('box');
+  const [log] = of('log');
+  const [electorate] = of('electorate');
+  return {
+    box:
+      box.length === MAX_BOX_ROWS
+        ? undefined
+        : { ballots: box.map(ballotOf), last: BigInt(box.at(-1)?.number ?? afterLeaf) },
+    queue: of('queue').map(ballotOf),
+    voided: of('voided').map(ballotOf),
+    hidden: of('hidden').map(ballotOf),
+    log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
+    electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },
+    fractional: of('fractional').length > 0,
+  };
+}

@@ -1,0 +1,100 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { foldElectorate } from '#src/results/repository.ts';
+import { createTestEvent, demand } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+const createElection = () => createTestEvent(service, account, { type: 'election' }, PLAN);
+
+const electorateOf = async (eventId: string): Promise<number> =>
+  demand(await service.call('GET', `/voting-events/${eventId}/results`, undefined, { key: account.read }), 200).stats
+    .electorate;
+
+/** The sum over the roll itself. */
+async function countedRoll(eventId: string): Promise<number> {
+  const { rows } = await service.deps.db.execute<{ weight: string }>(sql`
+    SELECT coalesce(sum(weight_micro), 0) / 1000000 AS weight FROM voters
+    WHERE voting_event_id = ${eventId} AND status = 'approved' AND deleted_at IS NULL`);
+  return Number(rows[0]?.weight);
+}
+
+const changesOf = async (eventId: string): Promise<number> =>
+  (await service.deps.db.execute(sql`SELECT 1 FROM electorate_changes WHERE voting_event_id = ${eventId}`)).rows.length;
+
+describe('the electorate of an election', () => {
+  test('is the weight of the approved voters after every kind of change of the roll', async () => {
+    const { id } = await createElection();
+    const key = { key: account.write };
+    const path = `/voting-events/${id}/voters`;
+    const batch = Array.from({ length: 30 }, (_, index) => ({
+      name: `Voter ${index}`,
+      email: `voter-${index}@club.example`,
+      weight: index === 7 ? 2.5 : 1 + (index % 3),
+    }));
+    demand(await service.call('POST', `${path}/batch`, { voters: batch }, key), 201);
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    expect(await electorateOf(id)).toBeGreaterThan(30);
+
+    const voters = demand(await service.call('GET', `${path}?limit=100`, undefined, key), 200);
+    const [first, second, third, fourth] = voters.map((voter: { id: string }) => voter.id);
+    demand(await service.call('PATCH', `${path}/${first}`, { weight: 0.000001 }, key), 200);
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    demand(await service.call('PATCH', `${path}/${second}`, { status: 'rejected' }, key), 200);
+    demand(await service.call('PATCH', `${path}/${third}`, { name: 'Same weight' }, key), 200);
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    const before = await electorateOf(id);
+    demand(await service.call('DELETE', `${path}/${fourth}`, undefined, key), 202);
+    await eventually(async () => ((await electorateOf(id)) < before ? true : undefined));
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    demand(await service.call('PATCH', `${path}/${second}`, { status: 'approved' }, key), 200);
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+  });
+
+  test('stays the same while its changes are put together, by several at once, and voters come', async () => {
+    const { id } = await createElection();
+    const add = (index: number) =>
+      service.call(
+        'POST',
+        `/voting-events/${id}/voters`,
+        { name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1.5 },
+        { key: account.write },
+      );
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        demand(await add(index), 201);
+        await foldElectorate(service.deps.db, id);
+      }),
+    );
+    expect(await electorateOf(id)).toBe(90);
+    await foldElectorate(service.deps.db, id);
+    expect(await changesOf(id)).toBe(1);
+    expect(await electorateOf(id)).toBe(90);
+  });
+
+  test('is rewritten and deleted together with its roll', async () => {
+    const { id } = await createElection();
+    const voters = [{ name: 'Vera', email: 'vera@club.example', weight: 3 }];
+    demand(await service.call('POST', `/voting-events/${id}/voters/batch`, { voters }, { key: account.write }), 201);
+    await service.deps.db.execute(sql`SELECT scatter_voters(${id}, '', 100)`);
+    expect(await electorateOf(id)).toBe(3);
+    expect((await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write })).status).toBe(204);
+    expect(await changesOf(id)).toBe(0);
+  });
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
+import { MAX_BOX_ROWS } from '#src/results/read-moment.ts';
+import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const CHUNK = 10_000;
+
+/** Ballots of the approval of three candidates: the first on all, the second on every second, the third on every fifth. */
+async function fillBox(eventId: string, from: number, to: number): Promise<void> {
+  const ballot = (...candidates: number[]): Buffer =>
+    packEntries([{ position: 1, entries: candidates.map((candidate) => ({ candidate, value: 1 })) }]);
+  for (let at = from; at < to; at += CHUNK) {
+    await service.deps.db.$client.query(
+      `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)
+     SELECT $1, 'bal_' || n, sha256(convert_to($1 || n, 'UTF8')),
+       CASE WHEN n % 10 = 0 THEN $4::bytea WHEN n % 5 = 0 THEN $5::bytea WHEN n % 2 = 0 THEN $6::bytea ELSE $7::bytea END,
+       CASE WHEN n % 1000 = 0 THEN 1500000 ELSE 1000000 END, '\\x00', '\\x00', true, n
+     FROM generate_series($2::integer, $3::integer) AS n`,
+      [eventId, at, Math.min(at + CHUNK, to) - 1, ballot(1, 2, 3), ballot(1, 3), ballot(1, 2), ballot(1)],
+    );
+  }
+}
+
+const resultsOf = async (event: TestEvent) =>
+  demand(await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }), 200);
+
+const multiples = (of: number, below: number): number => Math.ceil(below / of);
+
+describe('a box that is too large for one answer', () => {
+  test('is counted from the first ballot to the last, and from there on as it grows', async () => {
+    const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
+    const event = await createTestEvent(service, account, {}, [plan]);
+    const expectCounted = async (ballots: number, voted: number): Promise<void> => {
+      const { stats, positions } = await resultsOf(event);
+      expect(stats.ballots).toBe(ballots + voted);
+      const heads = positions[0].candidates.map(({ votesWon }: { votesWon: number }) => votesWon);
+      expect(heads).toEqual([ballots + voted, multiples(2, ballots), multiples(5, ballots)]);
+      const halves = BigInt(multiples(1000, ballots)) * 5n;
+      const [first] = positions[0].candidates;
+      expect(BigInt(Math.round(Number(first.weightWon) * 10))).toBe(BigInt(ballots + voted) * 10n + halves);
+    };
+    await fillBox(event.id, 0, MAX_BOX_ROWS);
+    await expectCounted(MAX_BOX_ROWS, 0);
+    const more = BALLOTS_PER_COPY + MAX_BOX_ROWS + 7;
+    await fillBox(event.id, MAX_BOX_ROWS, more);
+    await expectCounted(more, 0);
+    const [position] = event.positions;
+    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    await expectCounted(more, 1);
+    await fillBox(event.id, more, more + 100);
+    await expectCounted(more + 100, 1);
+  });
+});
