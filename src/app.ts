@@ -8,6 +8,8 @@ import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
 import { publicCreditRoutes } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
+import { describeApi } from '#src/http/describe-api.ts';
+import { documentRoute } from '#src/http/document-route.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import type { Metrics } from '#src/http/metrics.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
@@ -26,6 +28,7 @@ import { auditRoutes } from '#src/voting-events/audit-routes.ts';
 import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
 import { inviteRoutes } from '#src/voting-events/invite-routes.ts';
 import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
+import { webhookMessages } from '#src/webhook-messages.ts';
 import { webhookRoutes } from '#src/webhooks/routes.ts';
 
 /** The whole route map, in the order of the API reference. */
@@ -55,7 +58,22 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...publicPaymentRoutes(deps, payments),
     ...ballotLogRoutes(deps, rateLimiter),
   ];
-  return [...routes, ...referenceRoutes(routes)];
+  const all: Route[] = [
+    ...routes,
+    ...referenceRoutes(routes),
+    documentRoute(() =>
+      describeApi({
+        title: deps.config.companyName,
+        version: deps.version,
+        serverUrl: deps.config.baseUrl,
+        websiteUrl: deps.config.websiteUrl,
+        referenceUrl: deps.config.apiDocUrl,
+        routes: all,
+        messages: webhookMessages(),
+      }),
+    ),
+  ];
+  return all;
 }
 
 /** The service as a function from request to response, with the guard in front of every route. */

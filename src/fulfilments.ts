@@ -7,6 +7,7 @@ import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { Fulfilments } from '#src/payments/fulfilment.ts';
 import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
+import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/view-schemas.ts';
 
 /** What each kind of payment is for, put together from the slices that give it. */
 function fulfilments(deps: Deps): Fulfilments {
@@ -39,6 +40,7 @@ export function paymentDeps(deps: Deps): PaymentDeps {
 export function registrationCheckout(payments: CheckoutDeps): RegistrationCheckout {
   const purpose = 'candidate_registration';
   return {
+    document: { answers: PAYMENT_REQUIRED, refusals: SECOND_CALL_REFUSALS },
     start({ caller, price, registration, returnUrl, cancelUrl }, claim) {
       const terms = {
         title: caller.event.title,

@@ -1,5 +1,7 @@
 import { ok } from '#src/http/answer.ts';
+import { answersOne } from '#src/http/answer-shapes.ts';
 import { type Route, readRoute } from '#src/http/route.ts';
+import { type MeView, meView } from './view-schemas.ts';
 
 /** Who am I: for connection tests, with any key. */
 export function accountRoutes(): Route[] {
@@ -10,6 +12,7 @@ export function accountRoutes(): Route[] {
       method: 'GET',
       path: '/me',
       scope: 'any',
+      answers: answersOne(meView, 'Who you are.'),
       find: async ({ caller }) => caller,
       read: async ({ target: caller }) =>
         ok({
@@ -22,7 +25,7 @@ export function accountRoutes(): Route[] {
             expiresAt: caller.keyExpiresAt,
             createdAt: caller.keyCreatedAt,
           },
-        }),
+        } satisfies MeView),
     }),
   ];
 }

@@ -3,16 +3,9 @@ import { badRequest } from '#src/platform/errors.ts';
 import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';
+import type { BallotProof } from './view-schemas.ts';
 
 const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
-
-export interface BallotProof {
-  readonly status: 'queued' | 'logged';
-  /** The leaf, hashes and signed head that show the ballot to be in the log; null and none while it waits. */
-  readonly index: number | null;
-  readonly hashes: readonly string[];
-  readonly checkpoint: string | null;
-}
 
 /** Shows where the ballot of a confirmation code stands in the log (completions 6.4). Undefined for a code that confirmed nothing. */
 export async function proveBallot(db: Database, eventId: string, codeTag: Buffer): Promise<BallotProof | undefined> {

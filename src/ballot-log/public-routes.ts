@@ -4,7 +4,9 @@ import { unknownCode } from '#src/ballots/confirm-ballot.ts';
 import { codeTagOf, normaliseCode } from '#src/ballots/confirmation-code.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
+import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { cursorField, limitField } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
@@ -17,6 +19,7 @@ import { proveBallot, proveConsistency } from './prove.ts';
 import { readEntries, readHashTile } from './read-log.ts';
 import { findLastCheckpoint } from './repository.ts';
 import { encodeBundle, parseTilePath, TILE_WIDTH } from './tiles.ts';
+import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
 
 const VOTE_OR_OBSERVE = ['vote', 'observe'] as const;
 const TEXT = 'text/plain; charset=utf-8';
@@ -45,6 +48,8 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: '/.well-known/voting-log-key',
       scope: 'none',
+      description: 'A C2SP verifier key: `<name>+<key hash>+<base64 of algorithm byte and Ed25519 key>`.',
+      answers: answersText('text/plain', 'The key, one line.'),
       find: async () => undefined,
       read: async () => textAnswer(`${deps.logKey.verifierKey}\n`),
     }),
@@ -54,6 +59,7 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/checkpoint`,
       scope: VOTE_OR_OBSERVE,
+      answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
       find,
       read: async ({ target: { event } }) => {
         const last = await findLastCheckpoint(deps.db, event.id);
@@ -67,6 +73,9 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/tile/:tile{.+}`,
       scope: VOTE_OR_OBSERVE,
+      description:
+        'By the paths of C2SP tlog-tiles: `<L>/<N>` and `entries/<N>`, with `.p/<W>` behind a partial one. Full tiles never change and may be kept for ever.',
+      answers: answersBytes('The bytes of the tile.'),
       find: async (context) => ({ ...(await find(context)), tile: context.params['tile'] ?? '' }),
       read: ({ target: { event, tile } }) => readTile(deps, event.id, tile),
     }),
@@ -76,6 +85,8 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'POST',
       path: `${path}/proof`,
       scope: VOTE_OR_OBSERVE,
+      answers: answersOne(ballotProofView, 'Where the ballot stands.'),
+      example: { confirmationCode: EXAMPLE.confirmationCode },
       body: proofBody,
       find,
       work: async ({ caller, target: { event }, body }) => {
@@ -91,6 +102,7 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/consistency`,
       scope: VOTE_OR_OBSERVE,
+      answers: answersOne(consistencyView, 'The proof.'),
       query: consistencyQuery,
       find,
       read: async ({ target: { event }, query: { from, to } }) =>
@@ -102,6 +114,9 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/openings`,
       scope: VOTE_OR_OBSERVE,
+      description: 'From 15 minutes after the close, as far as `ballot.opening` of the event allows.',
+      answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
+      refusals: ['openings_not_available', 'plan_feature'],
       query: openingsQuery,
       find: async (context) => {
         const target = await find(context);

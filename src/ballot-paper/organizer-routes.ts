@@ -1,5 +1,7 @@
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
+import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
@@ -34,6 +36,7 @@ import {
 import type { Candidate, Position } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
 import { changePosition } from './update-position.ts';
+import { candidateView, groupView, positionView, sponsorView } from './view-schemas.ts';
 import { viewCandidate, viewGroup, viewPosition, viewSponsor } from './views.ts';
 
 type Found<Row> = Organizer & { readonly row: Row };
@@ -67,6 +70,7 @@ export function positionRoutes(deps: Deps): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      answers: answersList(positionView, 'Every position of the event.'),
       query: listPositionsQuery,
       find: event,
       read: async ({ target, query }) => {
@@ -81,6 +85,9 @@ export function positionRoutes(deps: Deps): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(positionView, 'The new position.'),
+      refusals: ['event_has_ballots', 'plan_limit', 'plan_feature'],
+      example: { title: 'Chair', votingMethod: 'plurality' },
       body: createPositionBody,
       find: event,
       change: async ({ target, body }, tx) => created(await view(await createPosition(tx, deps, target, body), tx)),
@@ -91,6 +98,7 @@ export function positionRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(positionView, 'The position.'),
       find: position,
       read: async ({ target }) => ok(await view(target.row, deps.db)),
     }),
@@ -100,6 +108,9 @@ export function positionRoutes(deps: Deps): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersOne(positionView, 'The position as it is now.'),
+      refusals: ['event_has_ballots', 'plan_feature'],
+      example: { title: 'Chair of the board', tieBreak: 'lot' },
       body: updatePositionBody,
       find: position,
       change: async ({ target, body }, tx) =>
@@ -111,6 +122,8 @@ export function positionRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersQueued('The position disappears within seconds.'),
+      refusals: ['event_has_ballots'],
       find: position,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'positions', target.row.id);
@@ -131,6 +144,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      answers: answersList(candidateView, 'Every candidate of the event.'),
       query: listCandidatesQuery,
       find: event,
       read: async ({ target, query }) =>
@@ -142,6 +156,9 @@ export function candidateRoutes(deps: Deps): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(candidateView, 'The new candidate.'),
+      refusals: ['event_has_ballots', 'plan_limit'],
+      example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
       body: createCandidateBody,
       find: event,
       change: async ({ target, body }, tx) => created(viewCandidate(await createCandidate(tx, deps, target, body))),
@@ -152,6 +169,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(candidateView, 'The candidate.'),
       find: candidate,
       read: async ({ target }) => ok(viewCandidate(target.row)),
     }),
@@ -161,6 +179,9 @@ export function candidateRoutes(deps: Deps): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersOne(candidateView, 'The candidate as it is now.'),
+      refusals: ['event_has_ballots'],
+      example: { description: 'Reads two books a week.' },
       body: updateCandidateBody,
       find: candidate,
       change: async ({ target, body }, tx) =>
@@ -172,6 +193,8 @@ export function candidateRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersQueued('The candidate disappears within seconds.'),
+      refusals: ['event_has_ballots'],
       find: candidate,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'candidates', target.row.id);
@@ -192,6 +215,7 @@ export function groupRoutes(deps: Deps): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      answers: answersList(groupView, 'Every group of the event.'),
       query: searchQuery,
       find: event,
       read: async ({ target, query }) =>
@@ -203,6 +227,9 @@ export function groupRoutes(deps: Deps): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(groupView, 'The new group.'),
+      refusals: ['name_in_use', 'plan_limit'],
+      example: { name: 'North' },
       body: createGroupBody,
       find: event,
       change: async ({ target, body }, tx) => created(viewGroup(await createGroup(tx, deps, target, body))),
@@ -213,6 +240,7 @@ export function groupRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(groupView, 'The group.'),
       find: group,
       read: async ({ target }) => ok(viewGroup(target.row)),
     }),
@@ -222,6 +250,9 @@ export function groupRoutes(deps: Deps): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersOne(groupView, 'The group as it is now.'),
+      refusals: ['name_in_use'],
+      example: { description: 'North of the river.' },
       body: updateGroupBody,
       find: group,
       change: async ({ target, body }, tx) => ok(viewGroup(await changeGroup(tx, deps, target, target.row.id, body))),
@@ -232,6 +263,8 @@ export function groupRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersQueued('The group disappears within seconds.'),
+      refusals: ['event_has_ballots'],
       find: group,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'groups', target.row.id);
@@ -252,6 +285,7 @@ export function sponsorRoutes(deps: Deps): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      answers: answersList(sponsorView, 'Every sponsor of the event.'),
       query: searchQuery,
       find: event,
       read: async ({ target, query }) =>
@@ -263,6 +297,9 @@ export function sponsorRoutes(deps: Deps): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(sponsorView, 'The new sponsor.'),
+      refusals: ['plan_limit'],
+      example: { name: 'The corner bookshop', websiteUrl: 'https://bookshop.example/', tier: 'gold' },
       body: createSponsorBody,
       find: event,
       change: async ({ target, body }, tx) => created(viewSponsor(await createSponsor(tx, deps, target, body))),
@@ -273,6 +310,7 @@ export function sponsorRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(sponsorView, 'The sponsor.'),
       find: sponsor,
       read: async ({ target }) => ok(viewSponsor(target.row)),
     }),
@@ -282,6 +320,8 @@ export function sponsorRoutes(deps: Deps): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersOne(sponsorView, 'The sponsor as it is now.'),
+      example: { tier: 'silver' },
       body: updateSponsorBody,
       find: sponsor,
       change: async ({ target, body }, tx) =>
@@ -293,6 +333,7 @@ export function sponsorRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersNothing('The sponsor is gone.'),
       find: sponsor,
       change: async ({ target }, tx) => {
         await removeSponsor(tx, deps, target, target.row.id);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
+import type { AnswerShapes } from '#src/http/answer-shapes.ts';
+import type { RefusalCase } from '#src/http/refusal-cases.ts';
 import type { Claim } from '#src/http/route.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { Price } from '#src/voting-events/types.ts';
@@ -19,6 +21,8 @@ export interface RegistrationOrder {
 
 /** The two calls of a checkout. Payments are further down the house, and hand this in. */
 export interface RegistrationCheckout {
+  /** What the checkout adds to the answers of the route. */
+  readonly document: { readonly answers: AnswerShapes; readonly refusals: readonly RefusalCase[] };
   start(order: RegistrationOrder, claim: Claim | undefined): Promise<Answer>;
   finish(caller: VoteCaller, attemptId: string, claim: Claim | undefined): Promise<Answer>;
 }

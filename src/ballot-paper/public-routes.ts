@@ -2,16 +2,20 @@ import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, kept, ok } from '#src/http/answer.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { type Claim, type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
-import { finishPaymentBody } from '#src/voting-events/schemas.ts';
+import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/schemas.ts';
+import { contextView } from '#src/voting-events/view-schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
 import { KeptBallots } from './kept-ballots.ts';
 import type { BallotPaper } from './paper.ts';
 import type { RegistrationCheckout } from './pay-to-register.ts';
 import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
 import { ballotQuery, paidRegistrationBody, registerCandidateBody } from './schemas.ts';
+import { ballotView, registeredCandidateView } from './view-schemas.ts';
 import { viewRegisteredCandidate } from './views.ts';
 
 export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationCheckout): Route[] {
@@ -47,6 +51,8 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       method: 'GET',
       path,
       scope: 'vote',
+      description: 'A draft is not found yet.',
+      answers: answersOne(contextView, 'The settings of the event.'),
       find: withPaper,
       read: async ({ target }) => {
         const { event: row, paper } = target;
@@ -61,6 +67,9 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       method: 'GET',
       path: `${path}/ballot`,
       scope: 'vote',
+      description:
+        'Positions in their order, and approved candidates only. Where the event shuffles candidates, the same `seed` gives the same order: send one for each voter.',
+      answers: answersOne(ballotView, 'The ballot.'),
       query: ballotQuery,
       find: withPaper,
       read: async ({ target, query }) => kept(ballots.take(target.paper, query.seed)),
@@ -71,6 +80,33 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       method: 'POST',
       path: `${path}/register/candidate`,
       scope: 'vote',
+      description:
+        'Where the event asks for payment, the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, registers the candidate.',
+      answers: {
+        ...answersCreated(registeredCandidateView, 'The candidate, who waits for the approval of the organizers.'),
+        ...answersOne(registeredCandidateView, 'A second call that was made before: the same candidate.'),
+        ...checkout.document.answers,
+      },
+      refusals: [
+        'registration_closed',
+        'event_closed',
+        'plan_limit',
+        'event_has_ballots',
+        ...checkout.document.refusals,
+      ],
+      bodies: {
+        RegisterCandidateBody: {
+          summary: 'A candidate; the first call where registration is paid',
+          schema: registerCandidateBody(embedded),
+          example: {
+            name: 'Amir Haddad',
+            positionIds: [EXAMPLE.position],
+            email: 'amir@club.example',
+            returnUrl: 'https://club.example/paid',
+          },
+        },
+        FinishPaymentBody: FINISH_PAYMENT,
+      },
       bodyFor: ({ event: { payToRegisterCandidate, paymentProvider } }, raw) => {
         if ('paymentAttemptId' in raw) return finishPaymentBody;
         return payToRegisterCandidate !== null && paymentProvider !== null

@@ -1,9 +1,17 @@
 import type { BallotPaper, PaperPosition } from './paper.ts';
 import { inOrder } from './shuffle.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
+import type {
+  BallotView,
+  CandidateView,
+  GroupView,
+  PositionView,
+  RegisteredCandidateView,
+  SponsorView,
+} from './view-schemas.ts';
 
 /** The organizer's shape of a position; a bound that follows the candidates is shown as their number. */
-export function viewPosition(position: Position, candidateCount: number) {
+export function viewPosition(position: Position, candidateCount: number): PositionView {
   const { number: _, ...rest } = position;
   return { ...pick(rest, POSITION_FIELDS), maxSelections: position.maxSelections ?? Math.max(1, candidateCount) };
 }
@@ -51,12 +59,12 @@ function pick<Row extends object, Name extends keyof Row>(row: Row, names: reado
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>;
 }
 
-export const viewCandidate = (candidate: Candidate) => pick(candidate, CANDIDATE_FIELDS);
+export const viewCandidate = (candidate: Candidate): CandidateView => pick(candidate, CANDIDATE_FIELDS);
 
-export const viewGroup = (group: Group) =>
+export const viewGroup = (group: Group): GroupView =>
   pick(group, ['id', 'votingEventId', 'name', 'description', 'createdAt', 'updatedAt']);
 
-export const viewSponsor = (sponsor: Sponsor) =>
+export const viewSponsor = (sponsor: Sponsor): SponsorView =>
   pick(sponsor, [
     'id',
     'votingEventId',
@@ -70,7 +78,7 @@ export const viewSponsor = (sponsor: Sponsor) =>
   ]);
 
 /** What a registered candidate's own server gets back (contract, "Registered candidate"). */
-export const viewRegisteredCandidate = (candidate: Candidate) =>
+export const viewRegisteredCandidate = (candidate: Candidate): RegisteredCandidateView =>
   pick(candidate, ['id', 'name', 'positionIds', 'avatarUrl', 'status']);
 
 function viewBallotPosition(position: PaperPosition, groups: ReadonlyMap<string, { id: string; name: string }>) {
@@ -98,7 +106,7 @@ function orderedCandidates(paper: BallotPaper, order: number | undefined): Candi
 }
 
 /** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). @param order of shuffled candidates */
-export function viewBallot(paper: BallotPaper, order: number | undefined) {
+export function viewBallot(paper: BallotPaper, order: number | undefined): BallotView {
   const groups = paper.groups.map((group) => ({ id: group.id, name: group.name }));
   const groupById = new Map(groups.map((group) => [group.id, group]));
   return {

@@ -18,6 +18,7 @@ import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-cod
 import type { LogReceipts } from './log-receipts.ts';
 import { type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
 import { openEntries } from './sealed-entries.ts';
+import type { ConfirmationView } from './view-schemas.ts';
 
 export interface ConfirmDeps {
   readonly db: Database;
@@ -113,7 +114,11 @@ export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter' | 'clock'>, ke
 }
 
 /** What was confirmed. In a secret event the choices are told on the first confirm and while it is open, not afterwards. */
-function viewConfirmation(paper: BallotPaper, code: string, result: ConfirmVerdict) {
+function viewConfirmation(
+  paper: BallotPaper,
+  code: string,
+  result: ConfirmVerdict,
+): Omit<ConfirmationView, 'logPromise'> {
   const entries = unpackEntries(result.entries).flatMap(({ position, entries: own }) =>
     own.map(({ candidate }) => ({
       positionName: paper.positionByNumber.get(position)?.title ?? '',

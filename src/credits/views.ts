@@ -1,5 +1,6 @@
 import type { QuadraticTopUp } from '#src/ballot-paper/types.ts';
 import type { CreditBalance } from './repository.ts';
+import type { BalanceView, OptionsView } from './view-schemas.ts';
 
 /** A visitor's credits on a position (completions 4.10). What is available is what is neither spent nor held. */
 export function viewBalance(
@@ -7,7 +8,7 @@ export function viewBalance(
   visitorId: string,
   baseCredits: number,
   balance: CreditBalance | undefined,
-) {
+): BalanceView {
   const { base, purchased, spent, held } = balance ?? { base: baseCredits, purchased: 0, spent: 0, held: 0 };
   return {
     positionId,
@@ -27,7 +28,7 @@ export function viewOptions(
   provider: string,
   offer: QuadraticTopUp,
   mainUnit: (amountMinor: number, currency: string) => number,
-) {
+): OptionsView {
   const common = { positionId, visitorId, provider, currency: offer.currency };
   if (offer.pricingModel === 'ratio') {
     const { pricingModel, pricePerCreditMinor, minCredits, maxCredits } = offer;

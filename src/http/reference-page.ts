@@ -1,4 +1,5 @@
 import type { Answer } from './answer.ts';
+import { answersText } from './answer-shapes.ts';
 import { type Route, readRoute } from './route.ts';
 
 const escapeHtml = (text: string): string =>
@@ -39,14 +40,25 @@ export function referenceRoutes(routes: readonly Route[]): Route[] {
   });
   const find = async (): Promise<null> => null;
   const summary = 'This reference';
+  const answers = answersText('text/html', 'A page.');
   return [
-    readRoute({ operationId: 'getReference', summary, method: 'GET', path: '/reference', scope: 'none', find, read }),
+    readRoute({
+      operationId: 'getReference',
+      summary,
+      method: 'GET',
+      path: '/reference',
+      scope: 'none',
+      answers,
+      find,
+      read,
+    }),
     readRoute({
       operationId: 'getReferencePage',
       summary,
       method: 'GET',
       path: '/reference/:page',
       scope: 'none',
+      answers,
       find,
       read,
     }),

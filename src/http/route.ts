@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from './answer.ts';
+import type { AnswerShapes } from './answer-shapes.ts';
 import type { Caller, Scope } from './caller.ts';
+import type { RefusalCase } from './refusal-cases.ts';
 import { type Role, requireRole, roleFor } from './role.ts';
 import type { JsonObject } from './strict-json.ts';
 
@@ -57,7 +59,29 @@ export interface Claim {
   store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
 }
 
-interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> {
+/** One of the bodies that a route may take, for the document. */
+export interface BodyCase {
+  readonly summary: string;
+  readonly schema: z.ZodType;
+  /** Passes the schema, and works against the event that the examples are about. */
+  readonly example: unknown;
+}
+
+/** What the API document tells of a route; nothing here changes how it works. */
+export interface RouteDocument {
+  /** What it may answer, by status. */
+  readonly answers: AnswerShapes;
+  /** Refusals beyond those that every route of its kind may give. */
+  readonly refusals?: readonly RefusalCase[];
+  /** More than the summary says, in Markdown. */
+  readonly description?: string;
+  /** A body that passes the schema, and works against the event that the examples are about. */
+  readonly example?: unknown;
+  /** With `bodyFor`: every body that it may choose, by the name of its schema in the document. */
+  readonly bodies?: Readonly<Record<string, BodyCase>>;
+}
+
+interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> extends RouteDocument {
   /** Unique name of the operation, in camel case. */
   readonly operationId: string;
   readonly summary: string;
@@ -109,7 +133,7 @@ export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Targ
 }
 
 /** Takes bytes as they come, because a signature is over them: the messages of payment providers. */
-export interface RawRoute {
+export interface RawRoute extends RouteDocument {
   readonly operationId: string;
   readonly summary: string;
   readonly method: 'POST';
@@ -121,7 +145,7 @@ export interface RawRoute {
 }
 
 /** A route as the pipeline runs it; `define…` check the types of each one where it is written. */
-export interface Route {
+export interface Route extends RouteDocument {
   readonly operationId: string;
   readonly summary: string;
   readonly method: Method;
@@ -130,6 +154,8 @@ export interface Route {
   /** Asked of whatever `find` gives that says by which role the caller holds it. */
   readonly role: Role;
   readonly query: z.ZodType | undefined;
+  /** The one body that it takes; routes that choose have `bodies`. */
+  readonly body: z.ZodType | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
   readonly bodyFor: ((target: any, raw: JsonObject) => z.ZodType) | undefined;
   readonly find: (context: RequestContext) => Promise<unknown>;
@@ -157,6 +183,16 @@ export type RouteRun =
 // biome-ignore lint/suspicious/noExplicitAny: the one place where a route's types are forgotten
 export type UntypedCall = Call<any, any, any>;
 
+function documentOf({ answers, refusals, description, example, bodies }: RouteDocument): RouteDocument {
+  return {
+    answers,
+    ...(refusals === undefined ? {} : { refusals }),
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { example }),
+    ...(bodies === undefined ? {} : { bodies }),
+  };
+}
+
 function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method: Method }): Omit<Route, 'run'> {
   const { body } = spec;
   const role = spec.role ?? roleFor(spec.scope, spec.method);
@@ -167,7 +203,9 @@ function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method
     path: spec.path,
     scope: spec.scope,
     role,
+    ...documentOf(spec),
     query: spec.query,
+    body,
     bodyFor: spec.bodyFor ?? (body === undefined ? undefined : () => body),
     async find(context) {
       const target = await spec.find(context);
@@ -197,6 +235,7 @@ export function rawRoute(spec: RawRoute): Route {
   const { operationId, summary, method, path, scope, requestsPerMinute } = spec;
   const find = async () => undefined;
   const role = roleFor(scope, method);
-  const declared = { operationId, summary, method, path, scope, role, requestsPerMinute };
-  return { ...declared, query: undefined, bodyFor: undefined, find, run: { kind: 'raw', handle: spec.receive } };
+  const declared = { operationId, summary, method, path, scope, role, requestsPerMinute, ...documentOf(spec) };
+  const nothing = { query: undefined, body: undefined, bodyFor: undefined };
+  return { ...declared, ...nothing, find, run: { kind: 'raw', handle: spec.receive } };
 }

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { Answer } from './answer.ts';
 import { ok, redirect } from './answer.ts';
+import { answersOne, answersRedirect } from './answer-shapes.ts';
 import { type Route, readRoute } from './route.ts';
 
 export interface ServiceInfo {
@@ -16,6 +18,40 @@ export interface Health {
   readonly checks: { readonly database: Check; readonly worker: Check; readonly migrations: Check };
 }
 
+const serviceView = z
+  .object({ company: z.string(), website: z.string(), api_doc: z.string(), status_page: z.string() })
+  .meta({
+    id: 'Service',
+    examples: [
+      {
+        company: 'Voting Service',
+        website: 'https://vote.example',
+        api_doc: 'https://vote.example/reference',
+        status_page: 'https://vote.example/health',
+      },
+    ],
+  });
+
+const check = z.enum(['ok', 'failed', 'off']);
+const healthView = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    version: z.string(),
+    uptimeMs: z.int(),
+    checks: z.object({ database: check, worker: check, migrations: check }),
+  })
+  .meta({
+    id: 'Health',
+    examples: [
+      {
+        status: 'ok',
+        version: '1.0.0',
+        uptimeMs: 3_600_000,
+        checks: { database: 'ok', worker: 'ok', migrations: 'ok' },
+      },
+    ],
+  });
+
 const nothing = async (): Promise<null> => null;
 
 /** The helpers that need no key: who this is, where its documentation is, whether it is well (contract, "Unauthenticated helper endpoints"). */
@@ -27,6 +63,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/',
       scope: 'none',
+      answers: answersOne(serviceView, 'The service.'),
       find: nothing,
       read: async () =>
         ok({
@@ -42,6 +79,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/docs',
       scope: 'none',
+      answers: answersRedirect('To the reference.'),
       find: nothing,
       read: async () => redirect(info.apiDocUrl),
     }),
@@ -51,6 +89,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/docs/:page',
       scope: 'none',
+      answers: answersRedirect('To that page.'),
       find: async ({ params }) => params['page'] ?? '',
       read: async ({ target }) => redirect(`${info.apiDocUrl}/${encodeURIComponent(target)}`),
     }),
@@ -60,6 +99,10 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/health',
       scope: 'none',
+      answers: {
+        ...answersOne(healthView, 'Requests are served.'),
+        503: { description: 'A request could not be served now.', schema: z.object({ data: healthView }) },
+      },
       find: nothing,
       read: async (): Promise<Answer> => {
         const health = await readHealth();
@@ -76,6 +119,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/health/live',
       scope: 'none',
+      answers: answersOne(z.object({ status: z.literal('ok') }), 'The process lives.'),
       find: nothing,
       read: async () => ok({ status: 'ok' }),
     }),

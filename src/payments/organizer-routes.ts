@@ -1,6 +1,8 @@
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { gone, list, ok } from '#src/http/answer.ts';
+import { answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
@@ -10,6 +12,7 @@ import { linkBusiness, unlinkBusiness } from './link-business.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { readPayment } from './read-payment.ts';
 import { linkBusinessBody, listBusinessesQuery, listPaymentsQuery } from './schemas.ts';
+import { attemptView, businessView } from './view-schemas.ts';
 import { viewAttempt, viewBusiness } from './views.ts';
 
 /** Payment businesses and payments, for organizers (contract, "Payment endpoints (organizer)"; completions 3). */
@@ -28,6 +31,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'GET',
       path: '/payment-businesses',
       scope: 'read',
+      answers: answersList(businessView, 'Every payment business of the account.'),
       query: listBusinessesQuery,
       find: async ({ caller }) => caller,
       read: async ({ caller, query }) =>
@@ -39,6 +43,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'GET',
       path: businessPath,
       scope: 'read',
+      answers: answersOne(businessView, 'The payment business; 404 when none is linked.'),
       find: event,
       read: async ({ target }) => {
         const { accountId, paymentBusinessId } = target.event;
@@ -55,6 +60,10 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       path: businessPath,
       scope: 'write',
       role: 'owner',
+      description: 'Link a ready one before a price is set. Linking it again gives the same answer.',
+      answers: answersOne(businessView, 'The payment business.'),
+      refusals: ['plan_feature'],
+      example: { paymentBusinessId: EXAMPLE.business },
       body: linkBusinessBody,
       find: payingEvent,
       change: async ({ target, body }, tx) =>
@@ -67,6 +76,8 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       path: businessPath,
       scope: 'write',
       role: 'owner',
+      answers: answersNothing('No payment business is linked.'),
+      refusals: ['paid_pricing_set'],
       find: event,
       change: async ({ target }, tx) => {
         await unlinkBusiness(tx, deps, target);
@@ -79,6 +90,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/payments',
       scope: 'read',
+      answers: answersList(attemptView, 'The payments of the event.'),
       query: listPaymentsQuery,
       find: event,
       read: async ({ target, query }) =>
@@ -90,6 +102,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/payments/:id',
       scope: 'read',
+      answers: answersOne(attemptView, 'The payment.'),
       find: event,
       read: ({ target, params }) => readPayment(payments, target.event.id, params['id'] ?? ''),
     }),

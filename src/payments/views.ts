@@ -2,9 +2,10 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { amountInMainUnit } from './providers/currencies.ts';
 import type { CheckoutPage } from './providers/provider.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentBusiness } from './types.ts';
+import type { AttemptView, BusinessView, PaymentRequiredView } from './view-schemas.ts';
 
 /** A payment business (contract, "Payment business"). */
-export function viewBusiness(business: PaymentBusiness) {
+export function viewBusiness(business: PaymentBusiness): BusinessView {
   return {
     id: business.id,
     provider: business.provider,
@@ -24,7 +25,7 @@ export function answerPlace(attemptId: string) {
 }
 
 /** A payment attempt (contract, "Payment attempt"). */
-export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt) {
+export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
   return {
     id: attempt.id,
     votingEventId: attempt.votingEventId,
@@ -52,7 +53,11 @@ function providerPart(page: CheckoutPage) {
 }
 
 /** The payment-required body (contract, section of that name). A repeated one also says where the payment stands. */
-export function viewPaymentRequired(attempt: PaymentAttempt, page: CheckoutPage, status?: AttemptStatus) {
+export function viewPaymentRequired(
+  attempt: PaymentAttempt,
+  page: CheckoutPage,
+  status?: AttemptStatus,
+): PaymentRequiredView {
   const { credits, pricingModel } = attempt.terms;
   return {
     paymentRequired: true,

@@ -4,34 +4,13 @@ import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import type { PositionResult } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { readBox } from './read-box.ts';
 import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
 import { foldElectorate, releaseBallots } from './repository.ts';
 import { PaperLacks, RunningCount } from './running-count.ts';
-
-export interface EventResults {
-  readonly votingEventId: string;
-  readonly title: string;
-  readonly final: boolean;
-  readonly asOf: number;
-  readonly stats: {
-    readonly totalVotes: number;
-    readonly ballots: number;
-    /** Votes that were confirmed: entries of all ballots together. */
-    readonly entries: number;
-    readonly abstentions: number;
-    readonly electorate: number | null;
-    readonly turnout: number | null;
-  };
-  readonly positions: readonly PositionResult[];
-  /** The ballot log at this moment: its leaves and its root (base64). What waits to enter it is counted all the same. */
-  readonly log: { readonly size: number; readonly rootHash: string };
-  /** The lot that decides ties: its seed's SHA-256 (hex) is told from the opening on, the seed itself at the close. */
-  readonly lot: { readonly seedHash: string; readonly seed: string | null };
-}
+import type { EventResults } from './view-schemas.ts';
 
 export type Audience = 'organizer' | 'public';
 

@@ -7,19 +7,7 @@ import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { listCommonWeights, readBallotPage, type StoredVoteBallot } from './repository.ts';
-
-export interface Vote {
-  readonly id: string;
-  readonly positionId: string;
-  readonly candidateId: string;
-  readonly value: number | null;
-  readonly rank: number | null;
-  readonly weight: number | null;
-  readonly channel: 'api';
-  readonly countryCode: string | null;
-  readonly voterId: string | null;
-  readonly submittedAt: number | null;
-}
+import type { Vote } from './view-schemas.ts';
 
 export interface VoteFilter {
   readonly positionId: string | undefined;

@@ -5,6 +5,7 @@ import { microToNumber } from '#src/platform/decimal.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { EventCounter } from './count-event.ts';
 import { readVoterFigures } from './repository.ts';
+import type { StatsView } from './view-schemas.ts';
 
 /** A share from 0 to 1 with six decimals; 0 of nothing. */
 function share(part: bigint, whole: bigint): number {
@@ -12,7 +13,12 @@ function share(part: bigint, whole: bigint): number {
 }
 
 /** The figures of an event (completions 3, rule 6). Turnout is of the approved voters, in heads and in weight. */
-export async function readStats(db: Database, counter: EventCounter, paper: BallotPaper, nowMs: number) {
+export async function readStats(
+  db: Database,
+  counter: EventCounter,
+  paper: BallotPaper,
+  nowMs: number,
+): Promise<StatsView> {
   const { event } = paper;
   const [figures, payments, results] = await Promise.all([
     readVoterFigures(db, event.id),

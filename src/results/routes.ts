@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
+import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
 import { cursorField, cutPage, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
 import { idField } from '#src/http/fields.ts';
 import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
@@ -13,6 +14,7 @@ import { publicResultsAvailable } from '#src/voting-events/views.ts';
 import type { EventCounter } from './count-event.ts';
 import { listVotes } from './list-votes.ts';
 import { readStats } from './read-stats.ts';
+import { resultsView, statsView, voteView } from './view-schemas.ts';
 
 const listVotesQuery = z.strictObject({
   limit: limitField(),
@@ -34,6 +36,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/results',
       scope: 'read',
+      answers: answersOne(resultsView, 'The results so far; `final` tells whether anything can still change.'),
       find: (context: RequestContext) => requireOrganizer(deps, context),
       read: async ({ target }) => ok(await counter.results(await paperOf(target.event), 'organizer', deps.clock.now())),
     }),
@@ -43,6 +46,9 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/votes',
       scope: 'read',
+      description: 'In the order of the ballot log. In a secret event nothing tells who voted, or when.',
+      answers: answersPage(voteView, 'A page of votes.'),
+      refusals: ['plan_feature'],
       query: listVotesQuery,
       find: async (context: RequestContext) => {
         const organizer = await requireOrganizer(deps, context);
@@ -72,6 +78,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/stats',
       scope: ['read', 'observe'],
+      answers: answersOne(statsView, 'The figures.'),
       find: (context: RequestContext) => requireObserver(deps, context),
       read: async ({ target }) => ok(await readStats(deps.db, counter, await paperOf(target.event), deps.clock.now())),
     }),
@@ -81,6 +88,9 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       method: 'GET',
       path: '/public/voting-events/:idOrCode/results',
       scope: ['vote', 'observe'],
+      description: 'The public count of a secret event moves in steps of five ballots while it is open.',
+      answers: answersOne(resultsView, 'The results.'),
+      refusals: ['results_not_available'],
       find: (context: RequestContext) => requireVoteCaller(deps, context),
       read: async ({ target }) => {
         const nowMs = deps.clock.now();

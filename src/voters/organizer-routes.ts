@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
+import { answersCreated, answersOne, answersPage, answersQueued } from '#src/http/answer-shapes.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
@@ -12,6 +14,7 @@ import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { createVoterBody, createVotersBody, listVotersQuery, updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { changeVoter } from './update-voter.ts';
+import { voterView } from './view-schemas.ts';
 import { viewVoter } from './views.ts';
 
 export function voterRoutes(deps: Deps): Route[] {
@@ -30,6 +33,7 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      answers: answersPage(voterView, 'A page of voters.'),
       query: listVotersQuery,
       find: event,
       read: async ({ target, query }) => {
@@ -54,6 +58,9 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(voterView, 'The new voter.'),
+      refusals: ['voter_exists', 'plan_limit'],
+      example: { name: 'Vera Okafor', email: 'vera@club.example' },
       body: createVoterBody,
       find: event,
       change: async ({ target, body }, tx) => {
@@ -67,6 +74,15 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/batch`,
       scope: 'write',
+      description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
+      answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
+      refusals: ['voter_exists', 'plan_limit'],
+      example: {
+        voters: [
+          { name: 'Vera Okafor', email: 'vera@club.example' },
+          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+        ],
+      },
       body: createVotersBody,
       find: event,
       change: async ({ target, body }, tx) =>
@@ -78,6 +94,7 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(voterView, 'The voter.'),
       find: voter,
       read: async ({ target }) => ok(viewVoter(target.row)),
     }),
@@ -87,6 +104,10 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      description: 'Weight and group of somebody who voted are frozen.',
+      answers: answersOne(voterView, 'The voter as it is now.'),
+      refusals: ['voter_exists', 'event_has_ballots'],
+      example: { status: 'approved', name: 'Vera Okafor-Lind' },
       body: updateVoterBody,
       find: voter,
       change: async ({ target, body }, tx) => ok(viewVoter(await changeVoter(tx, deps, target, target.row.id, body))),
@@ -97,6 +118,8 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersQueued('The voter disappears within seconds.'),
+      refusals: ['event_has_ballots'],
       find: voter,
       change: async ({ target }, tx) => {
         await deleteVoter(tx, deps, target, target.row.id);
@@ -109,6 +132,8 @@ export function voterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/:id/voter-key`,
       scope: 'write',
+      answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),
+      refusals: ['not_an_election', 'no_email'],
       find: voter,
       change: async ({ target }, tx) => {
         await mailVoterKeyAgain(tx, deps, target, target.row.id);

@@ -1,11 +1,14 @@
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { changeRoute, type RequestContext, type Route, workRoute } from '#src/http/route.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { checkVoter } from './check-voter.ts';
 import { registerVoter } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import { checkElectionBody, checkPollBody, registerVoterBody, requestVoterKeyBody } from './schemas.ts';
+import { eligibilityView, keyRequestView, registeredVoterView } from './view-schemas.ts';
 import { viewRegisteredVoter } from './views.ts';
 
 export function publicVoterRoutes(deps: Deps): Route[] {
@@ -18,6 +21,12 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/register/voter`,
       scope: 'vote',
+      answers: answersCreated(
+        registeredVoterView,
+        'The voter. With automatic approval, the first voter key that is used approves it.',
+      ),
+      refusals: ['registration_closed', 'event_closed', 'voter_exists', 'plan_limit'],
+      example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
       body: registerVoterBody,
       find: event,
       work: async ({ target, body }, claim) => {
@@ -33,6 +42,11 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       method: 'POST',
       path: `${path}/voter-key/request`,
       scope: 'vote',
+      description:
+        'Send `voterId` where the event requires voter IDs, else `email`. The answer is the same for everybody: an unknown voter gets no mail.',
+      answers: answersOne(keyRequestView, 'The mail is on its way, if there is such a voter.'),
+      refusals: ['not_an_election'],
+      example: { email: 'vera@club.example' },
       body: requestVoterKeyBody,
       find: event,
       change: async ({ target, body }, tx) => ok(await requestVoterKey(tx, deps.secrets, target, body)),
@@ -44,6 +58,16 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       path: `${path}/voter/check`,
       scope: 'vote',
       role: 'viewer',
+      description: 'Never an error for somebody who may not vote: `eligible` is false, and `reason` tells why.',
+      answers: answersOne(eligibilityView, 'Whether a cast would be accepted now.'),
+      bodies: {
+        CheckElectionVoterBody: {
+          summary: 'In an election',
+          schema: checkElectionBody,
+          example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example' },
+        },
+        CheckPollVisitorBody: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
+      },
       bodyFor: ({ event: { type } }) => (type === 'poll' ? checkPollBody : checkElectionBody),
       find: event,
       work: async ({ target, body }) => ok(await checkVoter({ ...deps, pool: deps.db.$client }, target, body)),

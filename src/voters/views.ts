@@ -1,8 +1,9 @@
 import { microToNumber } from '#src/platform/decimal.ts';
 import type { Voter } from './types.ts';
+import type { RegisteredVoterView, VoterView } from './view-schemas.ts';
 
 /** The organizer's shape of a voter (completions 3). */
-export function viewVoter(voter: Voter) {
+export function viewVoter(voter: Voter): VoterView {
   return {
     id: voter.id,
     votingEventId: voter.votingEventId,
@@ -21,7 +22,7 @@ export function viewVoter(voter: Voter) {
 }
 
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
-export function viewRegisteredVoter(voter: Voter) {
+export function viewRegisteredVoter(voter: Voter): RegisteredVoterView {
   return {
     id: voter.id,
     name: voter.name,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { descriptionField, emailField, idField, nameField, searchField, timeField } from '#src/http/fields.ts';
 import { INVITE_STATUSES } from './invite-status.ts';
 
@@ -89,3 +90,10 @@ export const listInvitesQuery = z.strictObject({
 
 /** The second call of a checkout: the attempt alone. */
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });
+
+/** The same for the API document. */
+export const FINISH_PAYMENT = {
+  summary: 'The second call of a checkout: the attempt alone',
+  schema: finishPaymentBody,
+  example: { paymentAttemptId: EXAMPLE.payment },
+} as const;

@@ -1,8 +1,9 @@
 import { pollIdentityOf, publishedTime, secrecyOf, statusAt } from './lifecycle.ts';
 import type { VotingEvent } from './types.ts';
+import type { ContextView, VotingEventView } from './view-schemas.ts';
 
 /** The organizer's shape of a voting event (completions 3). */
-export function viewEvent(event: VotingEvent, nowMs: number) {
+export function viewEvent(event: VotingEvent, nowMs: number): VotingEventView {
   return {
     id: event.id,
     code: event.code,
@@ -48,7 +49,7 @@ export function viewContext(
     readonly votingMethods: readonly string[];
     readonly quadraticCredits: boolean;
   },
-) {
+): ContextView {
   const view = viewEvent(event, nowMs);
   return {
     id: view.id,

@@ -1,5 +1,6 @@
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
+import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import {
@@ -15,6 +16,7 @@ import { EVENT_TYPES } from './event-catalogue.ts';
 import { findEndpoint, listDeliveries, listEndpoints } from './repository.ts';
 import { createEndpointBody, listDeliveriesQuery, listEndpointsQuery, updateEndpointBody } from './schemas.ts';
 import type { WebhookEndpoint } from './types.ts';
+import { deliveryView, endpointView, endpointWithSecretView, eventTypeView } from './view-schemas.ts';
 import { viewDelivery, viewEndpoint } from './views.ts';
 
 /** The event that a code or ID names. @throws ApiError `not_found` */
@@ -46,6 +48,9 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'GET',
       path,
       scope: 'read',
+      description: 'Those of one event with `votingEventCode`; without it, those of the account.',
+      answers: answersList(endpointView, 'The endpoints.'),
+      refusals: ['not_found'],
       query: listEndpointsQuery,
       find: async ({ caller }) => caller,
       read: async ({ caller, query: { votingEventCode, ...filter } }) => {
@@ -61,6 +66,9 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'POST',
       path,
       scope: 'write',
+      answers: answersCreated(endpointWithSecretView, 'The endpoint, with its secret.'),
+      refusals: ['not_found', 'plan_limit'],
+      example: { url: 'https://club.example/hooks', eventTypes: ['payment.succeeded', 'voting_event.closed'] },
       body: createEndpointBody(webhookAllowPrivate),
       find: async ({ caller }) => caller,
       change: async ({ caller, body }, tx) => {
@@ -76,6 +84,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'GET',
       path: `${path}/:id`,
       scope: 'read',
+      answers: answersOne(endpointView, 'The endpoint.'),
       find: endpoint,
       read: async ({ target }) => ok(viewEndpoint(target)),
     }),
@@ -85,6 +94,8 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersOne(endpointView, 'The endpoint as it is now.'),
+      example: { status: 'disabled' },
       body: updateEndpointBody(webhookAllowPrivate),
       find: endpoint,
       change: async ({ caller, target, body }, tx) =>
@@ -96,6 +107,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'DELETE',
       path: `${path}/:id`,
       scope: 'write',
+      answers: answersNothing('The endpoint is gone.'),
       find: endpoint,
       change: async ({ caller, target }, tx) => {
         await removeEndpoint(tx, deps, caller, target.id);
@@ -108,6 +120,8 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'POST',
       path: `${path}/:id/test`,
       scope: 'write',
+      answers: answersQueued('The message is on its way; see the deliveries.'),
+      refusals: ['endpoint_disabled'],
       find: endpoint,
       change: async ({ target }, tx) => queued(await testEndpoint(tx, deps, target.id)),
     }),
@@ -117,6 +131,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'POST',
       path: `${path}/:id/rotate-secret`,
       scope: 'write',
+      answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
       find: endpoint,
       change: async ({ caller, target }, tx) => ok(withSecret(await rotateSecret(tx, deps, caller, target.id))),
     }),
@@ -126,6 +141,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'GET',
       path: `${path}/:id/deliveries`,
       scope: 'read',
+      answers: answersList(deliveryView, 'The newest deliveries.'),
       query: listDeliveriesQuery,
       find: endpoint,
       read: async ({ target, query }) => {
@@ -139,6 +155,8 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'POST',
       path: `${path}/:id/deliveries/:deliveryId/retry`,
       scope: 'write',
+      answers: answersQueued('The message is on its way again.'),
+      refusals: ['endpoint_disabled'],
       find: endpoint,
       change: async ({ target, params }, tx) => {
         const deliveryId = params['deliveryId'] ?? '';
@@ -152,6 +170,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       method: 'GET',
       path: '/webhook-event-types',
       scope: 'read',
+      answers: answersList(eventTypeView, 'Every type.'),
       find: async ({ caller }) => caller,
       read: async () => list(Object.entries(EVENT_TYPES).map(([type, description]) => ({ type, description }))),
     }),

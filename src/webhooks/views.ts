@@ -1,7 +1,8 @@
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './types.ts';
+import type { DeliveryView, EndpointView } from './view-schemas.ts';
 
 /** A webhook endpoint (contract, "Webhook endpoint"): its secret is told when it is made or rotated, and never again. */
-export function viewEndpoint(endpoint: WebhookEndpoint) {
+export function viewEndpoint(endpoint: WebhookEndpoint): EndpointView {
   return {
     id: endpoint.id,
     votingEventId: endpoint.votingEventId,
@@ -17,7 +18,7 @@ export function viewEndpoint(endpoint: WebhookEndpoint) {
 }
 
 /** A delivery with every attempt at it (completions 8.2). */
-export function viewDelivery(delivery: WebhookDelivery, attempts: readonly WebhookAttempt[]) {
+export function viewDelivery(delivery: WebhookDelivery, attempts: readonly WebhookAttempt[]): DeliveryView {
   return {
     id: delivery.id,
     messageId: delivery.messageId,

@@ -11,6 +11,7 @@ import type { Scope } from '#src/http/caller.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
+import { ApiContract, type ApiDocument } from './api-document.ts';
 import { createTestDatabase } from './test-database.ts';
 
 export interface TestAnswer {
@@ -38,6 +39,14 @@ export interface TestService {
   /** Mails written so far, newest last. */
   mails(): string[];
   stop(): Promise<void>;
+}
+
+let contract: ApiContract | undefined;
+
+/** The API document, as the service under test gives it: every answer of every test is held against it. */
+export async function readContract(port: number): Promise<ApiContract> {
+  const response = await fetch(`http://127.0.0.1:${port}/openapi.json`);
+  return new ApiContract((await response.json()) as ApiDocument);
 }
 
 export interface TestServiceOptions {
@@ -89,7 +98,11 @@ async function serve(
       });
       const text = await response.text();
       const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
-      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+      const answer = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+      contract ??= await readContract(service.port);
+      const fault = contract.faultOf({ method, target, ...answer });
+      if (fault !== undefined) throw new Error(`not as the API document says: ${fault}`);
+      return answer;
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     mails() {

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Answer } from './answer.ts';
+import { EXAMPLE } from './example-values.ts';
+
+/** What an answer of one status is: the document shows it, and tests hold every answer against it. */
+export interface AnswerShape {
+  readonly description: string;
+  /** Of a JSON body. Left out where there is none, or where it is text. */
+  readonly schema?: z.ZodType;
+  /** Of a body that is not JSON, such as `text/plain`. */
+  readonly contentType?: string;
+  /** Headers of this answer alone, with what they tell. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Made from the examples of the schema when left out. */
+  readonly example?: unknown;
+}
+
+export type AnswerShapes = Readonly<Partial<Record<Answer['status'], AnswerShape>>>;
+
+const dataOf = (schema: z.ZodType) => z.object({ data: schema });
+
+/** 200 `{ data }` */
+export const answersOne = (schema: z.ZodType, description = 'What was asked for.'): AnswerShapes => ({
+  200: { description, schema: dataOf(schema) },
+});
+
+/** 201 `{ data }` */
+export const answersCreated = (schema: z.ZodType, description = 'What was created.'): AnswerShapes => ({
+  201: { description, schema: dataOf(schema) },
+});
+
+/** 200 `{ data: […], nextCursor: null }`: every row in one answer. */
+export const answersList = (schema: z.ZodType, description = 'Every row.'): AnswerShapes => ({
+  200: { description, schema: z.object({ data: z.array(schema), nextCursor: z.null() }) },
+});
+
+/** 200 `{ data: […], nextCursor }`: a page. */
+export const answersPage = (schema: z.ZodType, description = 'A page of rows.'): AnswerShapes => ({
+  200: { description, schema: z.object({ data: z.array(schema), nextCursor: nextCursor }) },
+});
+
+const nextCursor = z.string().nullable().meta({
+  description: 'Pass it on unchanged as `cursor` for the next page; null on the last one.',
+});
+
+const queuedSchema = z.object({ id: z.string(), status: z.literal('queued') }).meta({
+  id: 'Queued',
+  description: 'Work that is done within seconds.',
+  examples: [{ id: EXAMPLE.candidate, status: 'queued' }],
+});
+
+/** 202 `{ data: { id, status: "queued" } }` */
+export const answersQueued = (description = 'The work is queued and done within seconds.'): AnswerShapes => ({
+  202: { description, schema: dataOf(queuedSchema) },
+});
+
+/** 204 without a body. */
+export const answersNothing = (description = 'Done. There is no body.'): AnswerShapes => ({ 204: { description } });
+
+/** 302 with the address in `Location`. */
+export const answersRedirect = (description: string): AnswerShapes => ({
+  302: { description, headers: { Location: 'Where to go on.' } },
+});
+
+/** Text of a type of its own. */
+export const answersText = (contentType: string, description: string): AnswerShapes => ({
+  200: { description, contentType },
+});
+
+/** Bytes. */
+export const answersBytes = (description: string): AnswerShapes => ({
+  200: { description, contentType: 'application/octet-stream' },
+});
+
+/** An instant of an answer: Unix milliseconds. */
+export const timeShape = () => z.int().meta({ description: 'Unix time in milliseconds.' });
+
+/** A list of an answer: views hand out what they hold, so it is not theirs to change. */
+export const listShape = <Item extends z.ZodType>(item: Item) => z.array(item).readonly();

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { API_SECTIONS, sectionOf } from './api-sections.ts';
+import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
+import { type JsonSchema, SchemaBook } from './describe-schema.ts';
+import type { Route } from './route.ts';
+
+/** A message that receivers of webhooks get. */
+export interface WebhookMessage {
+  readonly type: string;
+  readonly description: string;
+  readonly data: z.ZodType;
+}
+
+export interface ApiDescription {
+  readonly title: string;
+  readonly version: string;
+  readonly serverUrl: string;
+  readonly websiteUrl: string;
+  readonly referenceUrl: string;
+  readonly routes: readonly Route[];
+  readonly messages: readonly WebhookMessage[];
+}
+
+const INTRODUCTION = `Elections and polls over a JSON API: your server builds the voting page, this service keeps the rules.
+
+- Send your key as \`Authorization: Bearer <API_KEY>\`. Keys stay on your server: there is no CORS.
+- Bodies and answers are JSON. Times are Unix milliseconds, IDs are opaque strings, money is \`amountMinor\` with a \`currency\`.
+- Unknown fields and unknown query parameters are refused.
+- Every POST takes an \`Idempotency-Key\`: a repeated call gives the first answer again and has no second effect.
+- Answers may grow new fields; existing ones keep their names and types.`;
+
+const errorSchema = z
+  .object({
+    error: z.object({
+      code: z.enum(Object.keys(STATUS_BY_CODE) as [string, ...string[]]),
+      message: z.string().meta({ description: 'For people; do not parse it.' }),
+      details: z
+        .looseObject({
+          field: z.string().optional().meta({ description: 'What is wrong, such as `votes[2].rank`.' }),
+          issues: z
+            .array(z.object({ field: z.string(), message: z.string() }))
+            .optional()
+            .meta({ description: 'All that is wrong with a body, at most 50.' }),
+          reason: z.string().optional().meta({ description: 'Why, for programs.' }),
+        })
+        .optional(),
+      requestId: z.string().meta({ description: 'The same as the header X-Request-Id.' }),
+    }),
+  })
+  .meta({ id: 'ErrorEnvelope', description: 'What every refusal looks like.' });
+
+const integer = (description: string): JsonSchema => ({ description, schema: { type: 'integer', minimum: 0 } });
+
+const HEADERS: Readonly<Record<string, JsonSchema>> = {
+  'X-Request-Id': {
+    description:
+      'Your own, when you sent one of letters, digits, `_` and `-` (1 to 64 characters); otherwise a new one.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+  },
+  'X-RateLimit-Limit': integer('Requests a minute that the key may make over time.'),
+  'X-RateLimit-Remaining': integer('Requests that it may make at once now.'),
+  'X-RateLimit-Reset': integer('Seconds until the whole quota is there again.'),
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+  'Idempotent-Replayed': {
+    description: '`true` where the answer is that of an earlier request with the same Idempotency-Key.',
+    schema: { type: 'string', const: 'true' },
+  },
+};
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Chosen by you, 1 to 255 visible ASCII characters. A repeated call with the same key and request gives the first answer again, for 24 hours.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+  example: '6f1c2a9e-4b7d-4f0e-9a53-1d2c3b4a5968',
+};
+
+function describePaths(routes: readonly Route[], book: SchemaBook): JsonSchema {
+  const paths: Record<string, JsonSchema> = {};
+  for (const route of routes) {
+    const path = documentPath(route.path);
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, book) };
+  }
+  return paths;
+}
+
+const messageHeader = (name: string, description: string) => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string' },
+});
+
+/** A message as a receiver sees it: Standard Webhooks 1.0. */
+function describeMessage({ type, description, data }: WebhookMessage, book: SchemaBook): JsonSchema {
+  const envelope = z.object({
+    id: z
+      .string()
+      .meta({ description: 'The same on every retry, as `webhook-id`.', examples: ['msg_01m8wz3qc1k6s9v3x8b5e0p'] }),
+    type: z.literal(type),
+    createdAt: z.int().meta({ description: 'Unix time in milliseconds.', examples: [1_795_233_600_000] }),
+    votingEventId: z.string().nullable(),
+    data,
+  });
+  const schema = book.describeOutput(envelope);
+  const example = exampleOf(schema, book.components());
+  return {
+    post: {
+      operationId: `on${type.replaceAll(/(?:^|[._])([a-z])/g, (_match, letter: string) => letter.toUpperCase())}`,
+      summary: type,
+      description: `${description}.`,
+      tags: ['Webhooks'],
+      security: [],
+      parameters: [
+        messageHeader('webhook-id', 'The same on every retry of a message: drop those you have seen.'),
+        messageHeader('webhook-timestamp', 'When this attempt was signed, Unix seconds.'),
+        messageHeader('webhook-signature', '`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`.'),
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+      },
+      responses: {
+        '2XX': { description: 'Received. Anything else is tried again, but 410, which switches the endpoint off.' },
+        '4XX': { description: 'Not received: tried again.' },
+      },
+    },
+  };
+}
+
+/** The whole API as OpenAPI 3.1, from the declarations that requests run through. */
+export function describeApi(api: ApiDescription): JsonSchema {
+  const book = new SchemaBook();
+  book.describeOutput(errorSchema);
+  const paths = describePaths(api.routes, book);
+  const webhooks = Object.fromEntries(api.messages.map((message) => [message.type, describeMessage(message, book)]));
+  const used = new Set(api.routes.map((route) => sectionOf(route.path)?.name));
+  const tags = API_SECTIONS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({
+    name,
+    description,
+  }));
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: `${api.title} API`,
+      version: api.version,
+      summary: 'Elections and polls: voters, ballots, exact counts, payments.',
+      description: INTRODUCTION,
+      contact: { name: api.title, url: api.websiteUrl },
+      license: { name: 'Proprietary', url: api.websiteUrl },
+    },
+    externalDocs: { description: 'Reference and guides', url: api.referenceUrl },
+    servers: [{ url: api.serverUrl }],
+    tags: [...tags, { name: 'Webhooks', description: 'Messages that this service sends to webhook endpoints.' }],
+    paths,
+    webhooks,
+    components: {
+      schemas: book.components(),
+      responses: book.responses(),
+      headers: HEADERS,
+      parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API key. `vsk_…` reads and writes for organizers (`read`, `write`), `vvk_…` serves a voting page (`vote`), `vok_…` observes one event (`observe`).',
+        },
+      },
+    },
+  };
+}

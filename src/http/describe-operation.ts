@@ -1,0 +1,284 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '#src/platform/errors.ts';
+import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import type { AnswerShape } from './answer-shapes.ts';
+import { sectionOf } from './api-sections.ts';
+import type { JsonSchema, SchemaBook } from './describe-schema.ts';
+import { EXAMPLE } from './example-values.ts';
+import { hasReason, REFUSAL_CASES, type RefusalCase } from './refusal-cases.ts';
+import type { Route } from './route.ts';
+
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  idOrCode: 'The ID or the code of a voting event.',
+  id: 'An ID.',
+  page: 'The name of a page.',
+  tile: 'The path of a tile, slashes included.',
+};
+
+const ANSWER_HEADERS = ['X-Request-Id'];
+const KEYED_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+
+const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** `/voters/:id` → `/voters/{id}` */
+export const documentPath = (path: string): string => path.replaceAll(/:(\w+)(\{\.\+\})?/g, '{$1}');
+
+const parametersOf = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '');
+
+const scopesOf = (route: Route): string[] =>
+  route.scope === 'none' || route.scope === 'any' ? [] : [route.scope].flat();
+
+const isKeyed = (route: Route): boolean => route.scope !== 'none';
+const isPost = (route: Route): boolean => route.method === 'POST' && isKeyed(route);
+
+/** The refusals that every route of a kind may give. */
+function commonRefusals(route: Route): RefusalCase[] {
+  return [
+    ...(route.path.includes(':') ? (['not_found'] as const) : []),
+    'rate_limited',
+    ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
+    ...(scopesOf(route).includes('write') && route.path.startsWith('/voting-events/:idOrCode')
+      ? (['role'] as const)
+      : []),
+  ];
+}
+
+/** The codes that every route of a kind may give, without a reason. */
+function commonCodes(route: Route): ErrorCode[] {
+  const writes = route.method !== 'GET' && route.method !== 'DELETE';
+  return [
+    'bad_request',
+    ...(isKeyed(route) ? (['unauthorized'] as const) : []),
+    ...(scopesOf(route).length > 0 ? (['insufficient_scope'] as const) : []),
+    ...(writes && route.run.kind !== 'raw' ? (['validation_error'] as const) : []),
+    ...(isPost(route) ? (['idempotency_mismatch'] as const) : []),
+    'internal',
+  ];
+}
+
+/** Every refusal of a route, by status. */
+export function refusalsOf(route: Route): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
+  const byStatus = new Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }>();
+  const at = (status: number) => {
+    const found = byStatus.get(status) ?? { codes: [], cases: [] };
+    byStatus.set(status, found);
+    return found;
+  };
+  const add = (code: ErrorCode): void => {
+    const { codes } = at(STATUS_BY_CODE[code]);
+    if (!codes.includes(code)) codes.push(code);
+  };
+  for (const code of commonCodes(route)) add(code);
+  for (const name of new Set([...commonRefusals(route), ...(route.refusals ?? [])])) {
+    const { code } = REFUSAL_CASES[name];
+    add(code);
+    if (hasReason(name)) at(STATUS_BY_CODE[code]).cases.push(name);
+  }
+  return new Map([...byStatus].sort(([left], [right]) => left - right));
+}
+
+const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
+  bad_request: 'The URL, a query parameter or a header is wrong.',
+  unauthorized: 'The key is missing, invalid, revoked or expired.',
+  insufficient_scope: 'The key lacks the scope that this operation needs.',
+  forbidden: 'The owner of the key may not do this.',
+  not_found: REFUSAL_CASES.not_found.when,
+  conflict: 'What exists already conflicts with the request.',
+  validation_error: 'The body is wrong: `details.issues` names every field.',
+  idempotency_mismatch: 'The Idempotency-Key was used with another request.',
+  plan_limit: REFUSAL_CASES.plan_limit.when,
+  rate_limited: REFUSAL_CASES.rate_limited.when,
+  internal: 'The request could not be completed. Retry with backoff.',
+};
+
+/** Answers that an Idempotency-Key stores and gives again. */
+const REPLAYED = new Set([200, 201, 202, 204, 402, 403, 404, 409, 422]);
+
+function headersOf(route: Route, status: number, own: Readonly<Record<string, string>> = {}): JsonSchema {
+  const names = [
+    ...ANSWER_HEADERS,
+    ...(isKeyed(route) && status !== 401 && status !== 500 ? KEYED_HEADERS : []),
+    ...(status === 429 ? ['Retry-After'] : []),
+    ...(isPost(route) && REPLAYED.has(status) ? ['Idempotent-Replayed'] : []),
+  ];
+  return {
+    ...Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    ...Object.fromEntries(
+      Object.entries(own).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+    ),
+  };
+}
+
+function describeRefusal(
+  route: Route,
+  status: number,
+  codes: readonly ErrorCode[],
+  cases: readonly RefusalCase[],
+  book: SchemaBook,
+): JsonSchema {
+  const json = refusalBody(route, status, codes, cases);
+  if (cases.length > 0) return json;
+  // Many operations refuse in the same words: they share one response.
+  const words = codes.map((code) => capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())));
+  const kind = `${isKeyed(route) ? '' : 'WithoutKey'}${isPost(route) && REPLAYED.has(status) ? 'Replayable' : ''}`;
+  return book.nameResponse(`${words.join('Or')}${kind}`, json);
+}
+
+function refusalBody(
+  route: Route,
+  status: number,
+  codes: readonly ErrorCode[],
+  cases: readonly RefusalCase[],
+): JsonSchema {
+  const lines = codes.map((code) => `- \`${code}\`: ${CODE_WORDS[code]}`);
+  const reasons = cases.map((name) => `  - reason \`${name}\`: ${REFUSAL_CASES[name].when}`);
+  return {
+    description: [...lines, ...reasons].join('\n'),
+    headers: headersOf(route, status),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/ErrorEnvelope' },
+        example: {
+          error: {
+            code: codes[0],
+            message: CODE_WORDS[codes[0] ?? 'internal'].replaceAll('`', ''),
+            ...(cases[0] !== undefined && REFUSAL_CASES[cases[0]].code === codes[0]
+              ? { details: { reason: cases[0] } }
+              : {}),
+            requestId: 'req_3f8a1c0b9d2e',
+          },
+        },
+      },
+    },
+    // For programs: the closed list of what this answer may say.
+    'x-codes': codes,
+    ...(cases.length === 0 ? {} : { 'x-reasons': cases }),
+  };
+}
+
+/** An example made from those of the named schemas within. */
+export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {
+  const { $ref, examples, properties, type, items, enum: values, const: only } = schema;
+  if (typeof $ref === 'string') {
+    const named = components[$ref.slice($ref.lastIndexOf('/') + 1)];
+    return named === undefined ? undefined : exampleOf(named, components);
+  }
+  if (Array.isArray(examples)) return examples[0];
+  if (only !== undefined) return only;
+  if (Array.isArray(values)) return values[0];
+  if (type === 'array') return [exampleOf(items as JsonSchema, components)];
+  if (type === 'null' || (Array.isArray(type) && type.includes('null'))) return null;
+  if (type !== 'object' || properties === undefined) return undefined;
+  const entries = Object.entries(properties as Record<string, JsonSchema>).map(
+    ([name, property]): [string, unknown] => [name, exampleOf(property, components)],
+  );
+  return entries.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(entries);
+}
+
+function describeAnswer(route: Route, status: number, shape: AnswerShape, book: SchemaBook): JsonSchema {
+  const { description, schema, contentType, example } = shape;
+  const head = { description, headers: headersOf(route, status, shape.headers) };
+  if (contentType === 'application/octet-stream') return { ...head, content: { [contentType]: {} } };
+  if (contentType !== undefined) return { ...head, content: { [contentType]: { schema: { type: 'string' } } } };
+  if (schema === undefined) return head;
+  const json = book.describeOutput(schema);
+  const shown = example ?? exampleOf(json, book.components());
+  return {
+    ...head,
+    content: { 'application/json': { schema: json, ...(shown === undefined ? {} : { example: shown }) } },
+  };
+}
+
+function describeQuery(query: z.ZodType, book: SchemaBook): JsonSchema[] {
+  const { properties = {}, required = [] } = book.describeInput(query);
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: (required as string[]).includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }));
+}
+
+function describePath(route: Route): JsonSchema[] {
+  const section = sectionOf(route.path)?.name;
+  return parametersOf(route.path).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: PATH_PARAMETERS[name] ?? `The ${name.replaceAll(/([A-Z])/g, ' $1').toLowerCase()}.`,
+    schema: { type: 'string' },
+    ...(route.path.includes(`:${name}{.+}`) ? { 'x-rest-of-path': true } : {}),
+    ...(name === 'idOrCode' ? { example: EXAMPLE.eventCode } : exampleId(section, name)),
+  }));
+}
+
+/** What `:id` stands for in the examples of a section. */
+const EXAMPLE_IDS: Readonly<Record<string, string>> = {
+  Positions: EXAMPLE.position,
+  Candidates: EXAMPLE.candidate,
+  Groups: EXAMPLE.group,
+  Sponsors: EXAMPLE.sponsor,
+  Voters: EXAMPLE.voter,
+  Payments: EXAMPLE.payment,
+  'Webhook endpoints': EXAMPLE.endpoint,
+};
+
+function exampleId(section: string | undefined, name: string): JsonSchema {
+  if (name === 'deliveryId') return { example: EXAMPLE.delivery };
+  const example = name === 'id' ? EXAMPLE_IDS[section ?? ''] : undefined;
+  return example === undefined ? {} : { example };
+}
+
+/** The body: one schema, or one of several with an example each. */
+function describeBody(route: Route, book: SchemaBook): JsonSchema | undefined {
+  if (route.run.kind === 'raw')
+    return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
+  if (route.body !== undefined) {
+    const schema = book.name(`${capitalise(route.operationId)}Body`, book.describeInput(route.body));
+    return { required: true, content: { 'application/json': { schema, example: route.example } } };
+  }
+  const bodies = Object.entries(route.bodies ?? {});
+  if (bodies.length === 0) return undefined;
+  const oneOf = bodies.map(([name, { schema, summary }]) =>
+    book.name(name, { description: summary, ...book.describeInput(schema) }),
+  );
+  const examples = Object.fromEntries(
+    bodies.map(([name, { summary, example }]) => [name, { summary, value: example }]),
+  );
+  return { required: true, content: { 'application/json': { schema: { oneOf }, examples } } };
+}
+
+/** One operation of the document, from the declaration of its route. */
+export function describeOperation(route: Route, book: SchemaBook): JsonSchema {
+  const scopes = scopesOf(route);
+  const requestBody = describeBody(route, book);
+  const parameters = [
+    ...describePath(route),
+    ...(route.query === undefined ? [] : describeQuery(route.query, book)),
+    ...(isPost(route) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ];
+  const answers = Object.entries(route.answers).map(([status, shape]): [string, unknown] => [
+    status,
+    describeAnswer(route, Number(status), shape, book),
+  ]);
+  const refusals = [...refusalsOf(route)].map(([status, { codes, cases }]): [string, unknown] => [
+    String(status),
+    describeRefusal(route, status, codes, cases, book),
+  ]);
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [sectionOf(route.path)?.name ?? 'Service'],
+    security: isKeyed(route)
+      ? scopes.length > 0
+        ? scopes.map((scope) => ({ bearer: [scope] }))
+        : [{ bearer: [] }]
+      : [],
+    ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(requestBody === undefined ? {} : { requestBody }),
+    responses: Object.fromEntries([...answers, ...refusals]),
+  };
+}

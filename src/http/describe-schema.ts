@@ -1,0 +1,132 @@
+import { z } from 'zod';
+
+/** A JSON Schema (2020-12) as a plain value. */
+export type JsonSchema = { [key: string]: unknown };
+
+type Direction = 'input' | 'output';
+
+/** Fields of schemas may say by this how the document shows them, where what they check cannot be told in JSON Schema. */
+export interface ShownAs {
+  /** Stands for the whole schema. */
+  readonly shownAs: JsonSchema;
+}
+
+function replaceShown(json: JsonSchema): void {
+  const { shownAs } = json;
+  if (shownAs === undefined) return;
+  for (const key of Object.keys(json)) delete json[key];
+  Object.assign(json, shownAs);
+}
+
+const isObject = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `anyOf: [X, null]` reads better as a type of two names, where X is a plain type. */
+function mergeNull(json: JsonSchema): JsonSchema {
+  const { anyOf, ...rest } = json;
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return json;
+  const [first, second] = anyOf.filter(isObject);
+  if (first === undefined || second?.['type'] !== 'null' || typeof first['type'] !== 'string') return json;
+  const { const: only, ...plain } = first;
+  const values = only === undefined ? plain['enum'] : [only];
+  return {
+    ...plain,
+    type: [first['type'], 'null'],
+    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+    ...rest,
+  };
+}
+
+/** Takes away what zod adds and nobody needs to read. */
+function tidy(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(tidy);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
+    if (key === 'readOnly' || key === '$schema') return [];
+    if ((key === 'maximum' || key === 'minimum') && Math.abs(Number(item)) === Number.MAX_SAFE_INTEGER) return [];
+    if (key === '$ref' && typeof item === 'string') return [[key, item.replace('#/$defs/', '#/components/schemas/')]];
+    // Examples are values, not schemas.
+    if (key === 'examples' || key === 'default' || key === 'enum' || key === 'const') return [[key, item]];
+    return [[key, tidy(item)]];
+  });
+  return mergeNull(Object.fromEntries(entries));
+}
+
+/**
+ * Answers may grow new fields (contract, "Versioning"), so the document leaves their objects open; bodies of requests stay
+ * closed, because unknown fields are refused.
+ */
+function openObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(openObjects);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, item]) => !(key === 'additionalProperties' && item === false))
+      .map(([key, item]) => [key, key === 'examples' ? item : openObjects(item)]),
+  );
+}
+
+type Named = Map<string, JsonSchema>;
+
+function addNamed(named: Named, name: string, json: JsonSchema): void {
+  const known = named.get(name);
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(json))
+    throw new Error(`two parts of the document are called ${name}`);
+  named.set(name, json);
+}
+
+const inOrder = (named: Named): Record<string, JsonSchema> =>
+  Object.fromEntries([...named].sort(([left], [right]) => (left < right ? -1 : 1)));
+
+/** Collects the named schemas and responses of a document while its operations are described. */
+export class SchemaBook {
+  readonly #components: Named = new Map();
+  readonly #responses: Named = new Map();
+
+  /** What a request must send. */
+  describeInput(schema: z.ZodType): JsonSchema {
+    return this.#describe(schema, 'input');
+  }
+
+  /** What an answer holds. */
+  describeOutput(schema: z.ZodType): JsonSchema {
+    return this.#describe(schema, 'output');
+  }
+
+  /** Adds a schema under a name and refers to it. @throws Error where the name stands for another schema */
+  name(name: string, json: JsonSchema): JsonSchema {
+    addNamed(this.#components, name, json);
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  /** By name, in alphabetical order. */
+  components(): Record<string, JsonSchema> {
+    return inOrder(this.#components);
+  }
+
+  /** Adds a response under a name and refers to it. @throws Error where the name stands for another response */
+  nameResponse(name: string, json: JsonSchema): JsonSchema {
+    addNamed(this.#responses, name, json);
+    return { $ref: `#/components/responses/${name}` };
+  }
+
+  /** By name, in alphabetical order. */
+  responses(): Record<string, JsonSchema> {
+    return inOrder(this.#responses);
+  }
+
+  #describe(schema: z.ZodType, io: Direction): JsonSchema {
+    // Inside of an object even the outermost schema is referred to by its name.
+    const json = z.toJSONSchema(z.object({ it: schema }), {
+      io,
+      target: 'draft-2020-12',
+      override: ({ jsonSchema }) => replaceShown(jsonSchema as JsonSchema),
+    });
+    const whole = (io === 'output' ? openObjects(tidy(json)) : tidy(json)) as JsonSchema;
+    for (const [name, component] of Object.entries((whole['$defs'] ?? {}) as Record<string, JsonSchema>)) {
+      const { id: _, ...rest } = component;
+      this.name(name, rest);
+    }
+    return (whole['properties'] as Record<string, JsonSchema>)['it'] ?? {};
+  }
+}

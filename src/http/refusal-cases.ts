@@ -1,0 +1,66 @@
+import type { ErrorCode } from '#src/platform/errors.ts';
+
+interface RefusalRule {
+  readonly code: ErrorCode;
+  /** When it is given, as the API reference says it. */
+  readonly when: string;
+}
+
+const forbidden = (when: string): RefusalRule => ({ code: 'forbidden', when });
+const conflict = (when: string): RefusalRule => ({ code: 'conflict', when });
+const invalid = (when: string): RefusalRule => ({ code: 'validation_error', when });
+
+/**
+ * Every refusal that a route may declare beyond those that all routes share: by `details.reason`, or by the code where
+ * there is none (completions 1.6). The API document and the reference are made from this table, and tests refuse an answer
+ * whose reason its route does not declare.
+ */
+export const REFUSAL_CASES = {
+  event_not_open: forbidden('The event is not open yet.'),
+  event_closed: forbidden('The event is closed.'),
+  voter_key_invalid: forbidden('The voter key is wrong or has expired, or there is no such voter.'),
+  voter_pending: forbidden('The voter waits for the approval of the organizers.'),
+  voter_rejected: forbidden('The organizers have not approved the voter.'),
+  registration_closed: forbidden('The event does not let people register themselves.'),
+  results_not_available: forbidden('The results are not public, or not yet.'),
+  openings_not_available: forbidden('The ballots are not opened to this key, or not yet.'),
+  plan_feature: forbidden('The plan of the account lacks the feature named in `details.feature`.'),
+  role: forbidden('The account was invited to this event as a viewer, or the action belongs to the owner.'),
+  already_voted: conflict('A ballot of this voter or visitor has already been confirmed.'),
+  event_has_ballots: conflict('Ballots have been cast, and they depend on what would change.'),
+  not_ready: conflict('The event lacks what `details.missing` lists: a position, or a candidate in one.'),
+  not_open: conflict('A draft cannot be closed: it was never open.'),
+  results_published: conflict('The results were published, so the event cannot be opened again.'),
+  code_in_use: conflict('Another event has this code.'),
+  name_in_use: conflict('Another group of this event has this name.'),
+  voter_exists: conflict('Another voter of this event has this e-mail address or voter ID; see `details.field`.'),
+  not_an_election: conflict('The event is a poll, and polls have no voter keys.'),
+  no_email: conflict('The voter has no e-mail address.'),
+  paid_pricing_set: conflict('A price is set, so the payment business cannot be unlinked.'),
+  payment_failed: conflict('The payment has failed. Start a new one.'),
+  payment_cancelled: conflict('The payment was cancelled; what was paid goes back to the payer.'),
+  payment_expired: conflict('Nobody paid in time. Start a new payment.'),
+  endpoint_disabled: conflict('The webhook endpoint is switched off.'),
+  idempotency_in_progress: conflict('A request with the same Idempotency-Key is still running; see `Retry-After`.'),
+  not_in_group: invalid('A position is not open to the group of the voter.'),
+  insufficient_credits: invalid(
+    'The ballot spends more quadratic credits than the visitor has: `details` tells `positionId`, `required` and `available`.',
+  ),
+  payment_provider_unavailable: {
+    code: 'internal',
+    when: 'The payment provider did not answer, or refused. Nothing is stored as paid; the call may be repeated.',
+  },
+  not_found: { code: 'not_found', when: 'What the request names does not exist, or the key may not see it.' },
+  plan_limit: {
+    code: 'plan_limit',
+    when: 'A limit of the plan or of an event is reached; `details` tells `limit` and `max`.',
+  },
+  rate_limited: { code: 'rate_limited', when: 'Too many requests; `Retry-After` tells how long to wait.' },
+} as const satisfies Record<string, RefusalRule>;
+
+export type RefusalCase = keyof typeof REFUSAL_CASES;
+
+/** Cases that are a code alone and carry no `details.reason`. */
+const WITHOUT_REASON: ReadonlySet<RefusalCase> = new Set(['not_found', 'plan_limit', 'rate_limited']);
+
+export const hasReason = (name: RefusalCase): boolean => !WITHOUT_REASON.has(name);

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { ATTEMPT_STATUSES, PAYMENT_PURPOSES } from './types.ts';
+
+const provider = z.enum(['provider_a', 'provider_b']);
+const status = z.enum(ATTEMPT_STATUSES);
+
+/** A payment business (contract, "Payment business"). */
+export const businessView = z
+  .object({
+    id: z.string(),
+    provider,
+    displayName: z.string(),
+    country: z.string(),
+    ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
+    supportedCurrencies: listShape(z.string()),
+  })
+  .meta({
+    id: 'PaymentBusiness',
+    description: 'A merchant at a payment provider.',
+    examples: [
+      {
+        id: EXAMPLE.business,
+        provider: 'provider_a',
+        displayName: 'Reading club',
+        country: 'DE',
+        ready: true,
+        supportedCurrencies: ['eur', 'usd'],
+      },
+    ],
+  });
+export type BusinessView = z.output<typeof businessView>;
+
+/** A payment attempt (contract, "Payment attempt"). */
+export const attemptView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    purpose: z.enum(PAYMENT_PURPOSES),
+    status,
+    provider,
+    amountMinor: z.int(),
+    currency: z.string(),
+    confirmationCode: z.string().nullable().meta({ description: 'Once a paid ballot has been cast.' }),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+    refundedAt: timeShape().nullable(),
+    reversedAt: timeShape().nullable().meta({ description: 'When the payer took the money back at the provider.' }),
+  })
+  .meta({
+    id: 'PaymentAttempt',
+    description: 'One payment, from the first call to its end.',
+    examples: [
+      {
+        id: EXAMPLE.payment,
+        votingEventId: EXAMPLE.event,
+        purpose: 'vote',
+        status: 'succeeded',
+        provider: 'provider_a',
+        amountMinor: 500,
+        currency: 'usd',
+        confirmationCode: null,
+        createdAt: EXAMPLE.openedAt,
+        updatedAt: EXAMPLE.openedAt,
+        refundedAt: null,
+        reversedAt: null,
+      },
+    ],
+  });
+export type AttemptView = z.output<typeof attemptView>;
+
+/** The body of a 402 (contract, "Payment-required body"). */
+export const paymentRequiredView = z
+  .object({
+    paymentRequired: z.literal(true),
+    paymentAttemptId: z.string().meta({ description: 'Send it back to finish.' }),
+    amount: z.number().meta({ description: "In the currency's main unit." }),
+    currency: z.string(),
+    provider: provider.meta({ description: 'Says which of the two objects is present.' }),
+    provider_a: z
+      .object({
+        checkoutUrl: z.string().meta({ description: 'The hosted page; valid for one hour.' }),
+        checkoutSessionId: z.string(),
+      })
+      .optional(),
+    provider_b: z
+      .object({
+        checkoutUrl: z.string().meta({ description: 'The hosted page.' }),
+        accessCode: z.string(),
+        reference: z.string(),
+      })
+      .optional(),
+    credits: z.int().optional().meta({ description: 'Credit checkouts only.' }),
+    pricingModel: z.enum(['ratio', 'tiered']).optional().meta({ description: 'Credit checkouts only.' }),
+    next: z.string().meta({ description: 'What to do now, for people.' }),
+    status: status.optional().meta({ description: 'On a second call: how the payment stands.' }),
+  })
+  .meta({
+    id: 'PaymentRequired',
+    description: 'Where to send the payer.',
+    examples: [
+      {
+        paymentRequired: true,
+        paymentAttemptId: EXAMPLE.payment,
+        amount: 5,
+        currency: 'usd',
+        provider: 'provider_a',
+        provider_a: { checkoutUrl: 'https://pay.example/c/cs_1', checkoutSessionId: 'cs_1' },
+        next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${EXAMPLE.payment}" }.`,
+      },
+    ],
+  });
+export type PaymentRequiredView = z.output<typeof paymentRequiredView>;
+
+/** 402 `{ data }`: the one refusal without an envelope (contract, "Errors", rule 1). */
+export const PAYMENT_REQUIRED = {
+  402: {
+    description: 'Payment is needed first, or has not succeeded yet.',
+    schema: z.object({ data: paymentRequiredView }),
+  },
+} as const;
+
+/** What every second call of a checkout may be refused with. */
+export const SECOND_CALL_REFUSALS = [
+  'payment_failed',
+  'payment_cancelled',
+  'payment_expired',
+  'payment_provider_unavailable',
+  'plan_feature',
+] as const;

@@ -1,0 +1,234 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+
+const votingMethod = z.enum([
+  'plurality',
+  'approval',
+  'referendum',
+  'score',
+  'cumulative',
+  'quadratic',
+  'ranked_choice',
+]);
+const weight = () => z.string().meta({ description: 'An exact decimal.' });
+
+const tieView = z
+  .object({
+    candidateIds: listShape(z.string()),
+    policy: z.enum(['joint', 'lot', 'candidate_order', 'earlier_round']).meta({ description: 'What decided it.' }),
+    seed: z.string().nullable(),
+  })
+  .meta({ id: 'Tie' });
+
+const roundView = z
+  .object({
+    round: z.int(),
+    threshold: weight(),
+    tallies: listShape(z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() })),
+    exhausted: weight(),
+    elected: listShape(z.string()),
+    eliminated: listShape(z.string()),
+    transfers: listShape(z.object({ from: z.string(), to: z.string().nullable(), weight: weight() })),
+    tie: tieView.nullable(),
+  })
+  .meta({ id: 'Round', description: 'One round of a ranked count.' });
+
+const referendumView = z
+  .object({
+    yes: weight(),
+    no: weight(),
+    abstain: weight(),
+    electorate: weight().nullable(),
+    rules: listShape(
+      z.object({
+        name: z.enum(['threshold', 'turnout_quorum', 'approval_quorum']),
+        required: z.string(),
+        actual: z.string(),
+        met: z.boolean(),
+      }),
+    ),
+    outcome: z.enum(['passed', 'rejected', 'no_quorum']),
+  })
+  .meta({ id: 'ReferendumResult' });
+
+const positionResultView = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    votingMethod,
+    seats: z.int(),
+    totalVotes: z.int(),
+    ballots: z.int().meta({ description: 'Ballots that answered this position.' }),
+    abstentions: z.int().meta({ description: 'Ballots that could have answered and did not.' }),
+    candidates: listShape(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        votesWon: z.int(),
+        weightWon: weight(),
+        winner: z.boolean(),
+        tied: z.boolean(),
+      }),
+    ),
+    winners: listShape(z.string()),
+    tie: tieView.nullable(),
+    rounds: listShape(roundView).nullable().meta({ description: 'Of a ranked count.' }),
+    referendum: referendumView.nullable(),
+  })
+  .meta({ id: 'PositionResult' });
+
+/** Results (completions 5). */
+export const resultsView = z
+  .object({
+    votingEventId: z.string(),
+    title: z.string(),
+    final: z.boolean().meta({ description: 'True once no ballot can come any more.' }),
+    asOf: timeShape(),
+    stats: z.object({
+      totalVotes: z.int(),
+      ballots: z.int(),
+      entries: z.int().meta({ description: 'Votes of all ballots together.' }),
+      abstentions: z.int(),
+      electorate: z.number().nullable().meta({ description: 'Weight of the approved voters; null in polls.' }),
+      turnout: z.number().nullable().meta({ description: 'From 0 to 1, by weight; null in polls.' }),
+    }),
+    positions: listShape(positionResultView),
+    log: z
+      .object({ size: z.int(), rootHash: z.string().meta({ description: 'In base64.' }) })
+      .meta({ description: 'The ballot log at this moment.' }),
+    lot: z.object({
+      seedHash: z.string().meta({ description: 'SHA-256 of the seed in hex, told from the opening on.' }),
+      seed: z.string().nullable().meta({ description: 'The seed that decides ties, told at the close.' }),
+    }),
+  })
+  .meta({
+    id: 'Results',
+    examples: [
+      {
+        votingEventId: EXAMPLE.event,
+        title: 'Board of the reading club',
+        final: true,
+        asOf: EXAMPLE.closesAt,
+        stats: { totalVotes: 3, ballots: 3, entries: 3, abstentions: 0, electorate: 4, turnout: 0.75 },
+        positions: [
+          {
+            id: EXAMPLE.position,
+            title: 'Chair',
+            votingMethod: 'plurality',
+            seats: 1,
+            totalVotes: 3,
+            ballots: 3,
+            abstentions: 0,
+            candidates: [
+              { id: EXAMPLE.candidate, name: 'Greta Lind', votesWon: 2, weightWon: '2', winner: true, tied: false },
+              {
+                id: EXAMPLE.otherCandidate,
+                name: 'Amir Haddad',
+                votesWon: 1,
+                weightWon: '1',
+                winner: false,
+                tied: false,
+              },
+            ],
+            winners: [EXAMPLE.candidate],
+            tie: null,
+            rounds: null,
+            referendum: null,
+          },
+        ],
+        log: { size: 5, rootHash: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=' },
+        lot: { seedHash: 'b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78', seed: null },
+      },
+    ],
+  });
+export type EventResults = z.output<typeof resultsView>;
+
+/** The figures of an event (completions 3, rule 6). */
+export const statsView = z
+  .object({
+    votingEventId: z.string(),
+    status: z.enum(['draft', 'scheduled', 'open', 'closed']),
+    voters: z.object({
+      total: z.int(),
+      pending: z.int(),
+      approved: z.int(),
+      rejected: z.int(),
+      voted: z.int(),
+      weight: z.number(),
+      votedWeight: z.number(),
+    }),
+    turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
+    ballots: z.object({ cast: z.int(), confirmed: z.int() }),
+    votes: z.object({ total: z.int() }),
+    positions: z.int(),
+    candidates: z.object({ total: z.int(), pending: z.int(), approved: z.int(), rejected: z.int() }),
+    groups: z.int(),
+    sponsors: z.int(),
+    payments: z.object({
+      attempts: z.int(),
+      succeeded: z.int(),
+      fulfilled: z.int(),
+      refunded: z.int(),
+      revenue: listShape(z.object({ currency: z.string(), amountMinor: z.int() })),
+    }),
+    byPosition: listShape(z.object({ positionId: z.string(), ballots: z.int(), abstentions: z.int() })),
+    byGroup: listShape(z.object({ groupId: z.string(), name: z.string(), voters: z.int(), voted: z.int() })),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'EventStats',
+    examples: [
+      {
+        votingEventId: EXAMPLE.event,
+        status: 'open',
+        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 3, weight: 4, votedWeight: 3 },
+        turnout: { heads: 0.75, weight: 0.75 },
+        ballots: { cast: 4, confirmed: 3 },
+        votes: { total: 3 },
+        positions: 1,
+        candidates: { total: 2, pending: 0, approved: 2, rejected: 0 },
+        groups: 0,
+        sponsors: 0,
+        payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
+        byPosition: [{ positionId: EXAMPLE.position, ballots: 3, abstentions: 0 }],
+        byGroup: [],
+        updatedAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+export type StatsView = z.output<typeof statsView>;
+
+/** One vote of a confirmed ballot (completions 3, "Results, votes, exports"). */
+export const voteView = z
+  .object({
+    id: z.string(),
+    positionId: z.string(),
+    candidateId: z.string(),
+    value: z.int().nullable(),
+    rank: z.int().nullable(),
+    weight: z.number().nullable().meta({ description: 'Left out in a secret event where few voters have it.' }),
+    channel: z.literal('api'),
+    countryCode: z.string().nullable(),
+    voterId: z.string().nullable(),
+    submittedAt: timeShape().nullable(),
+  })
+  .meta({
+    id: 'Vote',
+    description: 'One entry of a confirmed ballot. In a secret event nothing in it tells who voted, or when.',
+    examples: [
+      {
+        id: EXAMPLE.vote,
+        positionId: EXAMPLE.position,
+        candidateId: EXAMPLE.candidate,
+        value: null,
+        rank: null,
+        weight: 1,
+        channel: 'api',
+        countryCode: null,
+        voterId: null,
+        submittedAt: null,
+      },
+    ],
+  });
+export type Vote = z.output<typeof voteView>;

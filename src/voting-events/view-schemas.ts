@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+
+export const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
+  id: 'Price',
+  description: "An amount in the currency's smallest unit, and its lowercase ISO 4217 code.",
+  examples: [{ amountMinor: 500, currency: 'usd' }],
+});
+
+const eventType = z.enum(['election', 'poll']);
+const eventStatus = z.enum(['draft', 'scheduled', 'open', 'closed']).meta({
+  description: 'Derived at the moment of the request from what is stored and the clock.',
+});
+const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta({
+  description: 'By what a poll tells two participants apart; null for elections.',
+});
+const visibility = z.enum(['hidden', 'live', 'published']);
+const secrecy = z.enum(['secret', 'pseudonymous', 'identified']).meta({
+  description: 'Derived: elections are secret, polls pseudonymous, paid polls identified.',
+});
+const ballotRules = z.object({
+  candidateOrder: z.enum(['fixed', 'shuffled']),
+  opening: z.enum(['none', 'observer', 'public']).meta({
+    description: 'Who may read the openings of the ballot log after the close.',
+  }),
+  receipt: z.enum(['inclusion', 'full']).meta({
+    description: 'What a confirmation proves: that a ballot is in the log, or what was in it too.',
+  }),
+});
+const payments = {
+  payToVote: priceView.nullable(),
+  payToRegisterCandidate: priceView.nullable(),
+  repeatVotes: z.boolean().meta({ description: 'Whether one visitor may pay for and confirm any number of ballots.' }),
+};
+
+const BALLOT_EXAMPLE = { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' } as const;
+
+/** The organizer's shape of a voting event (completions 3). */
+export const votingEventView = z
+  .object({
+    id: z.string(),
+    code: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    type: eventType,
+    status: eventStatus,
+    startsAt: timeShape().nullable(),
+    endsAt: timeShape().nullable(),
+    timeZone: z.string().meta({ description: 'An IANA time zone.' }),
+    voter: z.object({
+      requireVoterId: z.boolean(),
+      selfRegistration: z.boolean(),
+      approval: z.enum(['automatic', 'manual']),
+      saveVoterInfo: z.boolean(),
+      pollIdentity,
+    }),
+    candidate: z.object({ selfRegistration: z.boolean() }),
+    ballot: ballotRules,
+    results: z.object({ visibility, publishedAt: timeShape().nullable() }),
+    payments: z.object(payments),
+    paymentBusinessId: z.string().nullable(),
+    secrecy,
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'VotingEvent',
+    description: 'An election or a poll, as its organizer sees it.',
+    examples: [
+      {
+        id: EXAMPLE.event,
+        code: EXAMPLE.eventCode,
+        title: 'Board of the reading club',
+        description: null,
+        type: 'election',
+        status: 'open',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        timeZone: 'Europe/Berlin',
+        voter: {
+          requireVoterId: false,
+          selfRegistration: true,
+          approval: 'automatic',
+          saveVoterInfo: false,
+          pollIdentity: null,
+        },
+        candidate: { selfRegistration: false },
+        ballot: BALLOT_EXAMPLE,
+        results: { visibility: 'hidden', publishedAt: null },
+        payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
+        paymentBusinessId: null,
+        secrecy: 'secret',
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+export type VotingEventView = z.output<typeof votingEventView>;
+
+/** What a voting page is built from (completions 4.1). */
+export const contextView = z
+  .object({
+    id: z.string(),
+    code: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    type: eventType,
+    status: eventStatus,
+    startsAt: timeShape().nullable(),
+    endsAt: timeShape().nullable(),
+    timeZone: z.string(),
+    votingMethods: z.array(z.string()).readonly().meta({ description: 'The methods of the positions, each once.' }),
+    voter: z.object({
+      requireVoterId: z.boolean(),
+      selfRegistration: z.boolean(),
+      saveVoterInfo: z.boolean(),
+      pollIdentity,
+      identity: z.enum(['voter_key', 'visitor_id']).meta({ description: 'What a cast must carry.' }),
+    }),
+    candidate: z.object({ selfRegistration: z.boolean() }),
+    results: z.object({
+      visibility,
+      available: z.boolean().meta({ description: 'Whether GET …/results would answer now.' }),
+    }),
+    payments: z.object({
+      required: z.boolean().meta({ description: 'Whether a cast begins a checkout.' }),
+      provider: z.enum(['provider_a', 'provider_b']).nullable(),
+      ...payments,
+      quadraticCredits: z.boolean().meta({ description: 'Whether credits can be bought.' }),
+    }),
+    secrecy,
+    ballot: ballotRules,
+  })
+  .meta({
+    id: 'EventContext',
+    description: 'The settings a voting page is built from.',
+    examples: [
+      {
+        id: EXAMPLE.event,
+        code: EXAMPLE.eventCode,
+        title: 'Board of the reading club',
+        description: null,
+        type: 'election',
+        status: 'open',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        timeZone: 'Europe/Berlin',
+        votingMethods: ['plurality'],
+        voter: {
+          requireVoterId: false,
+          selfRegistration: true,
+          saveVoterInfo: false,
+          pollIdentity: null,
+          identity: 'voter_key',
+        },
+        candidate: { selfRegistration: false },
+        results: { visibility: 'hidden', available: false },
+        payments: {
+          required: false,
+          provider: null,
+          payToVote: null,
+          payToRegisterCandidate: null,
+          repeatVotes: false,
+          quadraticCredits: false,
+        },
+        secrecy: 'secret',
+        ballot: BALLOT_EXAMPLE,
+      },
+    ],
+  });
+export type ContextView = z.output<typeof contextView>;

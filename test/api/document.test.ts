@@ -1,0 +1,172 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { routeMap } from '#src/app.ts';
+import { sectionOf } from '#src/http/api-sections.ts';
+import { documentPath } from '#src/http/describe-operation.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { REFUSAL_CASES } from '#src/http/refusal-cases.ts';
+import type { Route } from '#src/http/route.ts';
+import { webhookMessages } from '#src/webhook-messages.ts';
+import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
+import type { ApiContract, SentAnswer } from '#test/harness/api-document.ts';
+import { readContract, startTestService, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let contract: ApiContract;
+let routes: Route[];
+
+beforeAll(async () => {
+  service = await startTestService();
+  contract = await readContract(service.port);
+  routes = routeMap(service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+});
+afterAll(() => service.stop());
+
+const operationOf = (route: Route) => contract.document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
+
+describe('the API document', () => {
+  test('describes every route, with what it answers when all is well, in a section of the reference', () => {
+    const missing = routes.flatMap((route) => {
+      const good = Object.entries(route.answers).filter(([status]) => Number(status) < 400);
+      const bare = good.some(
+        ([status, shape]) =>
+          shape?.schema === undefined && shape?.contentType === undefined && status !== '204' && status !== '302',
+      );
+      const faults = [
+        operationOf(route)?.operationId === route.operationId ? [] : ['is not in the document'],
+        good.length > 0 && !bare ? [] : ['lacks an answer shape'],
+        sectionOf(route.path) === undefined ? ['belongs to no section: see src/http/api-sections.ts'] : [],
+        route.bodyFor !== undefined && route.body === undefined && route.bodies === undefined ? ['lacks bodies'] : [],
+        route.body !== undefined && route.example === undefined ? ['lacks an example'] : [],
+      ].flat();
+      return faults.map((fault) => `${route.operationId} ${fault}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  test('gives every operation a name of its own', () => {
+    const names = routes.map((route) => route.operationId);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  test('says the scope that the key of each operation needs', () => {
+    for (const route of routes) {
+      const operation = operationOf(route) as unknown as { security: unknown; 'x-required-scope'?: unknown };
+      const scopes = route.scope === 'any' || route.scope === 'none' ? [] : [route.scope].flat();
+      expect([route.operationId, [operation['x-required-scope'] ?? []].flat()]).toEqual([route.operationId, scopes]);
+      expect(Array.isArray(operation.security) && operation.security.length > 0).toBe(route.scope !== 'none');
+    }
+  });
+
+  test('has an example for every body, and each one passes the schema that requests are held to', () => {
+    const wrong = routes.flatMap((route) => {
+      const examples: [string, unknown][] = [
+        ...(route.body === undefined ? [] : [[route.operationId, route.example] as [string, unknown]]),
+        ...Object.entries(route.bodies ?? {}).map(([name, { example }]): [string, unknown] => [name, example]),
+      ];
+      return examples.flatMap(([name, example]) => {
+        const schema = route.body ?? route.bodies?.[name]?.schema;
+        const parsed = schema?.safeParse(example);
+        const fault = contract.requestFault(documentPath(route.path), route.method, example);
+        return parsed?.success === true && fault === undefined ? [] : [`${name}: ${fault ?? parsed?.error?.message}`];
+      });
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('has an example for every answer with a body, and each one fits its schema', () => {
+    const wrong: string[] = [];
+    for (const [path, methods] of Object.entries(contract.document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        for (const [status, answer] of Object.entries(operation.responses)) {
+          if ('$ref' in answer) continue;
+          const content = answer.content?.['application/json'] as { example?: unknown } | undefined;
+          if (content === undefined) continue;
+          const sent = { method: method.toUpperCase(), target: path, status: Number(status), body: content.example };
+          const headers = new Headers({ 'content-type': 'application/json' });
+          const fault = content.example === undefined ? 'has no example' : contract.faultOf({ ...sent, headers });
+          if (fault !== undefined) wrong.push(`${method} ${path} ${status}: ${fault}`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('names every message that webhook endpoints may get, with an example that fits', () => {
+    expect(Object.keys(contract.document.webhooks)).toEqual(webhookMessages().map(({ type }) => type));
+    expect(Object.keys(contract.document.webhooks)).toEqual(EVENT_TYPE_NAMES);
+    for (const [type, { post }] of Object.entries(contract.document.webhooks)) {
+      const example = post.requestBody?.content['application/json']?.example;
+      expect([type, contract.messageFault(type, example)]).toEqual([type, undefined]);
+    }
+  });
+
+  test('holds JSON Schemas of 2020-12 and refers to nothing that is missing', () => {
+    const ajv = new Ajv2020({ strict: false });
+    const text = JSON.stringify(contract.document);
+    for (const [name, schema] of Object.entries(contract.document.components.schemas)) {
+      expect([name, ajv.validateSchema(schema)]).toEqual([name, true]);
+    }
+    const missing = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].filter(([, pointer = '']) => {
+      let value: unknown = contract.document;
+      for (const part of pointer.split('/')) value = (value as Record<string, unknown> | undefined)?.[part];
+      return value === undefined;
+    });
+    expect(missing.map(([ref]) => ref)).toEqual([]);
+    expect(text).not.toMatch(/"\$defs"|"shownAs"|"id":"[A-Z]\w+","type":"object"/);
+  });
+
+  test('declares every reason that the program can give for a refusal', () => {
+    const declared = new Set(routes.flatMap((route) => route.refusals ?? []));
+    const general = ['rate_limited', 'idempotency_in_progress', 'role', 'not_found', 'plan_limit'];
+    const unused = Object.keys(REFUSAL_CASES).filter(
+      (name) => !declared.has(name as keyof typeof REFUSAL_CASES) && !general.includes(name),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test('is public, may be cached, and is the same to the byte each time', async () => {
+    const read = () => fetch(`http://127.0.0.1:${service.port}/openapi.json`);
+    const [first, second] = [await read(), await read()];
+    expect(first.headers.get('content-type')).toBe('application/json');
+    expect(first.headers.get('cache-control')).toBe('public, max-age=300');
+    expect(await first.text()).toBe(await second.text());
+  });
+});
+
+describe('holding answers against the document', () => {
+  const answer = (changes: Partial<SentAnswer>): SentAnswer => ({
+    method: 'GET',
+    target: '/health/live',
+    status: 200,
+    headers: new Headers({ 'content-type': 'application/json' }),
+    body: { data: { status: 'ok' } },
+    ...changes,
+  });
+  const refusal = (code: string, reason: string) => ({
+    error: { code, message: 'x', details: { reason }, requestId: 'r' },
+  });
+
+  test('lets a documented answer pass', () => {
+    expect(contract.faultOf(answer({}))).toBeUndefined();
+  });
+
+  test.each([
+    ['a field that is not documented', { body: { data: { status: 'ok', more: 1 } } }],
+    ['a field that is missing', { body: { data: {} } }],
+    ['a status that is not documented', { status: 418 }],
+    ['another type of content', { headers: new Headers({ 'content-type': 'text/plain' }) }],
+    ['a body without its envelope', { body: { status: 'ok' } }],
+    [
+      'a reason that the route does not declare',
+      { method: 'DELETE', target: '/voting-events/x', status: 409, body: refusal('conflict', 'code_in_use') },
+    ],
+    [
+      'a code that does not belong to the status',
+      { method: 'DELETE', target: '/voting-events/x', status: 409, body: refusal('forbidden', 'event_has_ballots') },
+    ],
+    ['an unknown path without the envelope', { target: '/nowhere', status: 404, body: { error: 'no' } }],
+  ])('finds %s', (_what, changes) => {
+    expect(contract.faultOf(answer(changes))).toEqual(expect.any(String));
+  });
+});
