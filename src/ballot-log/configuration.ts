@@ -1,5 +1,6 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { hashOfJson } from './leaf.ts';
+import type { LogConfiguration } from './view-schemas.ts';
 
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
 
@@ -7,7 +8,7 @@ const byId = (one: { readonly id: string }, other: { readonly id: string }): num
  * What `open` and `config` leaves bind: everything that a ballot and its count depend on. Positions and candidates stand in
  * the order of their IDs; a withdrawn candidate stays, a pending or rejected one is not in it.
  */
-export function configurationOf(paper: BallotPaper) {
+export function configurationOf(paper: BallotPaper): LogConfiguration {
   const { event } = paper;
   return {
     v: 1,

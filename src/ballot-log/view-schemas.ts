@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { candidateView, positionView } from '#src/ballot-paper/view-schemas.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { votingEventView } from '#src/voting-events/view-schemas.ts';
 
 const hash = () => z.string().meta({ description: 'A hash in base64.' });
 
@@ -54,6 +56,81 @@ const openingView = z
     ],
   });
 
+/** Everything that a ballot and its count depend on, as the `open` and `config` leaves bind it. */
+const configurationView = z
+  .object({
+    v: z.literal(1),
+    ...votingEventView.pick({ title: true, type: true, startsAt: true, endsAt: true }).shape,
+    voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
+    ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
+    repeatVotes: z.boolean(),
+    positions: listShape(
+      positionView.omit({
+        votingEventId: true,
+        description: true,
+        sortOrder: true,
+        quadraticTopUp: true,
+        createdAt: true,
+        updatedAt: true,
+      }),
+    ),
+    candidates: listShape(
+      candidateView.pick({
+        id: true,
+        name: true,
+        positionIds: true,
+        referendumRole: true,
+        status: true,
+        sortOrder: true,
+      }),
+    ),
+  })
+  .meta({
+    id: 'LogConfiguration',
+    description:
+      'What the last `open` or `config` leaf binds by its hash: positions and candidates in the order of their IDs.',
+    examples: [
+      {
+        v: 1,
+        title: 'Board of the reading club',
+        type: 'election',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        voter: { requireVoterId: false, selfRegistration: true, approval: 'automatic', saveVoterInfo: false },
+        ballot: { opening: 'observer', receipt: 'inclusion' },
+        repeatVotes: false,
+        positions: [
+          {
+            id: EXAMPLE.position,
+            title: 'Chair',
+            votingMethod: 'plurality',
+            groupId: null,
+            seats: 1,
+            minSelections: 1,
+            maxSelections: 1,
+            scoreMin: null,
+            scoreMax: null,
+            cumulativePointBudget: null,
+            quadraticBaseCreditBudget: null,
+            tieBreak: 'joint',
+            rules: null,
+          },
+        ],
+        candidates: [
+          {
+            id: EXAMPLE.candidate,
+            name: 'Greta Lind',
+            positionIds: [EXAMPLE.position],
+            referendumRole: null,
+            status: 'approved',
+            sortOrder: 0,
+          },
+        ],
+      },
+    ],
+  });
+export type LogConfiguration = z.output<typeof configurationView>;
+
 /** A page of openings, and beside them the seed that ties are drawn from. */
 export const openingsPage = z
   .object({
@@ -63,5 +140,6 @@ export const openingsPage = z
       description: 'The seed that ties are drawn from, in hex.',
       examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],
     }),
+    configuration: configurationView.optional().meta({ description: 'On the first page alone.' }),
   })
   .meta({ id: 'BallotOpenings' });

@@ -37,9 +37,7 @@ function commonRefusals(route: Route): RefusalCase[] {
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
     'rate_limited',
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
-    ...(scopesOf(route).includes('write') && route.path.startsWith('/voting-events/:idOrCode')
-      ? (['role'] as const)
-      : []),
+    ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
   ];
 }
 

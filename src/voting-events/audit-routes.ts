@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { listChanges, type RecordedChange } from '#src/accounts/list-changes.ts';
 import type { Deps } from '#src/deps.ts';
 import { list } from '#src/http/answer.ts';
+import { answersList } from '#src/http/answer-shapes.ts';
 import { idField, searchField } from '#src/http/fields.ts';
 import { type Route, readRoute } from '#src/http/route.ts';
 import { requireOrganizer } from './access.ts';
+import { type ChangeView, changeView } from './view-schemas.ts';
 
 const momentField = () =>
   z
@@ -21,7 +23,7 @@ const listChangesQuery = z.strictObject({
   until: momentField().optional(),
 });
 
-function viewChange(change: RecordedChange) {
+function viewChange(change: RecordedChange): ChangeView {
   const { keyId, keyName, keyHint, accountId, accountName } = change;
   return {
     id: change.id,
@@ -44,6 +46,8 @@ export function auditRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/audit',
       scope: 'read',
+      description: 'The newest 5,000 of what the filters find, newest last. `since` and `until` are Unix milliseconds.',
+      answers: answersList(changeView, 'The changes, newest last.'),
       query: listChangesQuery,
       find: (context) => requireOrganizer(deps, context),
       read: async ({ target, query }) => list((await listChanges(deps.db, target.event.id, query)).map(viewChange)),

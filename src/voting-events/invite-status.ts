@@ -1,4 +1,5 @@
 import type { Invite } from './types.ts';
+import type { InviteView } from './view-schemas.ts';
 
 export const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
 export type InviteStatus = (typeof INVITE_STATUSES)[number];
@@ -10,7 +11,7 @@ export function inviteStatusAt(invite: Pick<Invite, 'accountId' | 'expiresAt'>, 
 }
 
 /** An invite as the API shows it: never its token. */
-export function viewInvite(invite: Invite, nowMs: number) {
+export function viewInvite(invite: Invite, nowMs: number): InviteView {
   return {
     id: invite.id,
     votingEventId: invite.votingEventId,

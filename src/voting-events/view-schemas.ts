@@ -170,3 +170,80 @@ export const contextView = z
     ],
   });
 export type ContextView = z.output<typeof contextView>;
+
+/** How an event is shared with a person (completions 2.5). */
+export const inviteView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    email: z.string(),
+    role: z.enum(['viewer', 'editor']),
+    status: z.enum(['pending', 'accepted', 'expired']),
+    acceptedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
+    acceptedAt: timeShape().nullable(),
+    expiresAt: timeShape(),
+    createdAt: timeShape(),
+  })
+  .meta({
+    id: 'Invite',
+    description: 'An event shared with the account of an invited person. Its token is in the e-mail alone.',
+    examples: [
+      {
+        id: EXAMPLE.invite,
+        votingEventId: EXAMPLE.event,
+        email: 'greta@example.com',
+        role: 'viewer',
+        status: 'pending',
+        acceptedBy: null,
+        acceptedAt: null,
+        expiresAt: EXAMPLE.closesAt,
+        createdAt: EXAMPLE.openedAt,
+      },
+    ],
+  });
+export type InviteView = z.output<typeof inviteView>;
+
+/** One line of the audit trail (completions 3, "Results, votes, exports", 5). */
+export const changeView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string().nullable(),
+    key: z
+      .object({
+        id: z.string(),
+        name: z.string().nullable(),
+        hint: z.string().nullable(),
+        accountId: z.string().nullable(),
+        accountName: z.string().nullable(),
+      })
+      .nullable()
+      .meta({ description: 'Null where the service or its operator acted.' }),
+    action: z.string().meta({ description: 'Such as `voting_event.updated`.' }),
+    resource: z.string().meta({ description: 'The ID of what was changed.' }),
+    before: z.looseObject({}).nullable().meta({ description: 'The fields that changed, as they were.' }),
+    after: z.looseObject({}).nullable().meta({ description: 'The same fields, as they became.' }),
+    createdAt: timeShape(),
+  })
+  .meta({
+    id: 'Change',
+    description: 'Who changed what, and when. Never a ballot.',
+    examples: [
+      {
+        id: EXAMPLE.change,
+        votingEventId: EXAMPLE.event,
+        key: {
+          id: EXAMPLE.key,
+          name: 'our server',
+          hint: 'vsk_…x7Qd',
+          accountId: EXAMPLE.account,
+          accountName: 'Reading club',
+        },
+        action: 'voting_event.updated',
+        resource: EXAMPLE.event,
+        before: { title: 'Board of the club' },
+        after: { title: 'Board of the reading club' },
+        createdAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+export type ChangeView = z.output<typeof changeView>;

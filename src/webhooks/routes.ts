@@ -67,7 +67,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(endpointWithSecretView, 'The endpoint, with its secret.'),
-      refusals: ['not_found', 'plan_limit'],
+      refusals: ['not_found', 'role', 'plan_limit'],
       example: { url: 'https://club.example/hooks', eventTypes: ['payment.succeeded', 'voting_event.closed'] },
       body: createEndpointBody(webhookAllowPrivate),
       find: async ({ caller }) => caller,
