@@ -17,7 +17,7 @@ export function addOperationCommands({ program, command, withDeps }: Cli): void 
       withDeps(async (deps, json) => {
         const paper = await loadPaper(deps.db, (await findAnyEvent(deps.db, options.event)).id);
         if (paper === undefined) throw notFound();
-        const results = await new EventCounter(deps).results(paper, 'organizer', deps.clock.now());
+        const results = await new EventCounter(deps, false).results(paper, 'organizer', deps.clock.now());
         if (json) return { ...results };
         return results.positions.flatMap((position) =>
           position.candidates.map((one) => ({

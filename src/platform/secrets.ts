@@ -17,7 +17,8 @@ export type SecretPurpose =
   | 'download'
   | 'identity'
   | 'invite'
-  | 'log-signing';
+  | 'log-signing'
+  | 'count-snapshot';
 
 /** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
 export interface SealedPlace {
@@ -59,6 +60,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'identity',
   'invite',
   'log-signing',
+  'count-snapshot',
 ];
 
 function createKeyring(master: Uint8Array): Keyring {

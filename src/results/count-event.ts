@@ -6,6 +6,7 @@ import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { readBox } from './read-box.ts';
 import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
 import { foldElectorate, releaseBallots } from './repository.ts';
@@ -15,6 +16,8 @@ import type { EventResults } from './view-schemas.ts';
 export type Audience = 'organizer' | 'public';
 
 const MAX_KEPT = 200;
+/** Ballots that came into the box since the count was kept in the database last, until it is kept anew. */
+const WORTH_SAVING = 20_000n;
 /** The public live count of a secret event grows by this many ballots at once. */
 const RELEASED_TOGETHER = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */
@@ -37,6 +40,7 @@ export class EventCounter {
   readonly #db: Database;
   readonly #secrets: Secrets;
   readonly #papers: PaperShelf;
+  readonly #keepsSnapshots: boolean;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
@@ -44,7 +48,12 @@ export class EventCounter {
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<EventResults>>();
 
-  constructor(deps: { readonly db: Database; readonly secrets: Secrets; readonly papers: PaperShelf }) {
+  /** @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
+  constructor(
+    deps: { readonly db: Database; readonly secrets: Secrets; readonly papers: PaperShelf },
+    keepsSnapshots = true,
+  ) {
+    this.#keepsSnapshots = keepsSnapshots;
     this.#db = deps.db;
     this.#secrets = deps.secrets;
     this.#papers = deps.papers;
@@ -95,22 +104,29 @@ export class EventCounter {
     }
   }
 
-  #running(paper: BallotPaper): RunningCount {
+  async #running(paper: BallotPaper): Promise<RunningCount> {
     const kept = this.#counts.get(paper.event.id);
     if (kept?.paperVersion === paper.event.paperVersion) return kept;
     if (this.#counts.size >= MAX_KEPT) {
       this.#counts.clear();
       this.#reports.clear();
     }
-    const fresh = new RunningCount(paper);
+    const snapshot = this.#keepsSnapshots
+      ? await loadSnapshot({ db: this.#db, secrets: this.#secrets }, paper)
+      : undefined;
+    const fresh = snapshot ?? new RunningCount(paper);
     this.#counts.set(paper.event.id, fresh);
     return fresh;
   }
 
   async #count(paper: BallotPaper, stepped: boolean, nowMs: number): Promise<EventResults> {
     const { event } = paper;
-    const running = this.#running(paper);
+    const running = await this.#running(paper);
     const moment = await this.#catchUp(event.id, running, stepped);
+    if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
+      running.savedLeaf = running.lastLeaf;
+      await saveSnapshot({ db: this.#db, secrets: this.#secrets }, paper, running, nowMs);
+    }
     if (moment.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
     // The lot's seed is secret until the close: who knew it could reckon how to break a tie.
     const drawn = this.#secrets.open(event.tieSeed, { table: 'voting_events', column: 'tie_seed', row: event.id });

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionCount, PositionResult, ReportOptions, TallyPosition } from '#src/tally/types.ts';
+import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from '#src/tally/types.ts';
 
 /** Ballots between two breaths of the event loop. */
 const BREATH = 2_000;
@@ -40,11 +40,23 @@ function tallyPosition(position: PaperPosition): TallyPosition {
   };
 }
 
+/** A running count as plain values; positions by their number. */
+export interface SavedRunningCount {
+  readonly lastLeaf: bigint;
+  readonly ballots: number;
+  readonly weightMicro: bigint;
+  readonly entries: number;
+  readonly fractional: number;
+  readonly positions: ReadonlyMap<number, SavedCount>;
+}
+
 /** A count of all positions of an event, under one version of its paper, that grows with the box. */
 export class RunningCount {
   readonly paperVersion: number;
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
+  /** The last leaf of the count that was kept in the database last. */
+  savedLeaf = -1n;
   ballots = 0;
   weightMicro = 0n;
   /** Votes: entries of all ballots together. */
@@ -54,12 +66,32 @@ export class RunningCount {
   readonly #positions = new Map<number, Counted>();
   readonly #reader = new BallotReader();
 
-  constructor(paper: BallotPaper) {
+  constructor(paper: BallotPaper, saved?: SavedRunningCount) {
     this.paperVersion = paper.event.paperVersion;
     for (const position of paper.positions) {
       const indexByNumber = new Map(position.everCandidates.map((candidate, index) => [candidate.number, index]));
-      this.#positions.set(position.number, { count: startCount(tallyPosition(position)), indexByNumber });
+      const count = startCount(tallyPosition(position), saved?.positions.get(position.number));
+      this.#positions.set(position.number, { count, indexByNumber });
     }
+    if (saved === undefined) return;
+    this.lastLeaf = saved.lastLeaf;
+    this.savedLeaf = saved.lastLeaf;
+    this.ballots = saved.ballots;
+    this.weightMicro = saved.weightMicro;
+    this.entries = saved.entries;
+    this.fractional = saved.fractional;
+  }
+
+  /** The count as it stands; undefined where a position is not worth saving. */
+  save(): SavedRunningCount | undefined {
+    const positions = new Map<number, SavedCount>();
+    for (const [number, { count }] of this.#positions) {
+      const saved = count.save();
+      if (saved === undefined) return undefined;
+      positions.set(number, saved);
+    }
+    const { lastLeaf, ballots, weightMicro, entries, fractional } = this;
+    return { lastLeaf, ballots, weightMicro, entries, fractional, positions };
   }
 
   /** Counts ballots, or takes them out again with `times` -1. */

@@ -3,7 +3,7 @@ import { scaledToDecimal, toWholeNumber, WEIGHT_DECIMALS } from './exact.ts';
 import { MarkCheck, requireValues } from './mark-check.ts';
 import { Participation } from './participation.ts';
 import { CandidateSums } from './sums.ts';
-import type { CandidateResult, PositionBallot, TallyPosition } from './types.ts';
+import type { CandidateResult, PositionBallot, SavedCount, TallyPosition } from './types.ts';
 
 const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
 
@@ -16,17 +16,23 @@ export interface BallotRule {
 
 /** The running sums of one position, for the methods in which a candidate's figure is a sum of values. */
 export class BallotSums {
-  readonly participation = new Participation();
+  readonly participation: Participation;
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #isValue: BallotRule['isValue'];
   readonly #sums: CandidateSums;
 
-  constructor(position: TallyPosition, rule: BallotRule) {
+  constructor(position: TallyPosition, rule: BallotRule, saved?: SavedCount) {
     this.#position = position;
     this.#check = new MarkCheck(position, rule.maxEntries);
     this.#isValue = rule.isValue;
-    this.#sums = new CandidateSums(position.candidates.length);
+    this.#sums = new CandidateSums(position.candidates.length, saved);
+    this.participation = new Participation(saved);
+  }
+
+  save(turnoutMicro = 0n): SavedCount {
+    const { ballots, abstentions } = this.participation;
+    return { ballots, abstentions, turnoutMicro, ...this.#sums.save(), rankings: [] };
   }
 
   add(ballot: PositionBallot, weightMicro: bigint, times: number): void {

@@ -1,12 +1,16 @@
 import { countHighestSums } from './highest-sums.ts';
 import { isPositiveWhole } from './mark-check.ts';
-import type { PositionCount, TallyPosition } from './types.ts';
+import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /** Cumulative: a ballot spreads whole points over candidates; the most points win. The budget is checked at casting. */
-export function countCumulative(position: TallyPosition): PositionCount {
-  return countHighestSums(position, {
-    maxEntries: position.candidates.length,
-    isValue: isPositiveWhole,
-    zeroMayWin: false,
-  });
+export function countCumulative(position: TallyPosition, saved?: SavedCount): PositionCount {
+  return countHighestSums(
+    position,
+    {
+      maxEntries: position.candidates.length,
+      isValue: isPositiveWhole,
+      zeroMayWin: false,
+    },
+    saved,
+  );
 }

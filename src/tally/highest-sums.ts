@@ -1,6 +1,6 @@
 import { type BallotRule, BallotSums } from './ballot-sums.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { PositionCount, PositionResult, ReportOptions, TallyPosition } from './types.ts';
+import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */
@@ -16,13 +16,14 @@ interface Seats {
 const NO_SEATS: Seats = { winners: [], tied: [], tie: null };
 
 /** Counts a method in which the candidates with the highest weighted sums of values win the seats. */
-export function countHighestSums(position: TallyPosition, rule: HighestSumsRule): PositionCount {
-  const sums = new BallotSums(position, rule);
+export function countHighestSums(position: TallyPosition, rule: HighestSumsRule, saved?: SavedCount): PositionCount {
+  const sums = new BallotSums(position, rule, saved);
   return {
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
     },
     report: (options) => report(position, rule, sums, options),
+    save: () => sums.save(),
   };
 }
 

@@ -1,9 +1,15 @@
 import { requireThat } from './count-refused.ts';
+import type { SavedCount } from './types.ts';
 
 /** How many ballots answered a position and how many did not, in heads. */
 export class Participation {
-  #ballots = 0;
-  #abstentions = 0;
+  #ballots: number;
+  #abstentions: number;
+
+  constructor(saved?: SavedCount) {
+    this.#ballots = saved?.ballots ?? 0;
+    this.#abstentions = saved?.abstentions ?? 0;
+  }
 
   add(answered: boolean, times: number): void {
     if (answered) {

@@ -1,8 +1,8 @@
 import { countHighestSums } from './highest-sums.ts';
 import { isMark } from './mark-check.ts';
-import type { PositionCount, TallyPosition } from './types.ts';
+import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /** Plurality: a ballot marks one candidate (more only where the position says so); the most marks win. */
-export function countPlurality(position: TallyPosition): PositionCount {
-  return countHighestSums(position, { maxEntries: 1, isValue: isMark, zeroMayWin: false });
+export function countPlurality(position: TallyPosition, saved?: SavedCount): PositionCount {
+  return countHighestSums(position, { maxEntries: 1, isValue: isMark, zeroMayWin: false }, saved);
 }

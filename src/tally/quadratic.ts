@@ -1,12 +1,16 @@
 import { countHighestSums } from './highest-sums.ts';
 import { isPositiveWhole } from './mark-check.ts';
-import type { PositionCount, TallyPosition } from './types.ts';
+import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /** Quadratic: a ballot buys whole votes, n of them for n² credits; the votes are added, not the credits, and the most win. */
-export function countQuadratic(position: TallyPosition): PositionCount {
-  return countHighestSums(position, {
-    maxEntries: position.candidates.length,
-    isValue: isPositiveWhole,
-    zeroMayWin: false,
-  });
+export function countQuadratic(position: TallyPosition, saved?: SavedCount): PositionCount {
+  return countHighestSums(
+    position,
+    {
+      maxEntries: position.candidates.length,
+      isValue: isPositiveWhole,
+      zeroMayWin: false,
+    },
+    saved,
+  );
 }

@@ -8,13 +8,19 @@ import { RankReader } from './rank-reader.ts';
 import { RankedCount } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
-import type { PositionCount, PositionResult, ReportOptions, TallyPosition } from './types.ts';
+import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
+
+/** Where most ballots differ, reading them again is as quick as reading what was saved of them. */
+const MAX_SAVED_RANKINGS = 20_000;
 
 /** Ranked choice: instant runoff for one seat, the single transferable vote for several. */
-export function countRankedChoice(position: TallyPosition): PositionCount {
+export function countRankedChoice(position: TallyPosition, saved?: SavedCount): PositionCount {
   const check = new MarkCheck(position, position.candidates.length);
   const rankings = new Rankings(position.candidates.length);
-  const participation = new Participation();
+  const participation = new Participation(saved);
+  for (const { places, weightMicro, heads } of saved?.rankings ?? []) {
+    rankings.add(places, places.length, weightMicro, heads);
+  }
   const reader = new RankReader(position.candidates.length);
   return {
     add(ballot, weightMicro, times = 1) {
@@ -26,6 +32,11 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
       }
     },
     report: (options) => report(position, rankings, participation, options),
+    save() {
+      if (rankings.size > MAX_SAVED_RANKINGS) return undefined;
+      const { ballots, abstentions } = participation;
+      return { ballots, abstentions, turnoutMicro: 0n, rows: [], wide: null, rankings: rankings.list() };
+    },
   };
 }
 

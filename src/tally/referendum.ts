@@ -12,6 +12,7 @@ import type {
   ReferendumRuleResult,
   ReferendumRules,
   ReportOptions,
+  SavedCount,
   TallyPosition,
 } from './types.ts';
 
@@ -27,17 +28,18 @@ interface Votes {
 }
 
 /** Referendum: a ballot marks one option; yes passes by its share of yes and no, if the quorums are met. */
-export function countReferendum(position: TallyPosition): PositionCount {
+export function countReferendum(position: TallyPosition, saved?: SavedCount): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
-  const sums = new BallotSums(position, { maxEntries: 1, isValue: isMark });
-  let turnoutMicro = 0n;
+  const sums = new BallotSums(position, { maxEntries: 1, isValue: isMark }, saved);
+  let turnoutMicro = saved?.turnoutMicro ?? 0n;
   return {
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
       turnoutMicro += weightMicro * BigInt(times);
     },
     report: (options) => report(position, rules, sums, turnoutMicro, options),
+    save: () => sums.save(turnoutMicro),
   };
 }
 

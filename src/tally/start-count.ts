@@ -5,26 +5,29 @@ import { countQuadratic } from './quadratic.ts';
 import { countRankedChoice } from './ranked-choice.ts';
 import { countReferendum } from './referendum.ts';
 import { countScore } from './score.ts';
-import type { PositionCount, TallyPosition, VotingMethod } from './types.ts';
+import type { PositionCount, SavedCount, TallyPosition, VotingMethod } from './types.ts';
 
-/** Starts an empty count of one position; add its ballots in any order, and ask for a report at any time. */
-export function startCount(position: TallyPosition): PositionCount {
+/**
+ * Starts a count of one position, empty or from where it was saved; add its ballots in any order, and ask for a report at
+ * any time.
+ */
+export function startCount(position: TallyPosition, saved?: SavedCount): PositionCount {
   const method = position.votingMethod;
   switch (method) {
     case 'plurality':
-      return countPlurality(position);
+      return countPlurality(position, saved);
     case 'approval':
-      return countApproval(position);
+      return countApproval(position, saved);
     case 'referendum':
-      return countReferendum(position);
+      return countReferendum(position, saved);
     case 'score':
-      return countScore(position);
+      return countScore(position, saved);
     case 'cumulative':
-      return countCumulative(position);
+      return countCumulative(position, saved);
     case 'quadratic':
-      return countQuadratic(position);
+      return countQuadratic(position, saved);
     case 'ranked_choice':
-      return countRankedChoice(position);
+      return countRankedChoice(position, saved);
     default:
       return forbidMethod(method);
   }

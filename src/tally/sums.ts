@@ -1,4 +1,4 @@
-import type { PositionBallot } from './types.ts';
+import type { PositionBallot, SavedCount } from './types.ts';
 
 /**
  * Distinct weights that get their own row of plain integers. A report multiplies rows × candidates bigints, and the rows
@@ -22,8 +22,15 @@ export class CandidateSums {
   /** What the rows don't hold: weights beyond their number, sums beyond 2^53. Made when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
-  constructor(candidates: number) {
+  constructor(candidates: number, saved?: SavedCount) {
     this.#candidates = candidates;
+    for (const row of saved?.rows ?? []) this.#rows.set(row.weightMicro, { ...row });
+    const wide = saved?.wide;
+    if (wide != null) this.#wide = { heads: [...wide.heads], weightMicro: [...wide.weightMicro] };
+  }
+
+  save(): Pick<SavedCount, 'rows' | 'wide'> {
+    return { rows: [...this.#rows.values()], wide: this.#wide ?? null };
   }
 
   /** Adds every value of the ballot `times` times. */

@@ -1,5 +1,8 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadPaper } from '#src/ballot-paper/paper.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_ROWS } from '#src/results/read-moment.ts';
 import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
@@ -60,5 +63,30 @@ describe('a box that is too large for one answer', () => {
     await expectCounted(more, 1);
     await fillBox(event.id, more, more + 100);
     await expectCounted(more + 100, 1);
+  });
+
+  test('is counted from where another process left off, unless that was tampered with; a recount asks nobody', async () => {
+    const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
+    const event = await createTestEvent(service, account, {}, [plan]);
+    const { db, clock } = service.deps;
+    const ballots = 3 * MAX_BOX_ROWS + 20_000;
+    await fillBox(event.id, 0, ballots);
+    const count = async (counter: EventCounter): Promise<number> => {
+      const paper = await loadPaper(db, event.id);
+      if (paper === undefined) throw new Error('the event is there');
+      return (await counter.results(paper, 'organizer', clock.now())).stats.ballots;
+    };
+    expect(await count(new EventCounter(service.deps))).toBe(ballots);
+    // Who asks the box for its first ballots now, finds fewer.
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`SET LOCAL session_replication_role = replica`);
+      await tx.execute(sql`DELETE FROM ballots WHERE voting_event_id = ${event.id} AND leaf_index < 500`);
+    });
+    await fillBox(event.id, ballots, ballots + 10);
+    expect(await count(new EventCounter(service.deps))).toBe(ballots + 10);
+    expect(await count(new EventCounter(service.deps, false))).toBe(ballots - 490);
+    await db.execute(sql`UPDATE count_snapshots SET state = set_byte(state, 20, get_byte(state, 20) # 1)
+      WHERE voting_event_id = ${event.id}`);
+    expect(await count(new EventCounter(service.deps))).toBe(ballots - 490);
   });
 });

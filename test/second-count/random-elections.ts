@@ -1,3 +1,4 @@
+import { deserialize, serialize } from 'node:v8';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { PositionResult, TallyPosition, VotingMethod } from '#src/tally/types.ts';
@@ -90,10 +91,14 @@ function randomValue(method: VotingMethod, index: number, random: (below: number
   return method === 'ranked_choice' ? index * 2 + 1 : 1;
 }
 
-/** What the service's own count says of an election, in the shape of the plain one. */
-export function countByService({ position, ballots, options }: Election): PlainResult {
-  const count = startCount(position);
-  for (const { marks, weight } of ballots) {
+/**
+ * What the service's own count says of an election, in the shape of the plain one.
+ * @param savedAt the count is saved after this many ballots, and another one goes on from there
+ */
+export function countByService({ position, ballots, options }: Election, savedAt?: number): PlainResult {
+  let count = startCount(position);
+  for (const [index, { marks, weight }] of ballots.entries()) {
+    if (index === savedAt) count = startCount(position, deserialize(serialize(count.save())));
     count.add(
       {
         length: marks.length,
