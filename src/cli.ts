@@ -1,15 +1,20 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
-import type { Cli, Row } from '#src/commands/cli.ts';
+import { type Answer, type Cli, commandLine } from '#src/commands/cli.ts';
+import { explainFault } from '#src/commands/explain-fault.ts';
+import { addVoterCommands } from '#src/commands/import-voters.ts';
 import { addOperationCommands } from '#src/commands/operation.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
 import { print } from '#src/commands/print.ts';
+import { addRecountCommand } from '#src/commands/recount.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import {
   ConfigError,
   loadEnvironmentFile,
   readConfig,
   readPaymentCredentials,
+  readVersion,
+  readVotingKey,
   verifierEnvironment,
 } from '#src/config.ts';
 import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
@@ -17,9 +22,7 @@ import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
-import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payments/providers/provider.ts';
 import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
-import { ApiError } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
@@ -32,9 +35,10 @@ function sandboxOf(dataDir: string): ProviderAddresses | undefined {
   return url === undefined ? undefined : { providerA: url, providerB: url };
 }
 
-/** Opens the database of the running service, or its own for the time of the command, and does the work. */
-async function withDeps(work: (deps: Deps, json: boolean) => Promise<Row | readonly Row[]>): Promise<void> {
-  const json = program.opts<{ json?: boolean }>().json === true;
+const isJson = (): boolean => program.opts<{ json?: boolean }>().json === true;
+
+/** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
+async function withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void> {
   loadEnvironmentFile();
   const given = readConfig();
   const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
@@ -43,7 +47,9 @@ async function withDeps(work: (deps: Deps, json: boolean) => Promise<Row | reado
     await migrate(url);
     const deps = createDeps(withSecretKey(given), url, createLog('silent'), sandboxOf(given.dataDir));
     try {
-      print(await work(deps, json), json);
+      const answer = await work(deps);
+      print(answer, isJson());
+      if (answer.refused === true) process.exitCode = REFUSED;
     } finally {
       await closeDeps(deps);
     }
@@ -52,49 +58,61 @@ async function withDeps(work: (deps: Deps, json: boolean) => Promise<Row | reado
   }
 }
 
+const HELP = `
+Settings are those of the service: the environment, or the file .env of the checkout (DATABASE_URL, SECRET_KEY, DATA_DIR …).
+Without DATABASE_URL, commands use the embedded database below DATA_DIR, whether the service runs or not.
+Secrets come from the environment or standard input, and are never printed again.
+
+First steps:
+  $ ${commandLine('accounts create --name "Reading club"')}
+  $ ${commandLine('keys create --account acc_… --name "our server" --scopes read,write')}
+  $ ${commandLine('voters import --event CODE --file roll.csv --dry-run')}
+
+Exit status: 0 done, 1 refused or something is not right, 2 wrong usage.`;
+
 const program = new Command('cli')
   .description('The operator’s commands. They work while the service runs and while it does not.')
   .option('--json', 'print one JSON value and nothing else')
-  .showHelpAfterError()
+  .version(readVersion(), '--version', 'print the version')
+  .addHelpText('after', HELP)
+  .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
 
 const cli: Cli = {
   program,
-  command: (parent, name, description) =>
+  command: (parent, name, description, ...examples) =>
     parent
       .command(name)
       .description(description)
       .option('--json', 'print one JSON value and nothing else')
+      .addHelpText('after', `\nExample:\n${examples.map((words) => `  $ ${commandLine(words)}\n`).join('')}`)
       .hook('preAction', (_root, action) => {
         if (action.opts<{ json?: boolean }>().json === true) program.setOptionValue('json', true);
       })
       .exitOverride(),
+  group: (name, description) => program.command(name).description(description).exitOverride(),
   withDeps,
+  json: isJson,
   paymentCredentials: () => readPaymentCredentials(),
+  votingKey: (given) => given ?? readVotingKey(),
 };
 
 addAccountCommands(cli);
 addKeyCommands(cli);
+addVoterCommands(cli);
 addPaymentBusinessCommands(cli);
-addOperationCommands(cli);
+addRecountCommand(cli);
 addLogCommands(cli, verifierEnvironment);
+addOperationCommands(cli);
 
 /** Says what was wrong and what would be right; the exit status tells programs. */
 function report(fault: unknown): number {
   if (fault instanceof CommanderError) return fault.exitCode === 0 ? 0 : USAGE;
-  if (fault instanceof ApiError) {
-    process.stderr.write(`Refused: ${fault.code === 'not_found' ? 'there is nothing with this ID.' : fault.message}\n`);
-    return REFUSED;
-  }
-  if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused) {
-    process.stderr.write(`Refused: ${fault.message}. Check the credentials, and that the provider can be reached.\n`);
-    return REFUSED;
-  }
-  if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) {
-    process.stderr.write(`${fault.message}\n`);
-    return REFUSED;
-  }
-  throw fault;
+  const words =
+    fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse ? fault.message : explainFault(fault);
+  if (words === undefined) throw fault;
+  process.stderr.write(`${words}\n`);
+  return REFUSED;
 }
 
 try {

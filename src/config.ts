@@ -177,6 +177,11 @@ export function readPaymentCredentials(
   return { secretKey, ...(webhookSecret === undefined ? {} : { webhookSecret }) };
 }
 
+/** The API key that the operator's commands read a service with, where the environment holds it. */
+export function readVotingKey(environment: Environment = process.env): string | undefined {
+  return withoutEmpty(environment)['VOTING_KEY'];
+}
+
 /** What the verifier runs with: this environment, and the key where one was given. */
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };

@@ -4,15 +4,11 @@ import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { nameKeyOf } from './list-group-ids.ts';
 import { type PaperDeps, recordPaperChange, requireRoom, sentOnly } from './paper-change.ts';
 import { findGroup, insertGroup, updateGroup } from './repository.ts';
 import type { createGroupBody, updateGroupBody } from './schemas.ts';
 import type { Group } from './types.ts';
-
-/** Two names that people cannot tell apart are one. */
-function nameKeyOf(name: string): string {
-  return name.normalize('NFKC').toLowerCase();
-}
 
 async function nameConflict<T>(work: Promise<T>): Promise<T> {
   try {

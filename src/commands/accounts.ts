@@ -1,94 +1,126 @@
 import { createAccount } from '#src/accounts/create-account.ts';
-import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { type CreatedApiKey, createApiKey } from '#src/accounts/create-api-key.ts';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
 import { listAccounts, listApiKeys, revokeApiKey, updatePlan } from '#src/accounts/repository.ts';
 import { inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { findEventByReference } from '#src/voting-events/find-event.ts';
-import type { Cli } from './cli.ts';
+import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 import { parseDays, parseEmail, parseName, parsePlan, parseScopes } from './options.ts';
 
-export function addAccountCommands({ program, command, withDeps }: Cli): void {
-  const accounts = program.command('accounts').description('accounts of organizers').exitOverride();
+export function addAccountCommands({ command, group, withDeps }: Cli): void {
+  const accounts = group('accounts', 'accounts of organizers');
 
-  command(accounts, 'create', 'create an account')
+  command(accounts, 'create', 'create an account', 'accounts create --name "Reading club" --plan pro')
     .requiredOption('--name <name>', 'its name', parseName)
     .option('--plan <plan>', PLAN_NAMES.join(', '), parsePlan, 'pro')
     .option('--contact-email <address>', 'where to write when something of it stops working', parseEmail)
     .action((options: { name: string; plan: PlanName; contactEmail?: string }) =>
-      withDeps(async (deps) => ({ ...(await createAccount(deps.db, deps, options)) })),
+      withDeps(async (deps) => {
+        const account = await createAccount(deps.db, deps, options);
+        const keys = ['--name "our server" --scopes read,write', '--name "voting page" --scopes vote'];
+        return {
+          value: { ...account },
+          next: keys.map((rest) => commandLine(`keys create --account ${account.id} ${rest}`)),
+        };
+      }),
     );
 
-  command(accounts, 'list', 'list accounts').action(() =>
-    withDeps(async (deps) =>
-      (await listAccounts(deps.db)).map(({ id, name, plan, createdAt }) => ({ id, name, plan, createdAt })),
-    ),
+  command(accounts, 'list', 'list accounts', 'accounts list', 'accounts list --json').action(() =>
+    withDeps(async (deps) => ({
+      value: (await listAccounts(deps.db)).map(({ id, name, plan, createdAt }) => ({ id, name, plan, createdAt })),
+    })),
   );
 
-  command(accounts, 'set-plan', 'put an account on another plan')
+  command(accounts, 'set-plan', 'put an account on another plan', 'accounts set-plan --account acc_… --plan enterprise')
     .requiredOption('--account <id>', 'the account')
     .requiredOption('--plan <plan>', PLAN_NAMES.join(', '), parsePlan)
     .action((options: { account: string; plan: PlanName }) =>
       withDeps(async (deps) => {
         const row = await updatePlan(deps.db, options.account, options.plan);
         if (row === undefined) throw notFound();
-        return { id: row.id, name: row.name, plan: row.plan };
+        return { value: { id: row.id, name: row.name, plan: row.plan } };
       }),
     );
 }
 
-export function addKeyCommands({ program, command, withDeps }: Cli): void {
-  const keys = program.command('keys').description('API keys').exitOverride();
+const KEY_SHOWN_ONCE = 'Keep the key now: it is shown this once, and the service keeps only its hash.';
 
-  command(keys, 'create', 'create an API key; it is shown once')
+/** What a new key is for, in command lines: they never hold the key itself. */
+function useOfKey({ scopes }: CreatedApiKey): string[] {
+  if (scopes.includes('observe'))
+    return [KEY_SHOWN_ONCE, `VOTING_KEY=… ${commandLine('log verify --base-url URL --event ID')}`];
+  const route = scopes.includes('vote') ? 'public/voting-events/CODE' : 'voting-events';
+  return [KEY_SHOWN_ONCE, `curl -H "Authorization: Bearer $KEY" BASE_URL/${route}`];
+}
+
+interface CreateKeyOptions {
+  readonly account: string;
+  readonly name: string;
+  readonly scopes: Scope[];
+  readonly event?: string;
+  readonly expiresInDays?: number;
+}
+
+export function addKeyCommands({ command, group, withDeps }: Cli): void {
+  const keys = group('keys', 'API keys');
+
+  command(
+    keys,
+    'create',
+    'create an API key; it is shown once',
+    'keys create --account acc_… --name "our server" --scopes read,write',
+    'keys create --account acc_… --name "voting page" --scopes vote --expires-in-days 30',
+    'keys create --account acc_… --name "observers" --scopes observe --event CODE',
+  )
     .requiredOption('--account <id>', 'the account')
     .requiredOption('--name <name>', 'what the key is for', parseName)
     .requiredOption('--scopes <scopes>', 'read,write or vote or observe', parseScopes)
     .option('--event <idOrCode>', 'the event that an observe key reads')
     .option('--expires-in-days <days>', 'when it ends', parseDays)
-    .action((options: { account: string; name: string; scopes: Scope[]; event?: string; expiresInDays?: number }) =>
+    .action(({ account: accountId, name, scopes, event, expiresInDays }: CreateKeyOptions) =>
       withDeps(async (deps) => {
-        const event =
-          options.event === undefined ? null : await findEventByReference(deps.db, options.account, options.event);
-        return {
-          ...(await createApiKey(deps.db, deps, {
-            accountId: options.account,
-            name: options.name,
-            scopes: options.scopes,
-            votingEventId: event?.id ?? null,
-            expiresInDays: options.expiresInDays ?? null,
-          })),
+        const found = event === undefined ? null : await findEventByReference(deps.db, accountId, event);
+        const input = {
+          accountId,
+          name,
+          scopes,
+          votingEventId: found?.id ?? null,
+          expiresInDays: expiresInDays ?? null,
         };
+        const key = await createApiKey(deps.db, deps, input);
+        return { value: { ...key }, next: useOfKey(key) };
       }),
     );
 
-  command(keys, 'list', 'list API keys')
+  command(keys, 'list', 'list API keys', 'keys list --account acc_…')
     .option('--account <id>', 'of one account')
-    .action((options: { account?: string }) =>
-      withDeps(async (deps) =>
-        (await listApiKeys(deps.db, options.account)).map((key) => ({
-          id: key.id,
-          accountId: key.accountId,
-          name: key.name,
-          hint: key.hint,
-          scopes: key.scopes,
-          expiresAt: key.expiresAt,
-          revokedAt: key.revokedAt,
-          lastUsedAt: key.lastUsedAt,
-          createdAt: key.createdAt,
-        })),
-      ),
-    );
+    .action((options: { account?: string }) => withDeps(async (deps) => listKeys(deps, options.account)));
 
-  command(keys, 'revoke', 'revoke an API key; every process drops it at once')
+  command(keys, 'revoke', 'revoke an API key; every process drops it at once', 'keys revoke key_…')
     .argument('[id]', 'the key')
     .option('--key <id>', 'the key')
     .action((id: string | undefined, options: { key?: string }) =>
       withDeps(async (deps) => {
         const row = await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now()));
         if (row === undefined) throw notFound();
-        return { id: row.id, name: row.name, revokedAt: row.revokedAt };
+        return { value: { id: row.id, name: row.name, revokedAt: row.revokedAt } };
       }),
     );
+}
+
+async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answer> {
+  const keys = await listApiKeys(deps.db, accountId);
+  const value = keys.map(({ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt }) => ({
+    ...{ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt },
+  }));
+  // On a terminal there is room for what tells keys apart, and for what ended them.
+  const shown = value.map(
+    ({ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt }): Row => ({
+      ...{ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt },
+    }),
+  );
+  return { value, shown };
 }

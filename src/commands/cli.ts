@@ -2,16 +2,39 @@ import type { Command } from 'commander';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderCredentials } from '#src/payments/providers/provider.ts';
 
-/** What a command answers: a row of names and values, or a list of rows. */
+/** What a command shows: a row of names and values. */
 export type Row = Record<string, unknown>;
+
+/** What a command answers. */
+export interface Answer {
+  /** For programs: the one JSON value that `--json` prints. */
+  readonly value: Row | readonly Row[];
+  /** For people, where they need less or other than programs. */
+  readonly shown?: Row | readonly Row[];
+  /** A second table for people. */
+  readonly also?: readonly Row[];
+  /** What people will want to do now: command lines and hints. Never a secret. */
+  readonly next?: readonly string[];
+  /** The work was done, and what it found is not right: exit status 1. */
+  readonly refused?: boolean;
+}
 
 /** What every group of commands is given to add itself. */
 export interface Cli {
   readonly program: Command;
-  /** A command that takes `--json` wherever it stands. */
-  command(parent: Command, name: string, description: string): Command;
+  /** A command that takes `--json` wherever it stands. @param example the words after `cli --` that its help shows */
+  command(parent: Command, name: string, description: string, ...examples: readonly string[]): Command;
+  /** A group of commands. */
+  group(name: string, description: string): Command;
   /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
-  withDeps(work: (deps: Deps, json: boolean) => Promise<Row | readonly Row[]>): Promise<void>;
+  withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
+  /** Whether a program reads the answer: then nothing but one JSON value is printed. */
+  json(): boolean;
   /** The keys of a payment business, where the environment holds them. */
   paymentCredentials(): ProviderCredentials | undefined;
+  /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
+  votingKey(given: string | undefined): string | undefined;
 }
+
+/** A command line of this service, as people type it. */
+export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;

@@ -1,47 +1,62 @@
-import { loadPaper } from '#src/ballot-paper/paper.ts';
-import { listJobs, retryJob } from '#src/jobs/inspect.ts';
-import { notFound } from '#src/platform/errors.ts';
-import { EventCounter } from '#src/results/count-event.ts';
-import { findAnyEvent } from '#src/voting-events/find-event.ts';
-import type { Cli } from './cli.ts';
+import { InvalidArgumentError } from 'commander';
+import { type JobState, listJobs, retryFailedJobs, retryJob } from '#src/jobs/inspect.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { type Answer, type Cli, commandLine } from './cli.ts';
+
+const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed'];
+
+function parseState(text: string): JobState {
+  const state = STATES.find((name) => name === text);
+  if (state === undefined) throw new InvalidArgumentError(`must be one of ${STATES.join(', ')}`);
+  return state;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!/^\d{1,6}$/.test(text) || count < 1) throw new InvalidArgumentError('must be a whole number from 1');
+  return count;
+}
+
+/** A job's ID: the queue counts them. */
+function parseJobId(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a number as `jobs list` shows it');
+  return text;
+}
 
 /** Commands for whoever keeps the service running. */
-export function addOperationCommands({ program, command, withDeps }: Cli): void {
-  command(program, 'migrate', 'bring the database to the newest schema').action(() =>
-    withDeps(async () => ({ migrated: true })),
+export function addOperationCommands({ program, command, group, withDeps }: Cli): void {
+  command(program, 'migrate', 'bring the database to the newest schema', 'migrate').action(() =>
+    withDeps(async () => ({ value: { migrated: true } })),
   );
 
-  command(program, 'recount', 'count the box of an event from the first ballot on')
-    .requiredOption('--event <idOrCode>', 'the event')
-    .action((options: { event: string }) =>
-      withDeps(async (deps, json) => {
-        const paper = await loadPaper(deps.db, (await findAnyEvent(deps.db, options.event)).id);
-        if (paper === undefined) throw notFound();
-        const results = await new EventCounter(deps, false).results(paper, 'organizer', deps.clock.now());
-        if (json) return { ...results };
-        return results.positions.flatMap((position) =>
-          position.candidates.map((one) => ({
-            position: position.title,
-            candidate: one.name,
-            votes: one.votesWon,
-            weight: one.weightWon,
-            winner: one.winner ? (one.tied ? 'tied' : 'yes') : '',
-          })),
-        );
+  const jobs = group('jobs', 'queued work: mails, deletions, sealing, refunds');
+
+  command(jobs, 'list', 'list jobs that wait, run or have failed', 'jobs list --state failed')
+    .option('--state <state>', STATES.join(', '), parseState)
+    .option('--task <name>', 'of one kind')
+    .option('--limit <count>', 'at most so many, oldest first', parseCount, 1_000)
+    .action((options: { state?: JobState; task?: string; limit: number }) =>
+      withDeps(async (deps): Promise<Answer> => {
+        const value = await listJobs(deps.db, options);
+        const failed = value.filter(({ state }) => state === 'failed');
+        return {
+          value,
+          next: failed.slice(0, 1).map(({ id }) => `${commandLine(`jobs retry ${id}`)}   or: jobs retry --all-failed`),
+        };
       }),
     );
 
-  const jobs = program.command('jobs').description('queued work').exitOverride();
-
-  command(jobs, 'list', 'list jobs that wait or have failed').action(() => withDeps(async (deps) => listJobs(deps.db)));
-
-  command(jobs, 'retry', 'run a failed job again now')
-    .argument('<id>', 'the job')
-    .action((id: string) =>
-      withDeps(async (deps) => {
-        const job = /^\d{1,18}$/.test(id) ? await retryJob(deps.db, id) : undefined;
-        if (job === undefined) throw notFound();
-        return job;
-      }),
-    );
+  command(jobs, 'retry', 'run a job again now, with all its attempts', 'jobs retry 4711', 'jobs retry --all-failed')
+    .argument('[id]', 'the job', parseJobId)
+    .option('--all-failed', 'every job that has used up its attempts')
+    .action((id: string | undefined, { allFailed }: { allFailed?: boolean }, self) => {
+      if ((id === undefined) === (allFailed !== true))
+        self.error('error: name one job, or --all-failed', { exitCode: 2 });
+      return withDeps(async (deps): Promise<Answer> => {
+        if (id === undefined) return { value: { retried: await retryFailedJobs(deps.db) } };
+        const job = await retryJob(deps.db, id);
+        if (job === undefined) throw conflict('job_gone', 'this job is done, was never there, or runs right now.');
+        return { value: job, next: [`${commandLine('jobs list')} shows whether it comes through`] };
+      });
+    });
 }

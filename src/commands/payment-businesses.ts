@@ -12,7 +12,7 @@ import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-
 import type { PaymentBusiness } from '#src/payments/types.ts';
 import { viewBusiness } from '#src/payments/views.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
-import type { Cli, Row } from './cli.ts';
+import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 import { parseName } from './options.ts';
 
 interface ConnectOptions {
@@ -65,27 +65,36 @@ async function credentialsFor(cli: Cli, deps: Deps, id: string, options: Connect
   return credentials;
 }
 
-async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Promise<Row> {
+async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Promise<Answer> {
   if ((await findAccount(deps.db, options.account)) === undefined) throw notFound();
   const id = deps.ids.sortable('biz');
   const { account: accountId, provider, displayName, country, sandbox = false } = options;
   const credentials = await credentialsFor(cli, deps, id, options);
   const connection = { id, accountId, provider, displayName, country, sandbox, credentials };
-  return show(deps, await connectBusiness(deps, connection));
+  const value = show(deps, await connectBusiness(deps, connection));
+  return {
+    value,
+    next: [
+      ...(sandbox ? [] : [`At ${provider}, have messages sent to ${String(value['webhookUrl'])}`]),
+      `PUT /voting-events/EVENT/payment-business with {"paymentBusinessId":"${id}"} lets an event be paid through it`,
+      ...(value['ready'] === true
+        ? []
+        : [`Not ready yet. Once it is, ${commandLine(`payment-businesses refresh ${id}`)}`]),
+    ],
+  };
 }
 
 /** Payment businesses are connected here, not through the API (contract, "Payment business"). */
 export function addPaymentBusinessCommands(cli: Cli): void {
-  const { program, command, withDeps } = cli;
-  const businesses = program
-    .command('payment-businesses')
-    .description('accounts at the payment providers')
-    .exitOverride();
+  const { command, group, withDeps } = cli;
+  const businesses = group('payment-businesses', 'accounts at the payment providers');
 
   command(
     businesses,
     'connect',
     'connect an account at a provider; its keys come from the environment or standard input',
+    'payment-businesses connect --account acc_… --provider provider_a --display-name "Our club" --country DE < keys.txt',
+    'payment-businesses connect --account acc_… --provider provider_b --display-name "Play money" --country NG --sandbox',
   )
     .requiredOption('--account <id>', 'the account that may be paid through it')
     .requiredOption('--provider <provider>', 'provider_a or provider_b', parseProvider)
@@ -98,31 +107,41 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     )
     .action((options: ConnectOptions) => withDeps((deps) => connect(cli, deps, options)));
 
-  command(businesses, 'list', 'list payment businesses')
+  command(businesses, 'list', 'list payment businesses', 'payment-businesses list --account acc_…')
     .option('--account <id>', 'of one account')
     .action((options: { account?: string }) =>
-      withDeps(async (deps) =>
-        (await listBusinesses(deps.db, options.account)).map((business) => ({
+      withDeps(async (deps) => ({
+        value: (await listBusinesses(deps.db, options.account)).map((business) => ({
           ...viewBusiness(business),
           accountId: business.accountId,
           sandbox: business.sandbox,
         })),
-      ),
+      })),
     );
 
-  command(businesses, 'refresh', 'ask the provider again what a business may do; takes new keys where they are given')
+  command(
+    businesses,
+    'refresh',
+    'ask the provider again what a business may do; takes new keys where they are given',
+    'payment-businesses refresh biz_…',
+  )
     .argument('<id>', 'the business')
     .action((id: string) =>
-      withDeps(async (deps) => show(deps, await refreshBusiness(deps, id, cli.paymentCredentials()))),
+      withDeps(async (deps) => ({ value: show(deps, await refreshBusiness(deps, id, cli.paymentCredentials())) })),
     );
 
-  command(businesses, 'disconnect', 'forget the keys of a business that no event is paid through')
+  command(
+    businesses,
+    'disconnect',
+    'forget the keys of a business that no event is paid through',
+    'payment-businesses disconnect biz_…',
+  )
     .argument('<id>', 'the business')
     .action((id: string) =>
       withDeps(async (deps) => {
         if ((await findBusiness(deps.db, undefined, id)) === undefined) throw notFound();
         await disconnectBusiness(deps, id);
-        return { id, disconnected: true };
+        return { value: { id, disconnected: true } };
       }),
     );
 }

@@ -1,28 +1,63 @@
-import type { Row } from './cli.ts';
+import type { Answer, Row } from './cli.ts';
+import { padTo, textWidth } from './text-width.ts';
 
-/** Prints for programs (one JSON value) or for people (a table, or lines of name and value). */
-export function print(value: Row | readonly Row[], json: boolean): void {
+/** What could move the cursor or change colours is shown as a code: tables hold names that strangers chose. */
+const UNPRINTABLE = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
+const code = (character: string): string => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+
+/** A cell as people read it: times are dates, lists have commas, nothing is a dash. */
+function cellText(name: string, value: unknown): string {
+  if (value === null || value === undefined || value === '') return '–';
+  if (typeof value === 'number' && /At$/.test(name))
+    return `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  if (typeof value === 'number') return value.toLocaleString('en-US', { useGrouping: true, maximumFractionDigits: 6 });
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return text.replace(UNPRINTABLE, code);
+}
+
+/** Names and values below each other. */
+function card(row: Row): string {
+  const names = Object.keys(row);
+  const width = Math.max(0, ...names.map(textWidth));
+  return names.map((name) => `${padTo(name, width, 'right')}  ${cellText(name, row[name])}\n`).join('');
+}
+
+/** Rows under a head; columns of figures stand on their last digit. */
+export function table(rows: readonly Row[]): string {
+  const [first] = rows;
+  if (first === undefined) return 'none\n';
+  const columns = Object.keys(first).map((name) => {
+    const cells = rows.map((row) => cellText(name, row[name]));
+    const figures = !/At$/.test(name) && rows.every((row) => row[name] === null || typeof row[name] === 'number');
+    const side: 'left' | 'right' = figures && rows.some((row) => row[name] !== null) ? 'left' : 'right';
+    return { name, cells, side, width: Math.max(textWidth(name), ...cells.map(textWidth)) };
+  });
+  const line = (cells: readonly string[]): string =>
+    columns
+      .map(({ width, side }, index) => padTo(cells[index] ?? '', width, side))
+      .join('  ')
+      .trimEnd();
+  const lines = [
+    line(columns.map(({ name }) => name)),
+    line(columns.map(({ width }) => '─'.repeat(width))),
+    ...rows.map((_, index) => line(columns.map(({ cells }) => cells[index] ?? ''))),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/**
+ * Prints for programs (one JSON value and nothing else) or for people (a table, or lines of name and value, on standard
+ * output; what to do next on standard error, so that a table can be piped on without it).
+ */
+export function print({ value, shown = value, also, next = [] }: Answer, json: boolean): void {
   if (json) {
     process.stdout.write(`${JSON.stringify(value)}\n`);
     return;
   }
-  const text = (cell: unknown): string => (Array.isArray(cell) ? cell.join(',') : cell === null ? '–' : String(cell));
-  if (!Array.isArray(value)) {
-    for (const [name, cell] of Object.entries(value)) process.stdout.write(`${name.padEnd(14)} ${text(cell)}\n`);
-    return;
-  }
-  const rows: readonly Row[] = value;
-  const [first] = rows;
-  if (first === undefined) {
-    process.stdout.write('none\n');
-    return;
-  }
-  const names = Object.keys(first);
-  const widths = names.map((name) => Math.max(name.length, ...rows.map((row) => text(row[name]).length)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-      .join('  ')
-      .trimEnd();
-  process.stdout.write(`${line(names)}\n${rows.map((row) => line(names.map((name) => text(row[name])))).join('\n')}\n`);
+  const blocks: readonly unknown[] = Array.isArray(shown) ? shown : [shown];
+  process.stdout.write(Array.isArray(shown) ? table(blocks as readonly Row[]) : card(shown as Row));
+  if (also !== undefined) process.stdout.write(`\n${table(also)}`);
+  if (next.length > 0) process.stderr.write(`\nNext:\n${next.map((line) => `  ${line}\n`).join('')}`);
 }

@@ -10,6 +10,26 @@ export async function releaseBallots(db: Database, eventId: string): Promise<voi
   await db.execute(sql`SELECT release_ballots(${eventId})`);
 }
 
+/** How many voters of an election have confirmed a ballot. */
+export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
+  const { rows } = await executor.execute<{ count: string }>(
+    sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
+export async function readElectorateTwice(
+  executor: Executor,
+  eventId: string,
+): Promise<{ readonly summed: bigint; readonly counted: bigint }> {
+  const { rows } = await executor.execute<{ summed: string; counted: string }>(sql`
+    SELECT (SELECT coalesce(sum(weight_micro), 0) FROM electorate_changes WHERE voting_event_id = ${eventId})::text AS summed,
+      (SELECT coalesce(sum(weight_micro), 0) FROM voters WHERE voting_event_id = ${eventId}
+        AND status = 'approved' AND deleted_at IS NULL AND source <> 'poll')::text AS counted`);
+  return { summed: BigInt(rows[0]?.summed ?? 0), counted: BigInt(rows[0]?.counted ?? 0) };
+}
+
 /** Puts the changes of an event's roll together into one; its electorate is their sum. */
 export async function foldElectorate(db: Database, eventId: string): Promise<void> {
   await db.execute(sql`SELECT fold_electorate(${eventId})`);

@@ -1,7 +1,7 @@
 import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
-import type { Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -27,23 +27,60 @@ type FieldName = (index: number, field: string) => string;
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
 
-function issuesOf(
+/** What is wrong with a row beyond its shape. */
+export function rowIssues(
+  event: VotingEvent,
+  row: VoterInput,
+  groupIds: ReadonlySet<string>,
+  name: (field: string) => string,
+): Issue[] {
+  const issues: Issue[] = [];
+  if (event.requireVoterId && row.voterId == null)
+    issues.push({ field: name('voterId'), message: 'is required: this event requires voter IDs' });
+  else if (row.email == null && row.voterId == null)
+    issues.push({ field: name('email'), message: 'is required where there is no voterId' });
+  if (row.groupId != null && !groupIds.has(row.groupId))
+    issues.push({ field: name('groupId'), message: 'is not a group of this event' });
+  return issues;
+}
+
+/** The groups that rows may name; looked up only where one names a group. */
+export async function groupsFor(
+  executor: Executor,
   event: VotingEvent,
   rows: readonly VoterInput[],
-  groupIds: ReadonlySet<string>,
-  name: FieldName,
-): Issue[] {
-  return rows.flatMap((row, index) => {
-    const issues: Issue[] = [];
-    if (event.requireVoterId && row.voterId == null)
-      issues.push({ field: name(index, 'voterId'), message: 'is required: this event requires voter IDs' });
-    else if (row.email == null && row.voterId == null)
-      issues.push({ field: name(index, 'email'), message: 'is required where there is no voterId' });
-    if (row.groupId != null && !groupIds.has(row.groupId))
-      issues.push({ field: name(index, 'groupId'), message: 'is not a group of this event' });
-    return issues;
-  });
+): Promise<ReadonlySet<string>> {
+  return rows.some((row) => row.groupId != null) ? await listGroupIds(executor, event.id) : new Set();
 }
+
+/** The row that a voter becomes. */
+export function newVoter(
+  deps: VoterDeps,
+  event: VotingEvent,
+  input: VoterInput,
+  { source, status }: Pick<NewVoterSource, 'source' | 'status'>,
+) {
+  const nowMs = deps.clock.now();
+  return {
+    votingEventId: event.id,
+    id: deps.ids.sortable('vtr'),
+    name: input.name,
+    email: input.email ?? null,
+    emailKey: input.email == null ? null : emailKey(input.email),
+    voterId: input.voterId ?? null,
+    voterIdKey: input.voterId ?? null,
+    groupId: input.groupId ?? null,
+    weightMicro: input.weight ?? MICRO,
+    status: input.status ?? status,
+    source,
+    keyStatus: 'none',
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  } satisfies NewVoter;
+}
+
+/** The message for an e-mail or voter ID that another voter has. */
+export const TAKEN = 'is already used by another voter of this event';
 
 /** A 409 that names every row whose e-mail or voter ID stands in the event, or earlier in the same batch. */
 function duplicates(
@@ -56,9 +93,9 @@ function duplicates(
   const issues: Issue[] = [];
   rows.forEach((row, index) => {
     if (row.emailKey != null && seenEmails.has(row.emailKey))
-      issues.push({ field: name(index, 'email'), message: 'is already used by another voter of this event' });
+      issues.push({ field: name(index, 'email'), message: TAKEN });
     if (row.voterIdKey != null && seenIds.has(row.voterIdKey))
-      issues.push({ field: name(index, 'voterId'), message: 'is already used by another voter of this event' });
+      issues.push({ field: name(index, 'voterId'), message: TAKEN });
     seenEmails.add(row.emailKey ?? null);
     seenIds.add(row.voterIdKey ?? null);
     seenEmails.delete(null);
@@ -95,31 +132,12 @@ export async function addVoters(
   source: NewVoterSource,
   name: FieldName,
 ): Promise<Voter[]> {
-  const wanted = inputs.flatMap((row) => (row.groupId == null ? [] : [row.groupId]));
-  const issues = issuesOf(event, inputs, wanted.length === 0 ? new Set() : await listGroupIds(tx, event.id), name);
+  const groupIds = await groupsFor(tx, event, inputs);
+  const issues = inputs.flatMap((row, index) => rowIssues(event, row, groupIds, (field) => name(index, field)));
   if (issues.length > 0) throw validationError(issues);
   const limit = deps.plans[source.plan].votersPerEvent;
   if (!(await takeVotersFromPlan(tx, event.id, inputs.length, limit))) throw planLimit('voters_per_event', limit);
-  const nowMs = deps.clock.now();
-  const rows = inputs.map(
-    (input) =>
-      ({
-        votingEventId: event.id,
-        id: deps.ids.sortable('vtr'),
-        name: input.name,
-        email: input.email ?? null,
-        emailKey: input.email == null ? null : emailKey(input.email),
-        voterId: input.voterId ?? null,
-        voterIdKey: input.voterId ?? null,
-        groupId: input.groupId ?? null,
-        weightMicro: input.weight ?? MICRO,
-        status: input.status ?? source.status,
-        source: source.source,
-        keyStatus: 'none',
-        createdAt: nowMs,
-        updatedAt: nowMs,
-      }) satisfies NewVoter,
-  );
+  const rows = inputs.map((input) => newVoter(deps, event, input, source));
   const inserted = await insertVoters(tx, rows);
   if (inserted.size < rows.length) {
     const others = rows.filter((row) => !inserted.has(row.id));
@@ -130,6 +148,16 @@ export async function addVoters(
     // Those this very batch inserted are not taken: their second mention in the batch is the duplicate.
     throw duplicates(rows, { emails: found.emails.difference(mine), voterIds: found.voterIds.difference(mine) }, name);
   }
+  return announceVoters(tx, deps, event, rows);
+}
+
+/** Tells receivers of voters that were just inserted, and returns them as they are. */
+async function announceVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: VotingEvent,
+  rows: readonly ReturnType<typeof newVoter>[],
+): Promise<Voter[]> {
   const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({ ...row, hasVoted: false }));
   const about = { accountId: event.accountId, votingEventId: event.id };
   await announce(tx, deps, about, 'voter.created', voters.map(viewVoter));
@@ -151,6 +179,16 @@ export async function createVoters(
 ): Promise<Voter[]> {
   const source: NewVoterSource = { source: 'organizer', status: 'approved', plan: author.ownerPlan };
   const voters = await addVoters(tx, deps, author.event, inputs, source, name);
+  await recordCreation(tx, deps, author, voters);
+  return voters;
+}
+
+async function recordCreation(
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  voters: readonly Voter[],
+): Promise<void> {
   await recordChange(tx, deps, {
     accountId: author.event.accountId,
     votingEventId: author.event.id,
@@ -159,7 +197,16 @@ export async function createVoters(
     resource: voters[0]?.id ?? author.event.id,
     after: summaryOf(voters),
   });
-  return voters;
+}
+
+/** Tells receivers and the audit trail of the organizer's voters that were just inserted. */
+export async function tellOfVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  rows: readonly ReturnType<typeof newVoter>[],
+): Promise<void> {
+  if (rows.length > 0) await recordCreation(tx, deps, author, await announceVoters(tx, deps, author.event, rows));
 }
 
 /** One voter as it is; of many, how many and the first and last: their IDs sort by creation. */

@@ -93,7 +93,7 @@ export async function insertVoters(tx: Transaction, rows: NewVoter[]): Promise<S
 }
 
 /** Which of these e-mails and voter IDs the event already has. */
-export async function findTaken(tx: Transaction, eventId: string, emails: string[], voterIds: string[]) {
+export async function findTaken(tx: Executor, eventId: string, emails: string[], voterIds: string[]) {
   const rows = await tx
     .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
     .from(voters)
@@ -135,6 +135,14 @@ export async function takeVotersFromPlan(
     .where(and(eq(votingEvents.id, eventId), sql`${votingEvents.voterCount} + ${count} <= ${max}`))
     .returning({ id: votingEvents.id });
   return rows.length === 1;
+}
+
+/** Holds the event's number of voters until the transaction ends: first the event, then its voters, as everywhere. */
+export async function holdVoterCount(tx: Transaction, eventId: string): Promise<number | undefined> {
+  const { rows } = await tx.execute<{ count: number }>(
+    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${eventId} FOR NO KEY UPDATE`,
+  );
+  return rows[0]?.count;
 }
 
 export async function giveVotersBack(tx: Transaction, eventId: string, count: number): Promise<void> {

@@ -1,0 +1,275 @@
+import path from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { listGroupIdsByName } from '#src/ballot-paper/list-group-ids.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
+import type { VoterAuthor } from '#src/voters/create-voters.ts';
+import { beginImport, forgetImport, holdImport, type ImportProgress, saveImport } from '#src/voters/import-progress.ts';
+import { importVoters, rehearseImport, type TakeRows } from '#src/voters/import-voters.ts';
+import { findAccess } from '#src/voting-events/find-access.ts';
+import { findAnyEvent } from '#src/voting-events/find-event.ts';
+import { type Answer, type Cli, commandLine } from './cli.ts';
+import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
+import { type Roll, type RollBatch, type RollFormat, readRoll, scanRoll } from './read-roll.ts';
+import { type RejectedLine, RejectedLines, reasonOf, reportFileOf } from './rejected-lines.ts';
+
+interface ImportOptions {
+  readonly event: string;
+  readonly file: string;
+  readonly format?: RollFormat;
+  readonly dryRun?: boolean;
+  readonly skipExisting?: boolean;
+  readonly again?: boolean;
+  readonly rejected?: string;
+}
+
+function parseFormat(text: string): RollFormat {
+  if (text === 'csv' || text === 'jsonl') return text;
+  throw new InvalidArgumentError('must be csv or jsonl');
+}
+
+/** Rejected lines that are shown at once; all of them stand in the report. */
+const SHOWN = 10;
+
+/** What one run works with. */
+interface Run {
+  readonly deps: Deps;
+  readonly author: VoterAuthor;
+  readonly roll: Roll;
+  readonly options: ImportOptions;
+  readonly report: RejectedLines;
+  readonly bar: Progress;
+  readonly groups: ReadonlyMap<string, string>;
+  /** The first rejected lines of this run. */
+  readonly shown: { line: number; reason: string }[];
+  /** Set when somebody asks to stop: the batch under way is finished. */
+  stopped: boolean;
+}
+
+/** The operator acts for the event's account, by its plan. */
+async function authorFor(deps: Deps, reference: string): Promise<VoterAuthor> {
+  const { accountId, id } = await findAnyEvent(deps.db, reference);
+  const access = await findAccess(deps.db, accountId, id);
+  if (access === undefined) throw notFound();
+  return { event: access.event, ownerPlan: access.ownerPlan, caller: { keyId: null } };
+}
+
+interface Outcome {
+  readonly accepted: number;
+  readonly existing: number;
+  readonly rejected: readonly RejectedLine[];
+}
+
+/** Deals with a batch: what can be taken is, of everything else it is said why not. */
+async function takeBatch(tx: Transaction, run: Run, take: TakeRows, batch: RollBatch): Promise<Outcome> {
+  const sound = batch.lines.flatMap((from) => (from.input === undefined ? [] : [{ from, input: from.input }]));
+  const { accepted, refused } = await take(
+    tx,
+    sound.map(({ input }) => input),
+  );
+  const passedOver = refused.filter(({ existing }) => existing && run.options.skipExisting === true);
+  const rejected = [
+    ...batch.lines.filter(({ input }) => input === undefined).map((from) => ({ from, issues: from.issues })),
+    ...refused
+      .filter((one) => !passedOver.includes(one))
+      .flatMap(({ index, issues }) => {
+        const from = sound[index]?.from;
+        return from === undefined ? [] : [{ from, issues }];
+      }),
+  ];
+  return {
+    accepted,
+    existing: passedOver.length,
+    rejected: rejected.sort((one, other) => one.from.line - other.from.line),
+  };
+}
+
+function tell(run: Run, progress: ImportProgress, rejected: readonly RejectedLine[]): void {
+  for (const { from, issues } of rejected.slice(0, SHOWN - run.shown.length))
+    run.shown.push({ line: from.line, reason: reasonOf(issues) });
+  run.bar.update(progress.linesDone, progress.rejected === 0 ? '' : `${progress.rejected} rejected`);
+}
+
+const after = (before: ImportProgress, batch: RollBatch, outcome: Outcome, reportBytes: number): ImportProgress => ({
+  ...before,
+  linesDone: batch.lastLine,
+  accepted: before.accepted + outcome.accepted,
+  rejected: before.rejected + outcome.rejected.length,
+  existing: before.existing + outcome.existing,
+  reportBytes,
+});
+
+/** Voters, progress and report of a batch in one transaction: a run that is killed loses and doubles nothing. */
+async function importAll(run: Run, begun: ImportProgress): Promise<ImportProgress> {
+  const { deps, roll, report } = run;
+  const take = importVoters(deps, run.author);
+  let progress = begun;
+  for await (const batch of readRoll(roll, progress.linesDone, run.groups)) {
+    if (run.stopped) return progress;
+    const before = progress;
+    const done = await inTransaction(deps.db, async (tx) => {
+      await requireHeld(tx, before);
+      const outcome = await takeBatch(tx, run, take, batch);
+      const now = after(before, batch, outcome, await report.write(outcome.rejected, before.reportBytes));
+      await saveImport(tx, now);
+      return { now, rejected: outcome.rejected };
+    });
+    progress = done.now;
+    tell(run, progress, done.rejected);
+  }
+  const finished = { ...progress, linesDone: roll.lines, finishedAt: deps.clock.now() };
+  await inTransaction(deps.db, async (tx) => {
+    await requireHeld(tx, progress);
+    await saveImport(tx, finished);
+  });
+  return finished;
+}
+
+async function requireHeld(tx: Transaction, progress: ImportProgress): Promise<void> {
+  if (!(await holdImport(tx, progress)))
+    throw conflict(
+      'import_running',
+      'another run imports this file right now. Wait for it; then run the command again.',
+    );
+}
+
+/** Judges every line as an import would, in one transaction that stores nothing. */
+async function rehearseAll(run: Run, begun: ImportProgress): Promise<ImportProgress> {
+  let progress = begun;
+  await run.deps.db.transaction(async (tx) => {
+    const take = await rehearseImport(tx, run.deps, run.author);
+    for await (const batch of readRoll(run.roll, 0, run.groups)) {
+      if (run.stopped) return;
+      const outcome = await takeBatch(tx, run, take, batch);
+      const reportBytes = await run.report.write(outcome.rejected, progress.reportBytes);
+      progress = after(progress, batch, outcome, reportBytes);
+      tell(run, progress, outcome.rejected);
+    }
+    progress = { ...progress, linesDone: run.roll.lines, finishedAt: run.deps.clock.now() };
+  });
+  return progress;
+}
+
+/** Where this run begins: behind what an earlier one of the same file has done. */
+async function beginRun(deps: Deps, eventId: string, roll: Roll, options: ImportOptions): Promise<ImportProgress> {
+  const startedAt = deps.clock.now();
+  if (options.dryRun === true) {
+    const none = { linesDone: 0, accepted: 0, rejected: 0, existing: 0, reportBytes: 0 };
+    return { votingEventId: eventId, fileHash: roll.hash, ...none, startedAt, finishedAt: null };
+  }
+  if (options.again === true) await forgetImport(deps.db, eventId, roll.hash);
+  return beginImport(deps.db, eventId, roll.hash, startedAt);
+}
+
+async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise<Answer> {
+  const author = await authorFor(deps, options.event);
+  const roll = await scanRoll(options.file, options.format);
+  const reportFile = path.resolve(options.rejected ?? reportFileOf(roll));
+  if (reportFile === path.resolve(roll.file))
+    throw conflict(
+      'same_file',
+      'the report of rejected lines would overwrite the file itself: name another with --rejected.',
+    );
+  const begun = await beginRun(deps, author.event.id, roll, options);
+  if (begun.finishedAt !== null) return answerOf({ roll, options, reportFile, begun, progress: begun, shown: [] });
+  const report = new RejectedLines(roll, reportFile);
+  const reportBytes = await report.resumeAt(begun.reportBytes);
+  const run: Run = {
+    ...{ deps, author, roll, options, report, stopped: false, shown: [] },
+    bar: cli.json() ? NO_PROGRESS : showProgress(roll.lines, begun.linesDone),
+    groups: await listGroupIdsByName(deps.db, author.event.id),
+  };
+  const stop = (): void => {
+    run.stopped = true;
+  };
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  let progress = begun;
+  try {
+    // A report that is gone begins anew; the row in the database still says how far it had come.
+    progress = await (options.dryRun === true ? rehearseAll(run, begun) : importAll(run, { ...begun, reportBytes }));
+    await report.close(progress.reportBytes);
+  } finally {
+    run.bar.stop();
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+  return answerOf({ roll, options, reportFile, begun, progress, shown: run.shown });
+}
+
+interface Ended {
+  readonly roll: Roll;
+  readonly options: ImportOptions;
+  readonly reportFile: string;
+  readonly begun: ImportProgress;
+  readonly progress: ImportProgress;
+  readonly shown: readonly { readonly line: number; readonly reason: string }[];
+}
+
+function nextOf({ options, progress, begun, reportFile }: Ended): string[] {
+  const again = `voters import --event ${options.event} --file ${options.file}`;
+  if (begun.finishedAt !== null)
+    return [
+      `This file was imported before: nothing was done. To take it once more: ${commandLine(`${again} --again`)}`,
+    ];
+  if (progress.finishedAt === null)
+    return [`Stopped. To go on behind line ${progress.linesDone}: ${commandLine(again)}`];
+  const mend = `Mend ${reportFile} and import it as it is: ${commandLine(`voters import --event ${options.event} --file …`)}`;
+  return [
+    ...(progress.rejected === 0 ? [] : [mend]),
+    ...(options.dryRun === true ? [`Nothing was stored. To import: ${commandLine(again)}`] : []),
+    ...(options.dryRun !== true && progress.rejected === 0
+      ? ['Voters ask for their keys on the voting page (POST …/voter-key/request), and get them by e-mail.']
+      : []),
+  ];
+}
+
+function answerOf(ended: Ended): Answer {
+  const { roll, options, begun, progress, shown, reportFile } = ended;
+  const { accepted, rejected, existing } = progress;
+  const figures = {
+    votingEventId: progress.votingEventId,
+    ...{ file: roll.file, lines: roll.lines, accepted, rejected, existing },
+    dryRun: options.dryRun === true,
+    finished: progress.finishedAt !== null,
+    resumedAfterLine: begun.linesDone,
+    rejectedFile: rejected > 0 ? reportFile : null,
+  };
+  const more = rejected - shown.length;
+  const lines = Object.fromEntries(shown.map(({ line, reason }) => [`line ${line}`, reason]));
+  return {
+    value: { ...figures, problems: shown },
+    shown: { ...figures, ...lines, ...(shown.length > 0 && more > 0 ? { '…': `and ${more} more` } : {}) },
+    next: nextOf(ended),
+    refused: rejected > 0 || progress.finishedAt === null,
+  };
+}
+
+const HELP = `
+The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
+and status where wanted. Commas, semicolons and tabs are understood. A .jsonl file holds one such object a line, as in
+POST …/voters/batch, whose rules are applied. UTF-8.
+
+Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
+A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.`;
+
+/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3). */
+export function addVoterCommands(cli: Cli): void {
+  const voters = cli.group('voters', 'the roll of an event');
+  cli
+    .command(
+      voters,
+      'import',
+      'import voters from a CSV or JSON-lines file',
+      'voters import --event CODE --file roll.csv --dry-run',
+      'voters import --event CODE --file roll.csv',
+    )
+    .requiredOption('--event <idOrCode>', 'the event')
+    .requiredOption('--file <file>', 'a CSV file, or .jsonl with one JSON object a line')
+    .option('--format <format>', 'csv or jsonl, where the name does not tell', parseFormat)
+    .option('--dry-run', 'say what would happen, and store nothing')
+    .option('--skip-existing', 'pass over voters that the event has already, instead of rejecting their lines')
+    .option('--again', 'begin with the first line, although the file was imported before')
+    .option('--rejected <file>', 'where rejected lines are written; beside the file unless set')
+    .addHelpText('after', HELP)
+    .action((options: ImportOptions) => cli.withDeps((deps) => importRoll(cli, deps, options)));
+}

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { CsvError } from 'csv-parse';
+import { parse } from 'csv-parse/sync';
+import type { z } from 'zod';
+import { issuesOf } from '#src/http/validation.ts';
+import type { Issue } from '#src/platform/errors.ts';
+import { createVoterBody, type VoterInput } from '#src/voters/schemas.ts';
+import { type FileLine, MAX_LINE_LENGTH, RollRefused, readLines } from './read-lines.ts';
+import {
+  type Groups,
+  type RollHead,
+  type RowValues,
+  readHead,
+  type Values,
+  valuesOfCells,
+  valuesOfJson,
+} from './roll-columns.ts';
+
+export type RollFormat = 'csv' | 'jsonl';
+
+/** A file of voters, as it was found before the first of them is taken. */
+export interface Roll {
+  readonly file: string;
+  readonly format: RollFormat;
+  /** SHA-256 of its bytes: the same file is the same import. */
+  readonly hash: Buffer;
+  /** Lines, the head of a CSV file and empty ones included. */
+  readonly lines: number;
+  /** CSV: what its first line names. */
+  readonly head: RollHead | undefined;
+  readonly headCells: readonly string[];
+  readonly delimiter: string;
+}
+
+/** A line that holds a voter, or does not: then `issues` says why. */
+export interface RollLine {
+  readonly line: number;
+  readonly input: VoterInput | undefined;
+  readonly issues: readonly Issue[];
+  /** What stood there, for the report of rejected lines: cells, or the object; undefined where it could not be read. */
+  readonly cells: readonly string[] | undefined;
+  readonly row: Values | undefined;
+  readonly text: string | undefined;
+}
+
+const DELIMITERS = [',', ';', '\t'];
+
+function splitLine(text: string, delimiter: string): string[] {
+  return parse(text, { delimiter, relax_column_count: true, record_delimiter: '\n' })[0] ?? [];
+}
+
+function readCsvHead(file: string, text: string): Pick<Roll, 'head' | 'headCells' | 'delimiter'> {
+  const most = (one: string, other: string): string =>
+    text.split(other).length > text.split(one).length ? other : one;
+  const delimiter = DELIMITERS.reduce(most);
+  let headCells: string[];
+  try {
+    headCells = splitLine(text, delimiter);
+  } catch {
+    throw new RollRefused(`${file}: the first line, which names the columns, has a quotation mark that is not closed`);
+  }
+  const head = readHead(headCells);
+  if (typeof head === 'string') throw new RollRefused(`${file}: ${head}`);
+  return { head, headCells, delimiter };
+}
+
+/** Reads a file once from end to end: whether it can be read, what it is and how long. Nothing of it is kept. */
+export async function scanRoll(file: string, asked: RollFormat | undefined): Promise<Roll> {
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isFile() !== true) throw new RollRefused(`there is no file ${file}`);
+  const format = asked ?? (/\.(jsonl|ndjson)$/i.test(file) ? 'jsonl' : 'csv');
+  const hash = createHash('sha256');
+  let lines = 0;
+  let first: FileLine | undefined;
+  for await (const some of readLines(file, (bytes) => hash.update(bytes))) {
+    first ??= some[0];
+    lines = some.at(-1)?.line ?? lines;
+  }
+  if (first === undefined) throw new RollRefused(`${file} is empty`);
+  const head =
+    format === 'csv' ? readCsvHead(file, first.text ?? '') : { head: undefined, headCells: [], delimiter: ',' };
+  return { file, format, hash: hash.digest(), lines, ...head };
+}
+
+/** Lines that are dealt with in one transaction: enough to share a commit, few enough to hold nothing up. */
+const BATCH = 500;
+
+export interface RollBatch {
+  /** The last line of the file that this batch deals with. */
+  readonly lastLine: number;
+  readonly lines: readonly RollLine[];
+}
+
+/** The lines of a roll behind a line, in batches. Blank lines are passed over. */
+export async function* readRoll(roll: Roll, afterLine: number, groups: Groups): AsyncGenerator<RollBatch> {
+  const from = Math.max(afterLine, roll.head === undefined ? 0 : 1);
+  let waiting: FileLine[] = [];
+  for await (const some of readLines(roll.file)) {
+    waiting.push(...(some[0] !== undefined && some[0].line > from ? some : some.filter(({ line }) => line > from)));
+    while (waiting.length >= BATCH) {
+      const batch = waiting.slice(0, BATCH);
+      waiting = waiting.slice(BATCH);
+      yield { lastLine: batch.at(-1)?.line ?? from, lines: readBatch(roll, batch, groups) };
+    }
+  }
+  const last = waiting.at(-1);
+  if (last !== undefined) yield { lastLine: last.line, lines: readBatch(roll, waiting, groups) };
+}
+
+function readBatch(roll: Roll, lines: readonly FileLine[], groups: Groups): RollLine[] {
+  const filled = lines.filter(({ text }) => text === undefined || text.trim() !== '');
+  if (roll.head === undefined) return filled.map((one) => readJsonLine(one, groups));
+  const { head } = roll;
+  const records = parseTogether(roll, filled);
+  return filled.flatMap((one, index) => readCsvLine(one, records[index] ?? 'could not be read', head, groups) ?? []);
+}
+
+/** The cells of each line, or what is wrong with it. No value of a voter can hold a line break: a line is a row. */
+function parseTogether(roll: Roll, lines: readonly FileLine[]): (string[] | string)[] {
+  const options = { delimiter: roll.delimiter, relax_column_count: true, record_delimiter: '\n' };
+  try {
+    const records = parse(lines.map(({ text }) => text ?? '-').join('\n'), options);
+    if (records.length === lines.length) return records;
+  } catch (fault) {
+    if (!(fault instanceof CsvError)) throw fault;
+  }
+  // A broken quotation mark costs its own line and no other.
+  return lines.map(({ text = '-' }) => {
+    try {
+      return splitLine(text, roll.delimiter);
+    } catch (fault) {
+      if (!(fault instanceof CsvError)) throw fault;
+      return fault.code === 'CSV_QUOTE_NOT_CLOSED'
+        ? 'a quotation mark is opened and not closed on this line'
+        : 'a quotation mark stands where none may: write "" for one inside of quotation marks';
+    }
+  });
+}
+
+const TOO_LONG: Issue = { field: '', message: `is longer than ${MAX_LINE_LENGTH} characters` };
+const unreadable = ({ line, text }: FileLine, issue: Issue): RollLine => ({
+  ...{ line, text, input: undefined, issues: [issue], cells: undefined, row: undefined },
+});
+
+function readCsvLine(
+  from: FileLine,
+  cells: readonly string[] | string,
+  head: RollHead,
+  groups: Groups,
+): RollLine | undefined {
+  if (from.text === undefined) return unreadable(from, TOO_LONG);
+  if (typeof cells === 'string') return unreadable(from, { field: '', message: cells });
+  const width = head.columns.length;
+  // Spreadsheets leave out empty cells at the end of a row, or add some.
+  if (cells.slice(width).some((cell) => cell.trim() !== ''))
+    return unreadable(from, { field: '', message: `has ${cells.length} cells, the first line names ${width} columns` });
+  const read = valuesOfCells(cells, head, groups);
+  return read === undefined ? undefined : { ...from, ...judge(read), cells: cells.slice(0, width), row: undefined };
+}
+
+function readJsonLine(from: FileLine, groups: Groups): RollLine {
+  if (from.text === undefined) return unreadable(from, TOO_LONG);
+  let row: unknown;
+  try {
+    row = JSON.parse(from.text);
+  } catch {
+    return unreadable(from, { field: '', message: 'is not JSON' });
+  }
+  if (typeof row !== 'object' || row === null || Array.isArray(row))
+    return unreadable(from, {
+      field: '',
+      message: 'must be an object such as {"name":"Ada","email":"ada@club.example"}',
+    });
+  const values: Values = { ...row };
+  return { ...from, ...judge(valuesOfJson(values, groups)), cells: undefined, row: values };
+}
+
+/** The rules of a row of `POST …/voters/batch`, by the same schema. */
+function judge({ values, issues }: RowValues): Pick<RollLine, 'input' | 'issues'> {
+  const parsed: z.ZodSafeParseResult<VoterInput> = createVoterBody.safeParse(values, { reportInput: true });
+  const all = [...issues, ...(parsed.success ? [] : issuesOf(parsed.error))];
+  return { input: all.length === 0 ? parsed.data : undefined, issues: all };
+}

@@ -1,0 +1,103 @@
+import { type CheckDeps, checkLog } from '#src/ballot-log/check-log.ts';
+import { hashOfJson } from '#src/ballot-log/leaf.ts';
+import { readEntries } from '#src/ballot-log/read-log.ts';
+import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { microToDecimal } from '#src/platform/decimal.ts';
+import type { EventResults } from './count-event.ts';
+import { countParticipants, readElectorateTwice } from './repository.ts';
+
+/** One thing that a recount is held against. `left_out` where there is nothing yet to hold it against. */
+export interface CountCheck {
+  readonly check: string;
+  readonly status: 'agrees' | 'differs' | 'left_out';
+  readonly detail: string;
+}
+
+export const judged = (check: string, agrees: boolean, right: string, wrong: string): CountCheck => ({
+  ...{ check, status: agrees ? 'agrees' : 'differs', detail: agrees ? right : wrong },
+});
+
+/** As a reader of the API has it: what JSON does not know is gone. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+/**
+ * Counts, and holds the count against everything else that the database says of it: the roll (who voted), the signed log
+ * with every ballot's leaf, and the result that the log's `close` leaf bears (trust I1, I9).
+ */
+export async function checkCount(
+  deps: CheckDeps,
+  paper: BallotPaper,
+  count: () => Promise<EventResults>,
+): Promise<{ readonly results: EventResults; readonly checks: readonly CountCheck[] }> {
+  const before = await countParticipants(deps.db, paper.event.id);
+  const results = await count();
+  const roll = checkRoll(paper, results, before, await countParticipants(deps.db, paper.event.id));
+  const others = [
+    await checkElectorate(deps, paper),
+    await checkSignedLog(deps, paper),
+    await checkClose(deps, results),
+  ];
+  return { results, checks: [roll, ...others] };
+}
+
+/** @param before who had taken part before the count, and `after` it: votes may come in while it runs */
+function checkRoll({ event }: BallotPaper, { stats }: EventResults, before: number, after: number): CountCheck {
+  if (event.type !== 'election')
+    return {
+      check: 'roll',
+      status: 'left_out',
+      detail: 'a poll has no roll: one participant may stand in several rows',
+    };
+  const words = `${after} voters took part, ${stats.ballots} ballots were counted`;
+  return judged('roll', before <= stats.ballots && stats.ballots <= after, words, words);
+}
+
+async function checkElectorate({ db }: CheckDeps, { event }: BallotPaper): Promise<CountCheck> {
+  if (event.type !== 'election') return { check: 'electorate', status: 'left_out', detail: 'a poll has no electorate' };
+  const { summed, counted } = await readElectorateTwice(db, event.id);
+  const words = `weight ${microToDecimal(summed)} as kept, ${microToDecimal(counted)} on the roll`;
+  return judged('electorate', summed === counted, words, words);
+}
+
+async function checkSignedLog(deps: CheckDeps, { event }: BallotPaper): Promise<CountCheck> {
+  const fault = await checkLog(deps, event.id);
+  return judged('log', fault === undefined, 'every leaf, tile, checkpoint and ballot is what was signed', fault ?? '');
+}
+
+async function checkClose({ db }: CheckDeps, results: EventResults): Promise<CountCheck> {
+  const last = results.log.size - 1;
+  const place = { index: Math.floor(last / TILE_WIDTH), width: (last % TILE_WIDTH) + 1 };
+  const data = last < 0 ? undefined : (await readEntries(db, results.votingEventId, place))?.at(-1);
+  const leaf: { t?: unknown; result?: unknown } = data === undefined ? {} : JSON.parse(data.toString('utf8'));
+  if (leaf.t !== 'close')
+    return {
+      check: 'close',
+      status: 'left_out',
+      detail: 'the log does not bear a result yet: the event has not ended',
+    };
+  const agrees = leaf.result === hashOfJson(asJson(results.positions));
+  return judged(
+    'close',
+    agrees,
+    'the result is the one whose hash the log bears',
+    'the log bears the hash of another result',
+  );
+}
+
+/** Where two JSON values differ: `positions[0].candidates[1].votesWon: 5 instead of 4`, at most so many. */
+export function differencesOf(given: unknown, wanted: unknown, most = 10, path = ''): string[] {
+  if (typeof given !== 'object' || typeof wanted !== 'object' || given === null || wanted === null)
+    return given === wanted ? [] : [`${path}: ${JSON.stringify(given)} instead of ${JSON.stringify(wanted)}`];
+  const [some, others] = [new Map(Object.entries(given)), new Map(Object.entries(wanted))];
+  const names = [...new Set([...some.keys(), ...others.keys()])];
+  const step = (name: string): string =>
+    Array.isArray(wanted) ? `${path}[${name}]` : `${path}${path === '' ? '' : '.'}${name}`;
+  return names.flatMap((name) => differencesOf(some.get(name), others.get(name), most, step(name))).slice(0, most);
+}
+
+/** What of two results of the same ballots must be the same. */
+export function comparable(results: { readonly positions?: unknown; readonly stats?: unknown }): unknown {
+  const { totalVotes, ballots, abstentions } = { ...(results.stats as EventResults['stats'] | undefined) };
+  return asJson({ positions: results.positions, stats: { totalVotes, ballots, abstentions } });
+}

@@ -1,0 +1,161 @@
+import { sql } from 'drizzle-orm';
+import { planLimit } from '#src/accounts/plans.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { emailKey } from '#src/platform/email-address.ts';
+import { type Issue, notFound } from '#src/platform/errors.ts';
+import {
+  groupsFor,
+  newVoter,
+  rowIssues,
+  TAKEN,
+  tellOfVoters,
+  type VoterAuthor,
+  type VoterDeps,
+} from './create-voters.ts';
+import { findTaken, holdVoterCount, insertVoters, takeVotersFromPlan } from './repository.ts';
+import type { VoterInput } from './schemas.ts';
+
+/** A row that was not taken, and why. */
+export interface RefusedRow {
+  /** Its place among the rows that were given. */
+  readonly index: number;
+  readonly issues: readonly Issue[];
+  /** Nothing is wrong with it but that its e-mail or voter ID is there already. */
+  readonly existing: boolean;
+}
+
+export interface ImportedRows {
+  readonly accepted: number;
+  readonly refused: readonly RefusedRow[];
+}
+
+/** Takes rows into an event, or only says which it would take. */
+export type TakeRows = (tx: Transaction, inputs: readonly VoterInput[]) => Promise<ImportedRows>;
+
+const sameName = (field: string): string => field;
+
+interface SiftedRows {
+  readonly sound: readonly { readonly index: number; readonly input: VoterInput }[];
+  readonly refused: readonly RefusedRow[];
+}
+
+async function sift(tx: Transaction, { event }: VoterAuthor, inputs: readonly VoterInput[]): Promise<SiftedRows> {
+  const groupIds = await groupsFor(tx, event, inputs);
+  const judged = inputs.map((input, index) => ({ index, input, issues: rowIssues(event, input, groupIds, sameName) }));
+  return {
+    sound: judged.filter(({ issues }) => issues.length === 0),
+    refused: judged
+      .filter(({ issues }) => issues.length > 0)
+      .map(({ index, issues }) => ({ index, issues, existing: false })),
+  };
+}
+
+type Keys = ReadonlySet<string | null>;
+
+function takenIssues(
+  emailKeyed: string | null,
+  voterId: string | null,
+  taken: { emails: Keys; voterIds: Keys },
+): Issue[] {
+  return [
+    ...(emailKeyed !== null && taken.emails.has(emailKeyed) ? [{ field: 'email', message: TAKEN }] : []),
+    ...(voterId !== null && taken.voterIds.has(voterId) ? [{ field: 'voterId', message: TAKEN }] : []),
+  ];
+}
+
+const keysOf = (inputs: readonly Pick<VoterInput, 'email' | 'voterId'>[]) => ({
+  emails: inputs.flatMap(({ email }) => (email == null ? [] : [emailKey(email)])),
+  voterIds: inputs.flatMap(({ voterId }) => (voterId == null ? [] : [voterId])),
+});
+
+/**
+ * Takes the rows of an import that can be taken, by the same rules as `POST …/voters/batch`, and says of each other one why
+ * not: a batch of the API is all or nothing, a file of thousands of lines is not.
+ * @throws ApiError `plan_limit` when the plan has no room for all of them, `not_found` when the event is gone
+ */
+export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
+  return async (tx, inputs) => {
+    const { event } = author;
+    if ((await holdVoterCount(tx, event.id)) === undefined) throw notFound();
+    const { sound, refused } = await sift(tx, author, inputs);
+    const source = { source: 'organizer', status: 'approved' } as const;
+    const rows = sound.map(({ index, input }) => ({ index, row: newVoter(deps, event, input, source) }));
+    const inserted =
+      rows.length === 0
+        ? new Set()
+        : await insertVoters(
+            tx,
+            rows.map(({ row }) => row),
+          );
+    const limit = deps.plans[author.ownerPlan].votersPerEvent;
+    if (inserted.size > 0 && !(await takeVotersFromPlan(tx, event.id, inserted.size, limit)))
+      throw planLimit('voters_per_event', limit);
+    const others = rows.filter(({ row }) => !inserted.has(row.id));
+    const keys = keysOf(others.map(({ row }) => row));
+    const taken = others.length === 0 ? undefined : await findTaken(tx, event.id, keys.emails, keys.voterIds);
+    const duplicates = others.map(({ index, row }): RefusedRow => {
+      const issues = taken === undefined ? [] : takenIssues(row.emailKey, row.voterIdKey, taken);
+      // The other voter may have been deleted between the two statements.
+      const field = row.emailKey === null ? 'voterId' : 'email';
+      return { index, issues: issues.length > 0 ? issues : [{ field, message: TAKEN }], existing: true };
+    });
+    const created = rows.flatMap(({ row }) => (inserted.has(row.id) ? [row] : []));
+    await tellOfVoters(tx, deps, author, created);
+    return {
+      accepted: created.length,
+      refused: [...refused, ...duplicates].sort((one, other) => one.index - other.index),
+    };
+  };
+}
+
+async function findRehearsed(tx: Transaction, keys: { readonly emails: string[]; readonly voterIds: string[] }) {
+  const wanted = [...keys.emails.map((key) => `e:${key}`), ...keys.voterIds.map((key) => `i:${key}`)];
+  const { rows } = await tx.execute<{ key: string }>(
+    sql`SELECT key FROM rehearsed WHERE key = ANY (${sql.param(wanted)}::text[])`,
+  );
+  const found = (kind: string) =>
+    new Set(rows.flatMap(({ key }) => (key.startsWith(kind) ? [key.slice(kind.length)] : [])));
+  return { emails: found('e:'), voterIds: found('i:') };
+}
+
+/**
+ * Judges the rows of an import as `importVoters` would, and stores nothing. The e-mails and voter IDs that the file itself
+ * brings are kept in a temporary table of this transaction: memory does not grow with the file.
+ */
+export async function rehearseImport(tx: Transaction, deps: VoterDeps, author: VoterAuthor): Promise<TakeRows> {
+  const { event } = author;
+  await tx.execute(sql`CREATE TEMPORARY TABLE rehearsed (key text PRIMARY KEY) ON COMMIT DROP`);
+  const limit = deps.plans[author.ownerPlan].votersPerEvent;
+  const { rows } = await tx.execute<{ count: number }>(
+    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${event.id}`,
+  );
+  let count = rows[0]?.count ?? 0;
+  return async (_tx, inputs) => {
+    const { sound, refused } = await sift(tx, author, inputs);
+    const keys = keysOf(sound.map(({ input }) => input));
+    const stored = await findTaken(tx, event.id, keys.emails, keys.voterIds);
+    const named = await findRehearsed(tx, keys);
+    const taken = {
+      emails: new Set<string | null>([...stored.emails, ...named.emails]),
+      voterIds: new Set<string | null>([...stored.voterIds, ...named.voterIds]),
+    };
+    const fresh: string[] = [];
+    const duplicates: RefusedRow[] = [];
+    for (const { index, input } of sound) {
+      const [email, voterId] = [input.email == null ? null : emailKey(input.email), input.voterId ?? null];
+      const issues = takenIssues(email, voterId, taken);
+      if (issues.length > 0) {
+        duplicates.push({ index, issues, existing: true });
+        continue;
+      }
+      if (email !== null) taken.emails.add(email);
+      if (voterId !== null) taken.voterIds.add(voterId);
+      fresh.push(...(email === null ? [] : [`e:${email}`]), ...(voterId === null ? [] : [`i:${voterId}`]));
+    }
+    const accepted = sound.length - duplicates.length;
+    count += accepted;
+    if (count > limit) throw planLimit('voters_per_event', limit);
+    await tx.execute(sql`INSERT INTO rehearsed SELECT unnest(${sql.param(fresh)}::text[])`);
+    return { accepted, refused: [...refused, ...duplicates].sort((one, other) => one.index - other.index) };
+  };
+}
