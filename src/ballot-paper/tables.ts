@@ -75,7 +75,7 @@ export const candidates = pgTable(
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('candidates_number').on(table.votingEventId, table.number),
-    uniqueIndex('candidates_payment').on(table.paymentAttemptId),
+    uniqueIndex('candidates_payment').on(table.votingEventId, table.paymentAttemptId),
   ],
 );
 

@@ -89,7 +89,8 @@ export const eventInvites = pgTable(
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('event_invites_email').on(table.votingEventId, table.emailKey),
-    uniqueIndex('event_invites_token').on(table.tokenHash),
+    // The event stands in every unique key of its tables; the token goes first, as it is looked up by it alone.
+    uniqueIndex('event_invites_token').on(table.tokenHash, table.votingEventId),
     // An account holds one role in an event; the order serves the list of events that are shared with it.
     uniqueIndex('event_invites_account').on(table.accountId, table.votingEventId).where(sql`account_id IS NOT NULL`),
   ],

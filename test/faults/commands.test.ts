@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { enqueue } from '#src/jobs/queue.ts';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
+import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, words);
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+
+async function pollWithVotes(count: number) {
+  const event = await createTestEvent(service, account, {}, [
+    { votingMethod: 'plurality', candidates: ['Ada', '日本 太郎'] },
+    { votingMethod: 'score', candidates: ['Red', 'Blue'] },
+  ]);
+  const [first, second] = event.positions;
+  for (let index = 0; index < count; index += 1) {
+    const votes = [
+      { positionId: first?.id, candidateId: first?.candidates[index % 2] },
+      { positionId: second?.id, candidateId: second?.candidates[0], value: 1 + (index % 4) },
+    ];
+    await votePoll(service, account, event, votes);
+  }
+  return event;
+}
+
+describe('the operator’s commands', () => {
+  test('show an example, and end with 2 and the way to help for wrong usage', async () => {
+    const [help, jobs, unknown, missing, wrong] = await Promise.all([
+      run('--help'),
+      run('jobs', 'retry', '--help'),
+      run('vote'),
+      run('keys', 'create', '--account', 'acc_x'),
+      run('accounts', 'create', '--name', 'x', '--plan', 'gold'),
+    ]);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout).toMatch(/Exit status: 0 done, 1 refused .* 2 wrong usage/);
+    expect(jobs.stdout).toContain('  $ npm run --silent cli -- jobs retry --all-failed');
+    for (const end of [unknown, missing, wrong])
+      expect(end).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--help') });
+    expect(wrong.stderr).toContain('must be one of free, pro, enterprise');
+  }, 60_000);
+
+  test('say what was wrong in one line, without a stack, a password or a key', async () => {
+    const away = 'postgres://voting:hunter2@127.0.0.1:9/voting';
+    const [unreachable, unset] = await Promise.all([
+      runCommand(service, ['accounts', 'list'], { DATABASE_URL: away }),
+      runCommand(service, ['accounts', 'list'], { SECRET_KEY: 'short' }),
+    ]);
+    expect(unreachable).toMatchObject({ code: 1, stdout: '' });
+    expect(unreachable.stderr).toMatch(/^Refused: the database could not be used: nothing listens .*DATABASE_URL.*\n$/);
+    expect(unreachable.stderr).not.toContain('hunter2');
+    expect(unset).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^SECRET_KEY must be .*\n$/) });
+    expect(unset.stderr).not.toContain('short');
+  }, 60_000);
+
+  test('print one JSON value for programs, a table and what to do next for people, and a key this once', async () => {
+    const made = await run('keys', 'create', '--account', account.id, '--name', 'server', '--scopes', 'read,write');
+    const key = /vsk_\w+/.exec(made.stdout)?.[0] ?? '';
+    expect(made.stderr).toContain('shown this once');
+    expect(made.stderr).not.toContain(key);
+    const [json, people] = await Promise.all([run('keys', 'list', '--json'), run('keys', 'list')]);
+    expect(json.stderr).toBe('');
+    expect(JSON.parse(json.stdout).length).toBeGreaterThanOrEqual(4);
+    expect(json.stdout + people.stdout).not.toContain(key);
+    expect(people.stdout).toMatch(/^id +name +hint +scopes .*\n─+ /);
+  }, 60_000);
+
+  test('recount the box, and end with 0 where roll, log, bound result and service agree', async () => {
+    const event = await pollWithVotes(7);
+    await sealBallots(service, event.id, 3);
+    const where = ['recount', '--event', event.code];
+    const live = ['--base-url', `http://127.0.0.1:${service.port}`];
+    const open = await runCommand(service, [...where, ...live, '--json'], { VOTING_KEY: account.read });
+    expect(open).toMatchObject({ code: 0, stderr: '' });
+    const told = JSON.parse(open.stdout);
+    const served = demand(
+      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    expect(told.positions).toEqual(served.positions);
+    expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
+      ...['roll left_out', 'log agrees', 'close left_out', 'service agrees'],
+    ]);
+    await finishEvent(service, event.id);
+    const closed = await run(...where);
+    expect(closed.code).toBe(0);
+    expect(closed.stdout).toMatch(/Ada +4 +4 +yes/);
+    expect(closed.stdout).toMatch(/close +agrees/);
+  }, 60_000);
+
+  test('recount with 1 and say what differs, when the box was changed by hand or the service says something else', async () => {
+    const event = await pollWithVotes(6);
+    await finishEvent(service, event.id);
+    // Who owns the tables can switch their guards off.
+    await query('ALTER TABLE ballots DISABLE TRIGGER USER', []);
+    await query(
+      `UPDATE ballots b SET entries = o.entries FROM ballots o WHERE b.voting_event_id = $1 AND o.voting_event_id = $1
+       AND b.leaf_index = (SELECT min(leaf_index) FROM ballots WHERE voting_event_id = $1)
+       AND o.leaf_index = (SELECT max(leaf_index) FROM ballots o2 WHERE o2.voting_event_id = $1 AND o2.entries <> b.entries)`,
+      [event.id],
+    );
+    const changed = await run('recount', '--event', event.code, '--json');
+    expect(changed.code).toBe(1);
+    const { agrees, checks } = JSON.parse(changed.stdout);
+    expect(agrees).toBe(false);
+    expect(checks.filter(({ status }: Record<string, string>) => status === 'differs')).toEqual([
+      { check: 'log', status: 'differs', detail: expect.stringMatching(/the ballot at \d+ is not the one in the log/) },
+      { check: 'close', status: 'differs', detail: expect.any(String) },
+    ]);
+    const other = await createObserverKey(service, account, event.id);
+    const live = ['--base-url', `http://127.0.0.1:${service.port}`];
+    const keyless = await runCommand(service, ['recount', '--event', event.code, ...live], { VOTING_KEY: `${other}x` });
+    expect(keyless).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the service answered 401') });
+  }, 60_000);
+
+  test('list jobs with their state, and let failed ones run again', async () => {
+    const task = { name: 'test_job' };
+    for (const key of ['one', 'two', 'three'])
+      await enqueue(service.deps.db, task, { id: key }, { key, maxAttempts: 3 });
+    await query(
+      "UPDATE graphile_worker._private_jobs SET attempts = 3, last_error = 'test_job failed: Error' WHERE key IN ('one', 'two')",
+      [],
+    );
+    const listed = await run('jobs', 'list', '--task', 'test_job', '--state', 'failed', '--json');
+    const failed: { id: string }[] = JSON.parse(listed.stdout);
+    expect(failed).toEqual(
+      [1, 2].map(() => expect.objectContaining({ state: 'failed', attempts: 3, lastError: 'test_job failed: Error' })),
+    );
+    const [one] = failed;
+    const retried = await run('jobs', 'retry', one?.id ?? '', '--json');
+    expect(JSON.parse(retried.stdout)).toMatchObject({ id: one?.id, state: 'waiting', attempts: 0 });
+    const rest = await run('jobs', 'retry', '--all-failed', '--json');
+    expect(JSON.parse(rest.stdout)).toEqual({ retried: 1 });
+    const gone = await run('jobs', 'retry', '999999999');
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Refused: this job is done/) });
+  }, 60_000);
+});

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TestService } from './test-service.ts';
+
+const PROGRAM = path.resolve(import.meta.dirname, '../../src/cli.ts');
+
+export interface CommandEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  readonly end: Promise<CommandEnd>;
+}
+
+/** What a process must have of ours to work on a service's database; nothing of the test's own environment. */
+function environmentOf(service: TestService | undefined): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  if (service === undefined) return { PATH, HOME };
+  const { databaseUrl, secretKey, deps } = service;
+  return { PATH, HOME, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: deps.config.dataDir };
+}
+
+/** Starts one of the operator's commands as a process of its own, on the database of a test service. */
+export function startCommand(
+  service: TestService | undefined,
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): RunningCommand {
+  const child = spawn(process.execPath, [PROGRAM, ...words], {
+    env: { ...environmentOf(service), ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const end = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
+    ([stdout, stderr, [code]]): CommandEnd => ({ code: typeof code === 'number' ? code : null, stdout, stderr }),
+  );
+  return { child, end };
+}
+
+export function runCommand(
+  service: TestService | undefined,
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<CommandEnd> {
+  return startCommand(service, words, more).end;
+}

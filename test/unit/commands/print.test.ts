@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { table } from '#src/commands/print.ts';
+import { padTo, textWidth } from '#src/commands/text-width.ts';
+
+describe('tables for people', () => {
+  test('measure text as terminals draw it: wide, combining, joined and invisible characters', () => {
+    const widths = ['', 'abc', 'é', 'é', '日本', 'ﾊﾝｶｸ', '한국어', '👍', '👩‍👩‍👧', '🇩🇪', 'a​b', '①', '✓', '–'].map(
+      textWidth,
+    );
+    expect(widths).toEqual([0, 3, 1, 1, 4, 4, 6, 2, 2, 2, 2, 1, 1, 1]);
+    expect(padTo('日', 4, 'right')).toBe('日  ');
+    expect(padTo('日', 4, 'left')).toBe('  日');
+  });
+
+  test('stand in columns whatever names are in them, figures on their last digit', () => {
+    const rows = [
+      { name: 'Ada', votes: 12, createdAt: 1_763_700_000_000 },
+      { name: '日本 太郎', votes: 1_300, createdAt: null },
+    ];
+    expect(table(rows).split('\n')).toEqual([
+      'name       votes  createdAt',
+      '─────────  ─────  ───────────────────────',
+      'Ada           12  2025-11-21 04:40:00 UTC',
+      '日本 太郎  1,300  –',
+      '',
+    ]);
+    expect(table([])).toBe('none\n');
+  });
+
+  test('let no name move the cursor, change colours or turn the reading direction', () => {
+    const drawn = table([{ name: 'A\u001b[31m\r\u202Ex' }]);
+    expect(drawn).toContain('A\\u001b[31m\\u000d\\u202ex');
+    for (const character of '\u001b\r\u202E') expect(drawn).not.toContain(character);
+  });
+});
