@@ -4,7 +4,8 @@ import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import { type CountCheck, checkCount, comparable, differencesOf, judged } from '#src/results/check-count.ts';
-import { EventCounter, type EventResults } from '#src/results/count-event.ts';
+import { EventCounter } from '#src/results/count-event.ts';
+import type { EventResults } from '#src/results/view-schemas.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 

@@ -4,8 +4,8 @@ import { readEntries } from '#src/ballot-log/read-log.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
-import type { EventResults } from './count-event.ts';
 import { countParticipants, readElectorateTwice } from './repository.ts';
+import type { EventResults } from './view-schemas.ts';
 
 /** One thing that a recount is held against. `left_out` where there is nothing yet to hold it against. */
 export interface CountCheck {

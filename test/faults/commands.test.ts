@@ -89,7 +89,7 @@ describe('the operator’s commands', () => {
     );
     expect(told.positions).toEqual(served.positions);
     expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
-      ...['roll left_out', 'log agrees', 'close left_out', 'service agrees'],
+      ...['roll left_out', 'electorate left_out', 'log agrees', 'close left_out', 'service agrees'],
     ]);
     await finishEvent(service, event.id);
     const closed = await run(...where);
