@@ -33,7 +33,7 @@ function parseUrl(text: string): string {
 
 /** Counts with a counter that has seen no ballot yet: from the first one on. */
 async function countAnew(deps: Deps, paper: BallotPaper): Promise<EventResults> {
-  return new EventCounter(deps).results(paper, 'organizer', deps.clock.now());
+  return new EventCounter(deps, false).results(paper, 'organizer', deps.clock.now());
 }
 
 async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unknown> {
