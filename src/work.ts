@@ -12,17 +12,14 @@ import { freeAbandonedJobs } from '#src/jobs/queue.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
-import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
-import { dropDeliveries } from '#src/webhooks/repository.ts';
-
-/** Attempts and payloads of webhooks are kept this long. */
-const WEBHOOK_HISTORY_MS = 30 * DAY_MS;
+import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
@@ -74,7 +71,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     {
       name: 'forget_webhook_deliveries',
       schedule: '23 * * * *',
-      work: () => dropDeliveries(deps.db, deps.clock.now() - WEBHOOK_HISTORY_MS),
+      work: () => forgetDeliveries(deps.db, deps.clock.now()),
     },
     { name: 'free_abandoned_jobs', schedule: '* * * * *', work: () => freeAbandonedJobs(deps.db) },
     { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },

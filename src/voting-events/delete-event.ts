@@ -2,6 +2,7 @@ import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
+import { retireEndpoints } from '#src/webhooks/retire-endpoints.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { lockForChange } from './guard-change.ts';
@@ -24,6 +25,7 @@ export async function deleteVotingEvent(
   await deleteEvent(tx, event.id);
   await giveEventBack(tx, event.accountId);
   const { id, code, title } = event;
+  await retireEndpoints(tx, id, deps.clock.now());
   await recordEvent(tx, deps, {
     type: 'voting_event.deleted',
     data: { id, code, title },

@@ -7,7 +7,7 @@ import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { sealSecret } from './endpoint-secret.ts';
 import { TEST_EVENT_TYPE } from './event-catalogue.ts';
-import type { RecordDeps } from './record-event.ts';
+import { announce, type RecordDeps } from './record-event.ts';
 import {
   countEndpointsLocked,
   deleteEndpoint,
@@ -16,12 +16,12 @@ import {
   insertEndpoint,
   lockEndpoint,
   sendAgain,
-  skipPending,
   updateEndpoint,
 } from './repository.ts';
 import type { EndpointChange, NewEndpoint } from './schemas.ts';
 import { generateWebhookSecret, secretHintOf } from './signature.ts';
 import type { WebhookEndpoint } from './types.ts';
+import { viewEndpoint } from './views.ts';
 
 export interface EndpointDeps extends RecordDeps {
   readonly secrets: Secrets;
@@ -87,8 +87,8 @@ export async function changeEndpoint(
     ...(switchOff ? { status: 'disabled', disabledReason: 'manual' } : {}),
     updatedAt: nowMs,
   });
-  if (switchOff) await skipPending(tx, id);
   await record(tx, deps, caller, after, 'updated', { fields: Object.keys({ ...sent, ...(status && { status }) }) });
+  if (switchOff) await announce(tx, deps, after, 'webhook_endpoint.disabled', [viewEndpoint(after)]);
   return after;
 }
 
@@ -144,7 +144,7 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   await requireActive(tx, id);
   if ((await findDelivery(tx, id, deliveryId)) === undefined) throw notFound();
-  await sendAgain(tx, deliveryId);
+  await sendAgain(tx, id, deliveryId);
 }
 
 async function requireLocked(tx: Transaction, id: string): Promise<WebhookEndpoint> {

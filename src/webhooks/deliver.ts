@@ -1,76 +1,86 @@
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { randomUUID } from 'node:crypto';
+import { type Database, inTransaction } from '#src/database/client.ts';
 import { Gatherer } from '#src/database/gather.ts';
-import type { Mailer } from '#src/mail/mailer.ts';
-import { HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { SECOND_MS } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { disableEndpoint } from './disable-endpoint.ts';
 import { openSecret } from './endpoint-secret.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
+import { Lane, Turns } from './lane.ts';
+import { noteFailure } from './note-failure.ts';
 import type { RecordDeps } from './record-event.ts';
 import {
-  type ClaimedDelivery,
-  claimDeliveries,
   type DeliveredNote,
-  lockEndpoint,
-  noteAttempt,
+  type DueDelivery,
+  holdDueEndpoints,
+  listDue,
   noteDelivered,
-  updateEndpoint,
-} from './repository.ts';
-import { MAX_TRIES, pauseAfter } from './schedule.ts';
+  releaseHolds,
+} from './sending-repository.ts';
 import { signMessage } from './signature.ts';
 
 export interface DeliverDeps extends RecordDeps {
   readonly db: Database;
   readonly log: Log;
   readonly secrets: Secrets;
-  readonly mailer: Mailer;
 }
 
-const PER_ENDPOINT = 10;
-const PER_LANE = 40;
 const PER_PROCESS = 200;
-const MAX_HELD = 4 * PER_PROCESS;
-/** Longer than an exchange and the wait for a place among ten; short enough that a killed sender's rows are taken up within a minute. */
-const LEASE_MS = 45 * SECOND_MS;
+/** Places that endpoints of which no quick answer is known may take together: the others always find one. */
+const PER_PROCESS_DOUBTFUL = 150;
+/** Endpoints that one process holds at most. */
+const MAX_LANES = 1_000;
+/** Longer than two exchanges, and short enough that what a killed sender held is taken up within a minute. */
+const HOLD_MS = 45 * SECOND_MS;
+const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
-const BREATH_MS = 5;
-/** Failures in a row, and time without any success, after which nobody is there. */
-const FAILURES_TO_DISABLE = 10;
-const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
-const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
+const BREATH_MS = 2;
+/** While the database is away. */
+const FAULT_PAUSE_MS = SECOND_MS;
+const UNNOTED_PAUSE_MS = 5 * SECOND_MS;
 
-/** What one endpoint is given at a time: ten under way, and a few that wait for a place. */
-interface Lane {
-  readonly waiting: { readonly delivery: ClaimedDelivery; readonly leaseEndsAt: number }[];
-  underWay: number;
-}
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** Sends due deliveries until it is stopped. */
+/**
+ * Sends due deliveries until it is stopped. Each endpoint belongs to one sender at a time, so that its limit of ten under
+ * way holds over all processes; inside of a process every endpoint has a lane of its own, and lanes take turns.
+ */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
   readonly #poster: Poster;
+  readonly #name: string = randomUUID();
   readonly #lanes = new Map<string, Lane>();
   readonly #running = new Set<Promise<void>>();
   /** Successes are noted together, as many as came while the last ones were being noted. */
   readonly #notes: Gatherer<DeliveredNote, undefined>;
+  readonly #turns = new Turns();
+  #doubtful = 0;
+  #looksAgainAt = 0;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #turning: Promise<void> | undefined;
   #stopped = false;
+  readonly #stopping: Promise<void>;
+  #beginStopping: () => void = () => undefined;
+  /** What is under way is broken off: nothing that comes of it says anything of its receiver. */
+  #cut = false;
 
   constructor(deps: DeliverDeps, poster: Poster) {
     this.#deps = deps;
     this.#poster = poster;
+    this.#stopping = new Promise((resolve) => {
+      this.#beginStopping = resolve;
+    });
+    const pool = deps.db.$client;
     this.#notes = new Gatherer({
       runTogether: async (notes) => {
-        await noteDelivered(deps.db, notes);
+        await noteDelivered(pool, notes);
         return notes.map(() => undefined);
       },
-      runAlone: async (note) => void (await noteDelivered(deps.db, [note])),
+      runAlone: async (note) => void (await noteDelivered(pool, [note])),
       keyOf: ({ deliveryId }) => deliveryId,
       maxRows: PER_PROCESS,
-      maxWaiting: PER_PROCESS * 2,
+      maxWaiting: PER_PROCESS,
       refusal: () => new Error('too many deliveries wait to be noted'),
     });
   }
@@ -82,95 +92,139 @@ export class WebhookSender {
   #schedule(waitMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      this.#looking = this.#look().finally(() => {
-        this.#looking = undefined;
+      this.#turning = this.#turn().finally(() => {
+        this.#turning = undefined;
       });
     }, waitMs);
   }
 
-  async #look(): Promise<void> {
-    let found = 0;
+  async #turn(): Promise<void> {
+    let waitMs = FAULT_PAUSE_MS;
     try {
-      found = await this.#takeUp();
+      if (this.#deps.clock.now() >= this.#looksAgainAt) await this.#look();
+      await this.#read();
+      for (const lane of this.#lanes.values()) this.#turns.add(lane);
+      this.#send();
+      const more = [...this.#lanes.values()].some((lane) => lane.mayHaveMore && lane.hasPlace);
+      waitMs = more ? BREATH_MS : Math.max(this.#looksAgainAt - this.#deps.clock.now(), BREATH_MS);
     } catch (fault) {
       this.#deps.log.warn({ fault: summariseFault(fault) }, 'due webhooks could not be read');
     }
-    // Where something was due, more is likely to be.
-    this.#schedule(found > 0 ? BREATH_MS : LOOK_AGAIN_MS);
+    this.#schedule(waitMs);
   }
 
-  /** Takes up what is due. A receiver that is slow fills its own lane and nobody else's. */
-  async #takeUp(): Promise<number> {
-    const held = [...this.#lanes.values()].reduce((sum, lane) => sum + lane.waiting.length, 0);
-    const free = MAX_HELD - this.#running.size - held;
-    // Few places are not worth a look: they fill up faster than it takes.
-    if (free < PER_LANE) return PER_LANE;
-    const full = [...this.#lanes].filter(([, { waiting }]) => waiting.length > 0).map(([endpointId]) => endpointId);
-    const leaseEndsAt = this.#deps.clock.now() + LEASE_MS;
-    const claimed = await claimDeliveries(this.#deps.db, {
-      perEndpoint: PER_LANE,
-      limit: free,
-      leaseMs: LEASE_MS,
-      full,
+  /** Looks for endpoints with something due, keeps those that are held, and drops what was read of one that was changed. */
+  async #look(): Promise<void> {
+    const nowMs = this.#deps.clock.now();
+    for (const lane of this.#lanes.values()) {
+      // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
+      if (lane.heldUntil <= nowMs && lane.underWay.size === 0) this.#lanes.delete(lane.endpointId);
+    }
+    const lanes = [...this.#lanes.values()];
+    const idsOf = (some: readonly Lane[]): string[] => some.map(({ endpointId }) => endpointId);
+    const read = lanes.filter(({ waiting }) => waiting.length > 0);
+    const { taken, due, versions } = await holdDueEndpoints(this.#deps.db.$client, {
+      holder: this.#name,
+      holdMs: HOLD_MS,
+      held: idsOf(lanes),
+      renewed: idsOf(lanes.filter((lane) => lane.isBusy && lane.heldUntil < nowMs + RENEW_BEFORE_MS)),
+      read: idsOf(read),
+      limit: Math.max(MAX_LANES - lanes.length, 0),
     });
-    for (const delivery of claimed) {
-      const lane = this.#lanes.get(delivery.endpointId) ?? { waiting: [], underWay: 0 };
-      this.#lanes.set(delivery.endpointId, lane);
-      lane.waiting.push({ delivery, leaseEndsAt });
-      this.#advance(delivery.endpointId, lane);
+    for (const lane of read) lane.check(versions.get(lane.endpointId));
+    for (const endpointId of taken) {
+      const lane = this.#lanes.get(endpointId) ?? new Lane(endpointId);
+      lane.heldUntil = nowMs + HOLD_MS;
+      this.#lanes.set(endpointId, lane);
     }
-    return claimed.length;
+    for (const endpointId of due) {
+      const lane = this.#lanes.get(endpointId);
+      if (lane !== undefined) lane.mayHaveMore = true;
+    }
+    // Many endpoints make a look longer; it takes a tenth of the time at most.
+    const endedAt = this.#deps.clock.now();
+    this.#looksAgainAt = nowMs + Math.max(LOOK_AGAIN_MS, 10 * (endedAt - nowMs));
   }
 
-  #advance(endpointId: string, lane: Lane): void {
-    while (!this.#stopped && lane.underWay < PER_ENDPOINT && this.#running.size < PER_PROCESS) {
-      const next = lane.waiting.shift();
-      if (next === undefined) break;
-      // One whose lease could end under way is left to whoever takes it up then.
-      if (this.#deps.clock.now() + TIME_LIMITS.webhookExchangeMs > next.leaseEndsAt) continue;
-      lane.underWay += 1;
-      const run = this.#deliver(next.delivery)
-        .catch((fault: unknown) => {
-          // The lease ends by itself, and the delivery is taken up again.
-          this.#deps.log.error({ delivery: next.delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
-        })
-        .finally(() => {
-          this.#running.delete(run);
-          lane.underWay -= 1;
-          this.#advance(endpointId, lane);
-        });
-      this.#running.add(run);
-    }
-    if (lane.underWay === 0 && lane.waiting.length === 0) this.#lanes.delete(endpointId);
+  /** Reads what is due for the lanes that have run dry. */
+  async #read(): Promise<void> {
+    const hungry = [...this.#lanes.values()].filter((lane) => lane.isHungry);
+    if (hungry.length === 0) return;
+    for (const lane of hungry) lane.ended.clear();
+    const places = new Map(hungry.map((lane) => [lane.endpointId, lane.wanted]));
+    const due = Map.groupBy(await listDue(this.#deps.db.$client, places), ({ endpointId }) => endpointId);
+    for (const lane of hungry) lane.fill(due.get(lane.endpointId) ?? [], places.get(lane.endpointId) ?? 0);
   }
 
-  async #deliver(delivery: ClaimedDelivery): Promise<void> {
+  /** Lets lanes take turns until all places are taken or nothing waits. */
+  #send(): void {
+    while (!this.#stopped && this.#running.size < PER_PROCESS) {
+      const lane = this.#turns.next(this.#doubtful < PER_PROCESS_DOUBTFUL);
+      if (lane === undefined) return;
+      // An exchange that the hold might not outlast is left for when it was renewed.
+      if (lane.heldUntil < this.#deps.clock.now() + TIME_LIMITS.webhookExchangeMs) continue;
+      const delivery = lane.begin();
+      if (delivery !== undefined) this.#run(lane, delivery);
+      this.#turns.add(lane);
+    }
+  }
+
+  #run(lane: Lane, delivery: DueDelivery): void {
+    const doubtful = lane.isDoubtful;
+    if (doubtful) this.#doubtful += 1;
+    const startedAt = this.#deps.clock.now();
+    const run = this.#deliver(delivery)
+      .catch(async (fault: unknown) => {
+        this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
+        // It is still due, and is sent again (at least once): but not at once, over and over.
+        await Promise.race([pause(UNNOTED_PAUSE_MS), this.#stopping]);
+      })
+      .finally(() => {
+        this.#running.delete(run);
+        if (doubtful) this.#doubtful -= 1;
+        lane.end(delivery.id, this.#deps.clock.now() - startedAt);
+        this.#turns.add(lane);
+        this.#send();
+      });
+    this.#running.add(run);
+  }
+
+  async #deliver(delivery: DueDelivery): Promise<void> {
     const at = this.#deps.clock.now();
     const secrets = secretsOf(this.#deps.secrets, delivery, at);
-    const headers = signMessage(secrets, delivery.messageId, Math.floor(at / 1_000), delivery.body);
+    const headers = signMessage(secrets, delivery.messageId, Math.floor(at / SECOND_MS), delivery.body);
     const outcome = await this.#poster.post(delivery.url, { ...headers }, delivery.body);
     if (isDelivered(outcome)) {
       const { id: deliveryId, endpointId } = delivery;
       const { durationMs, status, body } = outcome;
       await this.#notes.submit({ deliveryId, endpointId, at, durationMs, responseStatus: status, responseBody: body });
-      return;
+    } else if (!this.#cut) {
+      await inTransaction(this.#deps.db, (tx) => noteFailure(tx, this.#deps, delivery, at, outcome));
     }
-    await inTransaction(this.#deps.db, (tx) => noteFailure(tx, this.#deps, delivery, at, outcome));
   }
 
-  /** Takes up nothing more; what is under way may end, for a while. */
+  /** Begins nothing more; what is under way may end, for a while. Another sender goes on at once. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
+    this.#beginStopping();
     clearTimeout(this.#timer);
-    await this.#looking;
-    const late = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref());
-    await Promise.race([Promise.all(this.#running), late]);
+    await this.#turning;
+    await Promise.race([Promise.all(this.#running), pause(graceMs)]);
+    this.#cut = true;
     await this.#poster.close();
     await Promise.all(this.#running);
+    try {
+      await releaseHolds(this.#deps.db.$client, this.#name);
+    } catch (fault) {
+      this.#deps.log.warn(
+        { fault: summariseFault(fault) },
+        'webhooks were not handed back: their holds end by themselves',
+      );
+    }
   }
 }
 
-function secretsOf(secrets: Secrets, delivery: ClaimedDelivery, atMs: number): string[] {
+function secretsOf(secrets: Secrets, delivery: DueDelivery, atMs: number): string[] {
   const { endpointId, previousSecret, previousSecretUntil } = delivery;
   const current = openSecret(secrets, endpointId, delivery.secret);
   if (previousSecret === null || (previousSecretUntil ?? 0) <= atMs) return [current];
@@ -179,45 +233,4 @@ function secretsOf(secrets: Secrets, delivery: ClaimedDelivery, atMs: number): s
 
 function isDelivered(outcome: PostOutcome): outcome is PostOutcome & { status: number } {
   return outcome.status !== null && outcome.status >= 200 && outcome.status < 300;
-}
-
-function retryAfterMs({ status, retryAfter }: PostOutcome): number | undefined {
-  if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
-  return /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * SECOND_MS : undefined;
-}
-
-async function noteFailure(
-  tx: Transaction,
-  deps: DeliverDeps,
-  delivery: ClaimedDelivery,
-  at: number,
-  outcome: PostOutcome,
-): Promise<void> {
-  const endpoint = await lockEndpoint(tx, delivery.endpointId);
-  // Deleted while it was under way: there is nothing left to note.
-  if (endpoint === undefined) return;
-  const tries = delivery.tries + 1;
-  const slow = outcome.error === 'timeout' || outcome.status === 429;
-  const pauseMs = pauseAfter({ tries, slow, retryAfterMs: retryAfterMs(outcome) }, Math.random());
-  const ended = tries >= MAX_TRIES || pauseMs === undefined;
-  const attempt = {
-    at,
-    durationMs: outcome.durationMs,
-    responseStatus: outcome.status,
-    error:
-      outcome.error ?? (outcome.status !== null && outcome.status >= 300 && outcome.status < 400 ? 'redirect' : null),
-    responseBody: outcome.body,
-  };
-  await noteAttempt(tx, delivery.id, attempt, {
-    status: ended ? 'failed' : 'pending',
-    nextTryAt: pauseMs === undefined ? undefined : deps.clock.now() + pauseMs,
-  });
-  const consecutiveFailures = endpoint.consecutiveFailures + 1;
-  const failed = await updateEndpoint(tx, endpoint.id, { consecutiveFailures });
-  const silent = deps.clock.now() - endpoint.lastSuccessAt >= SILENCE_TO_DISABLE_MS;
-  if (outcome.status === 410) await disableEndpoint(tx, deps, failed, 'gone');
-  else if (outcome.error === 'url_not_allowed') await disableEndpoint(tx, deps, failed, 'url_not_allowed');
-  else if (consecutiveFailures >= FAILURES_TO_DISABLE && silent) {
-    await disableEndpoint(tx, deps, failed, 'consecutive_failures');
-  }
 }

@@ -4,7 +4,7 @@ import type { Database, Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
-import { skipPending, updateEndpoint } from './repository.ts';
+import { updateEndpoint } from './repository.ts';
 import type { DisabledReason, WebhookEndpoint } from './types.ts';
 import { viewEndpoint } from './views.ts';
 
@@ -19,7 +19,7 @@ const REASONS: Readonly<Record<DisabledReason, string>> = {
   url_not_allowed: 'its address is not one that may be called',
 };
 
-/** Switches an endpoint off because of what it does, and tells its owner. What waits for it is kept as `skipped`. */
+/** Switches an endpoint off because of what it does, and tells its owner. What waits for it goes on when it is switched on again. */
 export async function disableEndpoint(
   tx: Transaction,
   deps: RecordDeps,
@@ -32,7 +32,6 @@ export async function disableEndpoint(
     disabledReason: reason,
     updatedAt: deps.clock.now(),
   });
-  await skipPending(tx, endpoint.id);
   const { accountId, votingEventId } = endpoint;
   await recordEvent(tx, deps, {
     type: 'webhook_endpoint.disabled',

@@ -8,7 +8,8 @@ export const EVENT_TYPES = {
   'candidate.created': 'A candidate, as GET …/candidates/:id gives it',
   'candidate.updated': 'A candidate, as GET …/candidates/:id gives it',
   'candidate.deleted': 'The id and name of a candidate',
-  'voter.created': 'A voter, as GET …/voters/:id gives it',
+  'voter.created':
+    'A voter who was added, imported or registered, as GET …/voters/:id gives it; not the participants of a poll',
   'voter.updated': 'A voter, as GET …/voters/:id gives it',
   'voter.deleted': 'The id of a voter',
   'ballot.confirmed': 'The voting event and how many ballots it has: no voter, no choice, no code',

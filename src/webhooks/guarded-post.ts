@@ -1,4 +1,5 @@
-import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, request } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -6,7 +7,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
 
 const MAX_READ_BYTES = 16_384;
-const MAX_KEPT_CHARACTERS = 2_048;
+const MAX_KEPT_BYTES = 2_048;
 
 /** What came of one attempt to reach a receiver. */
 export interface PostOutcome {
@@ -30,6 +31,28 @@ export type Resolve = (
   callback: (fault: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
+/** How long one question to a name server may take, and how often it is asked. */
+const NAME_TIMEOUT_MS = 1_500;
+const NAME_TRIES = 2;
+
+/**
+ * Asks name servers directly. The system's own look-up runs on the few threads that the whole process shares: names that
+ * never answer would hold up everybody's.
+ */
+function askNameServers(): Resolve {
+  const resolver = new Resolver({ timeout: NAME_TIMEOUT_MS, tries: NAME_TRIES });
+  return (hostname, _options, callback) => {
+    Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(([four, six]) => {
+      const addresses = [
+        ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
+        ...(six.status === 'fulfilled' ? six.value.map((address) => ({ address, family: 6 })) : []),
+      ];
+      if (addresses.length > 0) return callback(null, addresses);
+      callback(four.status === 'rejected' ? four.reason : new Error('a name has no address'), []);
+    });
+  };
+}
+
 /** Resolves a name and refuses it when any of its addresses is refused: the connection goes to the very addresses that were looked at. */
 const guardedLookup =
   (resolve: Resolve): LookupFunction =>
@@ -48,7 +71,7 @@ const guardedLookup =
 
 /** Connects like undici does, but never to a refused address. Node asks no resolver for addresses in letters, so those are looked at here. */
 function guardedConnector(allowPrivate: boolean, resolve: Resolve): buildConnector.connector {
-  const options = { timeout: TIME_LIMITS.webhookConnectMs };
+  const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
   if (allowPrivate) return buildConnector(options);
   const connect = buildConnector({ ...options, lookup: guardedLookup(resolve) });
   return (target, callback) => {
@@ -70,8 +93,12 @@ async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
     // Leaving the loop closes the connection: nobody fills our memory with an answer.
     if (bytes >= MAX_READ_BYTES) break;
   }
-  const text = Buffer.concat(chunks).subarray(0, MAX_READ_BYTES).toString('utf8');
-  return text.replaceAll('\0', '').slice(0, MAX_KEPT_CHARACTERS);
+  const kept = Buffer.concat(chunks)
+    .subarray(0, MAX_READ_BYTES)
+    .filter((byte) => byte !== 0)
+    .subarray(0, MAX_KEPT_BYTES);
+  // As a stream: a character that was cut in two is left out, not replaced.
+  return new TextDecoder().decode(kept, { stream: true });
 }
 
 /** One word for why an exchange failed. */
@@ -79,8 +106,12 @@ function errorWord(fault: unknown): string {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code = String(Reflect.get(error, 'code') ?? '');
     if (code === 'address_not_allowed') return code;
-    if (/TIMEOUT|TIMEDOUT/.test(code) || error.name === 'TimeoutError' || error.name === 'AbortError') return 'timeout';
-    if (/ENOTFOUND|EAI_/.test(code)) return 'name_not_found';
+    // A name server that could not be asked is no receiver that refused.
+    const asked = String(Reflect.get(error, 'syscall') ?? '').startsWith('query');
+    if (asked && !/TIMEOUT|ECANCELLED/.test(code)) return 'name_not_found';
+    if (/TIMEOUT|TIMEDOUT|ECANCELLED/.test(code) || error.name === 'TimeoutError' || error.name === 'AbortError')
+      return 'timeout';
+    if (/ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EBADNAME|EAI_/.test(code)) return 'name_not_found';
     if (/CERT|SSL|TLS|SELF_SIGNED|ALTNAME|VERIFY/.test(code)) return 'certificate';
     if (code === 'ECONNREFUSED') return 'refused';
     if (/ECONNRESET|EPIPE|UND_ERR_SOCKET|HPE_/.test(code)) return 'broken_off';
@@ -96,13 +127,18 @@ export interface Poster {
 
 /**
  * @param allowPrivate lets receivers lie in private networks and speak plain http
- * @param resolve what names are looked up with; the machine's own resolver unless told otherwise
+ * @param resolve what names are looked up with where private networks are refused; name servers unless told otherwise
+ * @param exchangeMs how long a whole exchange may take
  */
-export function createPoster(allowPrivate: boolean, resolve: Resolve = lookup): Poster {
+export function createPoster(
+  allowPrivate: boolean,
+  resolve: Resolve = askNameServers(),
+  exchangeMs: number = TIME_LIMITS.webhookExchangeMs,
+): Poster {
   const agent = new Agent({
     connect: guardedConnector(allowPrivate, resolve),
-    headersTimeout: TIME_LIMITS.webhookExchangeMs,
-    bodyTimeout: TIME_LIMITS.webhookExchangeMs,
+    headersTimeout: exchangeMs,
+    bodyTimeout: exchangeMs,
     maxHeaderSize: MAX_READ_BYTES,
   });
   return {
@@ -119,7 +155,7 @@ export function createPoster(allowPrivate: boolean, resolve: Resolve = lookup): 
         const answer = await request(url, {
           method: 'POST',
           dispatcher: agent,
-          signal: AbortSignal.timeout(TIME_LIMITS.webhookExchangeMs),
+          signal: AbortSignal.timeout(exchangeMs),
           headers: { 'content-type': 'application/json', 'user-agent': 'voting-service-webhooks/1', ...headers },
           body,
         });

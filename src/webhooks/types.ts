@@ -22,6 +22,8 @@ export interface WebhookEndpoint {
   /** Sealed: the secret before the last rotation, which signs too until its time is over. */
   readonly previousSecret: string | null;
   readonly previousSecretUntil: number | null;
+  /** When its voting event was deleted. */
+  readonly retiredAt: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -37,7 +39,6 @@ export interface WebhookDelivery {
   /** Attempts since it was first due, or since it was last asked for again. */
   readonly tries: number;
   readonly nextTryAt: number;
-  readonly lockedUntil: number;
   readonly responseStatus: number | null;
   readonly createdAt: number;
   readonly deliveredAt: number | null;

@@ -18,7 +18,10 @@ export function viewEndpoint(endpoint: WebhookEndpoint): EndpointView {
 }
 
 /** A delivery with every attempt at it (completions 8.2). */
-export function viewDelivery(delivery: WebhookDelivery, attempts: readonly WebhookAttempt[]): DeliveryView {
+export function viewDelivery(
+  delivery: Omit<WebhookDelivery, 'body'>,
+  attempts: readonly WebhookAttempt[],
+): DeliveryView {
   return {
     id: delivery.id,
     messageId: delivery.messageId,

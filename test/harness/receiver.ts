@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { selfSignedCertificate } from './certificates.ts';
 
 export interface Received {
   readonly headers: Record<string, string>;
@@ -34,6 +36,30 @@ export async function startReceiver(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
     received,
     async stop() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** A receiver that is reached as `localhost` over TLS, and shows a certificate for a name. */
+export async function startSecureReceiver(certifiedName: string) {
+  const received: string[] = [];
+  const { cert, key } = selfSignedCertificate(certifiedName);
+  const server = createSecureServer({ cert, key }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      received.push(Buffer.concat(chunks).toString('utf8'));
+      response.writeHead(200).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}/hooks`,
+    cert,
+    received,
+    async stop(): Promise<void> {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },

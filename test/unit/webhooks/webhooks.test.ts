@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import path from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
@@ -7,7 +9,7 @@ import { endpointUrlFault } from '#src/webhooks/endpoint-url.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { MAX_TRIES, pauseAfter } from '#src/webhooks/schedule.ts';
 import { generateWebhookSecret, signMessage } from '#src/webhooks/signature.ts';
-import { startReceiver } from '#test/harness/receiver.ts';
+import { startReceiver, startSecureReceiver } from '#test/harness/receiver.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);
@@ -65,6 +67,49 @@ describe('the guarded sender', () => {
     expect((await poster.post('http://127.0.0.1:1/', {}, '{}')).error).toBe('refused');
     expect((await poster.post('http://no-such-name.invalid/', {}, '{}')).error).toBe('name_not_found');
     await poster.close();
+  });
+
+  test('takes a name server that cannot be asked for a name that is not found, not for a receiver that refuses', async () => {
+    const poster = createPoster(false, (_name, _options, callback) => {
+      callback(Object.assign(new Error('no answer'), { code: 'ECONNREFUSED', syscall: 'queryA' }), []);
+    });
+    expect((await poster.post('https://hooks.example.com/', {}, '{}')).error).toBe('name_not_found');
+    await poster.close();
+  });
+
+  const slow: readonly (readonly [string, (response: ServerResponse) => void])[] = [
+    ['never answers', () => undefined],
+    [
+      'drips its answer without end',
+      (response) => {
+        response.writeHead(200);
+        const drops = setInterval(() => response.write('.'), 10);
+        response.on('close', () => clearInterval(drops));
+      },
+    ],
+  ];
+  test.each(slow)('gives up a receiver that %s when the time of an exchange is over', async (_what, answer) => {
+    const receiver = await startReceiver(answer);
+    const poster = createPoster(true, undefined, 200);
+    expect(await poster.post(receiver.url, {}, '{}')).toMatchObject({ status: null, error: 'timeout' });
+    await poster.close();
+    await receiver.stop();
+  });
+
+  test("speaks to nobody whose certificate is unknown, or is another name's", async () => {
+    const own = await startSecureReceiver('localhost');
+    const foreign = await startSecureReceiver('hooks.example.com');
+    const poster = createPoster(true);
+    expect((await poster.post(own.url, {}, '{}')).error).toBe('certificate');
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, own.cert, foreign.cert]);
+    expect((await poster.post(foreign.url, {}, '{}')).error).toBe('certificate');
+    expect(await poster.post(own.url, {}, '{}')).toMatchObject({ status: 200, error: null });
+    setDefaultCACertificates(before);
+    expect([own.received, foreign.received]).toEqual([['{}'], []]);
+    await poster.close();
+    await own.stop();
+    await foreign.stop();
   });
 });
 

@@ -1,0 +1,108 @@
+import type { DueDelivery } from './sending-repository.ts';
+
+/** Deliveries under way for one endpoint at most. */
+export const MAX_WINDOW = 10;
+/** What an endpoint begins with of which nothing is known; it grows with every quick answer. */
+const FIRST_WINDOW = 3;
+/** What one that was slow is given: it may be slow without anybody else waiting for a place. */
+const SLOW_WINDOW = 1;
+const SLOW_MS = 3_000;
+/** Deliveries that are read ahead for an endpoint whose window is open all the way. */
+const READ_AHEAD = 120;
+
+/** What a sender knows of one endpoint that it holds. */
+export class Lane {
+  readonly endpointId: string;
+  /** Until when the endpoint is this sender's alone, Unix ms of this process. */
+  heldUntil = 0;
+  /** Whether more may be due than was read. */
+  mayHaveMore = true;
+  waiting: DueDelivery[] = [];
+  readonly underWay = new Set<string>();
+  /** Those that ended since what is due was last asked for: the answer may still name them. */
+  readonly ended = new Set<string>();
+  #window = FIRST_WINDOW;
+
+  constructor(endpointId: string) {
+    this.endpointId = endpointId;
+  }
+
+  get isBusy(): boolean {
+    return this.underWay.size > 0 || this.waiting.length > 0 || this.mayHaveMore;
+  }
+
+  get hasPlace(): boolean {
+    return this.underWay.size < this.#window;
+  }
+
+  /** Whether an answer of this endpoint is not known to come soon. */
+  get isDoubtful(): boolean {
+    return this.#window <= FIRST_WINDOW;
+  }
+
+  /** Whether a delivery can begin now. */
+  get isReady(): boolean {
+    return this.waiting.length > 0 && this.hasPlace;
+  }
+
+  get isHungry(): boolean {
+    return this.mayHaveMore && this.waiting.length < this.#window;
+  }
+
+  /** How many due deliveries to ask for: those under way are among the answer. */
+  get wanted(): number {
+    return this.underWay.size + (this.#window === MAX_WINDOW ? READ_AHEAD : this.#window);
+  }
+
+  /** Takes what was read as due, in place of what was read before. */
+  fill(due: readonly DueDelivery[], asked: number): void {
+    this.waiting = due.filter(({ id }) => !this.underWay.has(id) && !this.ended.has(id));
+    this.mayHaveMore = due.length >= asked;
+  }
+
+  /**
+   * Forgets what was read under another version: switched off, deleted, moved to another address, given another secret.
+   * @param version undefined where nothing may be sent any more
+   */
+  check(version: number | undefined): void {
+    if (this.waiting.every(({ endpointVersion }) => endpointVersion === version)) return;
+    this.waiting = [];
+    this.mayHaveMore = true;
+  }
+
+  begin(): DueDelivery | undefined {
+    const next = this.waiting.shift();
+    if (next !== undefined) this.underWay.add(next.id);
+    return next;
+  }
+
+  end(id: string, durationMs: number): void {
+    this.underWay.delete(id);
+    this.ended.add(id);
+    this.#window = durationMs > SLOW_MS ? SLOW_WINDOW : Math.min(this.#window + 1, MAX_WINDOW);
+  }
+}
+
+/** Lanes that could begin a delivery, in turns: each that had one goes to the end. */
+export class Turns {
+  readonly #sure = new Set<Lane>();
+  readonly #doubtful = new Set<Lane>();
+  #preferDoubtful = false;
+
+  /** Gives a lane a turn, if it is ready for one and has none yet. */
+  add(lane: Lane): void {
+    if (!lane.isReady) return;
+    (lane.isDoubtful ? this.#doubtful : this.#sure).add(lane);
+    (lane.isDoubtful ? this.#sure : this.#doubtful).delete(lane);
+  }
+
+  /** Whose turn it is. The two kinds alternate, so that neither keeps the other waiting. */
+  next(allowDoubtful: boolean): Lane | undefined {
+    const doubtful = allowDoubtful && this.#doubtful.size > 0 && (this.#preferDoubtful || this.#sure.size === 0);
+    this.#preferDoubtful = !doubtful;
+    const lanes = doubtful ? this.#doubtful : this.#sure;
+    const [lane] = lanes;
+    if (lane !== undefined) lanes.delete(lane);
+    return lane;
+  }
+}

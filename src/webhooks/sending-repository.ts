@@ -1,0 +1,236 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Pool } from 'pg';
+import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
+import { webhookDeliveries } from './tables.ts';
+import type { WebhookAttempt } from './types.ts';
+
+// The clock stands in a subquery: it is read once, and what is due is read off the index up to it.
+const HOLD_DUE = `
+  WITH RECURSIVE waiting AS (
+    (SELECT endpoint_id, next_try_at FROM webhook_deliveries WHERE status = 'pending' ORDER BY endpoint_id, next_try_at LIMIT 1)
+    UNION ALL
+    SELECT n.endpoint_id, n.next_try_at FROM waiting w CROSS JOIN LATERAL (
+      SELECT d.endpoint_id, d.next_try_at FROM webhook_deliveries d WHERE d.status = 'pending' AND d.endpoint_id > w.endpoint_id
+      ORDER BY d.endpoint_id, d.next_try_at LIMIT 1) AS n
+  ), due AS (
+    SELECT endpoint_id, next_try_at FROM waiting WHERE next_try_at <= (SELECT now_ms())
+  ), wanted AS (
+    SELECT due.endpoint_id FROM due JOIN webhook_endpoints e ON e.id = due.endpoint_id AND e.status = 'active'
+    WHERE due.endpoint_id <> ALL ($2::text[]) AND NOT EXISTS (
+      SELECT 1 FROM webhook_holds h WHERE h.endpoint_id = due.endpoint_id AND h.holder <> $1 AND h.held_until > (SELECT now_ms()))
+    ORDER BY due.next_try_at LIMIT $4
+  ), held AS (
+    INSERT INTO webhook_holds AS h (endpoint_id, holder, held_until)
+    SELECT endpoint_id, $1, now_ms() + $5::bigint FROM (SELECT endpoint_id FROM wanted UNION SELECT unnest($3::text[])) AS w (endpoint_id)
+    ORDER BY endpoint_id
+    ON CONFLICT (endpoint_id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+    WHERE h.holder = excluded.holder OR h.held_until <= now_ms()
+    RETURNING endpoint_id
+  )
+  SELECT endpoint_id, 'held' AS what, NULL::bigint AS version FROM held
+  UNION ALL SELECT endpoint_id, 'due', NULL FROM due WHERE endpoint_id = ANY ($2::text[])
+  UNION ALL SELECT id, 'active', updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'`;
+
+export interface HoldRequest {
+  /** Names the sender that asks. */
+  readonly holder: string;
+  readonly holdMs: number;
+  /** Endpoints that it holds already. */
+  readonly held: readonly string[];
+  /** Those of them whose time runs out. */
+  readonly renewed: readonly string[];
+  /** Those of them for which deliveries were read and not yet sent. */
+  readonly read: readonly string[];
+  /** How many more it has room for. */
+  readonly limit: number;
+}
+
+export interface Holds {
+  /** Endpoints that are the sender's alone from now on, or for longer than they were. */
+  readonly taken: readonly string[];
+  /** Endpoints held before with something due. */
+  readonly due: readonly string[];
+  /** The versions of the endpoints of `read` that may still be sent to. */
+  readonly versions: ReadonlyMap<string, number>;
+}
+
+interface HoldRow {
+  readonly endpoint_id: string;
+  readonly what: 'held' | 'due' | 'active';
+  readonly version: string | null;
+}
+
+/** Takes endpoints with something due that no living sender holds, the longest waiting first. */
+export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promise<Holds> {
+  const { holder, held, renewed, read, limit, holdMs } = request;
+  const values = [holder, held, renewed, limit, holdMs, read];
+  const rows = await runNamed<HoldRow>(pool, 'hold_due_endpoints', HOLD_DUE, values);
+  const named = (wanted: HoldRow['what']) =>
+    rows.filter(({ what }) => what === wanted).map(({ endpoint_id }) => endpoint_id);
+  const active = rows.filter(({ what }) => what === 'active');
+  return {
+    taken: named('held'),
+    due: named('due'),
+    versions: new Map(active.map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
+  };
+}
+
+/** Lets go of everything a sender holds: another may go on at once. */
+export async function releaseHolds(pool: Pool, holder: string): Promise<void> {
+  await pool.query('DELETE FROM webhook_holds WHERE holder = $1', [holder]);
+}
+
+const DUE = `
+  SELECT d.id, d.endpoint_id, d.message_id, d.body, d.tries, e.url, e.secret, e.previous_secret, e.previous_secret_until,
+    e.updated_at
+  FROM unnest($1::text[], $2::integer[]) AS l (endpoint_id, places)
+  JOIN webhook_endpoints e ON e.id = l.endpoint_id AND e.status = 'active'
+  CROSS JOIN LATERAL (
+    SELECT w.* FROM webhook_deliveries w
+    WHERE w.status = 'pending' AND w.endpoint_id = l.endpoint_id AND w.next_try_at <= (SELECT now_ms())
+    ORDER BY w.next_try_at LIMIT l.places) AS d`;
+
+interface DueRow {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly message_id: string;
+  readonly body: string;
+  readonly tries: number;
+  readonly url: string;
+  readonly secret: string;
+  readonly previous_secret: string | null;
+  readonly previous_secret_until: string | null;
+  readonly updated_at: string;
+}
+
+export interface DueDelivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly messageId: string;
+  readonly body: string;
+  readonly tries: number;
+  readonly url: string;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+  readonly previousSecretUntil: number | null;
+  /** Changes with the endpoint's address, secret and status. */
+  readonly endpointVersion: number;
+}
+
+/** The first deliveries that are due, up to a number of them for each endpoint, those under way included. */
+export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): Promise<DueDelivery[]> {
+  const rows = await runNamed<DueRow>(pool, 'list_due_deliveries', DUE, [[...places.keys()], [...places.values()]]);
+  return rows.map((row) => ({
+    id: row.id,
+    endpointId: row.endpoint_id,
+    messageId: row.message_id,
+    body: row.body,
+    tries: row.tries,
+    url: row.url,
+    secret: row.secret,
+    previousSecret: row.previous_secret,
+    previousSecretUntil: row.previous_secret_until === null ? null : Number(row.previous_secret_until),
+    endpointVersion: Number(row.updated_at),
+  }));
+}
+
+export interface DeliveredNote {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+  readonly at: number;
+  readonly durationMs: number;
+  readonly responseStatus: number;
+  readonly responseBody: string | null;
+}
+
+/** How old an endpoint's last success may be before it is noted anew: most successes then change nothing of the endpoint. */
+const SUCCESS_NOTED_MS = 60_000;
+
+const NOTE_DELIVERED = `
+  WITH done AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::text[])
+      AS d (id, endpoint_id, at, duration_ms, response_status, response_body)
+  ), arrived AS (
+    UPDATE webhook_deliveries w SET status = 'delivered', tries = w.tries + 1,
+      response_status = d.response_status, delivered_at = d.at + d.duration_ms
+    FROM done d WHERE w.endpoint_id = d.endpoint_id AND w.id = d.id RETURNING w.id
+  ), noted AS (
+    INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, response_body)
+    SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
+      d.at, d.duration_ms, d.response_status, d.response_body
+    FROM done d JOIN arrived USING (id)
+  )
+  UPDATE webhook_endpoints e SET consecutive_failures = 0, last_success_at = d.at
+  FROM (SELECT endpoint_id, max(at) AS at FROM done GROUP BY endpoint_id) AS d
+  WHERE e.id = d.endpoint_id AND (e.consecutive_failures > 0 OR e.last_success_at < d.at - ${SUCCESS_NOTED_MS})`;
+
+/** Notes deliveries that arrived, many in one statement. */
+export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[]): Promise<void> {
+  await runNamed(pool, 'note_delivered', NOTE_DELIVERED, [
+    notes.map(({ deliveryId }) => deliveryId),
+    notes.map(({ endpointId }) => endpointId),
+    notes.map(({ at }) => at),
+    notes.map(({ durationMs }) => durationMs),
+    notes.map(({ responseStatus }) => responseStatus),
+    notes.map(({ responseBody }) => responseBody),
+  ]);
+}
+
+/** Notes a failed attempt and how the delivery goes on. What another sender delivered meanwhile stays delivered. */
+export async function noteFailedAttempt(
+  tx: Transaction,
+  { endpointId, deliveryId, ...attempt }: Omit<WebhookAttempt, 'number'> & { readonly endpointId: string },
+  next: { readonly status: 'pending' | 'failed'; readonly nextTryAt: number | undefined },
+): Promise<void> {
+  const { at, durationMs, responseStatus, error, responseBody } = attempt;
+  await tx.execute(sql`
+    INSERT INTO webhook_attempts (delivery_id, number, at, duration_ms, response_status, error, response_body)
+    SELECT d.id, coalesce((SELECT max(a.number) FROM webhook_attempts a WHERE a.delivery_id = d.id), 0) + 1,
+      ${at}, ${durationMs}, ${responseStatus}, ${error}, ${responseBody}
+    FROM webhook_deliveries d WHERE d.endpoint_id = ${endpointId} AND d.id = ${deliveryId}`);
+  const { status, tries } = webhookDeliveries;
+  await tx
+    .update(webhookDeliveries)
+    .set({
+      status: sql`CASE WHEN ${status} = 'pending' THEN ${next.status} ELSE ${status} END`,
+      tries: sql`${tries} + 1`,
+      responseStatus,
+      ...(next.nextTryAt === undefined ? {} : { nextTryAt: next.nextTryAt }),
+    })
+    .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, deliveryId)));
+}
+
+/**
+ * Forgets, with their attempts, a number of one endpoint's deliveries that are older than a moment; whatever their age
+ * where the endpoint is gone.
+ * @param afterEndpoint where to go on; each call looks at the next endpoint that has deliveries
+ * @returns the endpoint looked at and how many were forgotten; undefined after the last
+ */
+export async function dropDeliveries(
+  executor: Executor,
+  afterEndpoint: string,
+  beforeMs: number,
+  limit: number,
+): Promise<{ endpointId: string; dropped: number } | undefined> {
+  const { rows } = await executor.execute<{ endpoint_id: string; dropped: string }>(sql`
+    WITH next AS (
+      SELECT endpoint_id FROM webhook_deliveries WHERE endpoint_id > ${afterEndpoint} ORDER BY endpoint_id LIMIT 1
+    ), old AS (
+      DELETE FROM webhook_deliveries d USING (
+        SELECT o.endpoint_id, o.id FROM next CROSS JOIN LATERAL (
+          SELECT w.endpoint_id, w.id FROM webhook_deliveries w
+          WHERE w.endpoint_id = next.endpoint_id
+            AND (w.id < 'whd_' || sortable_time(${beforeMs}::bigint) OR NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = next.endpoint_id))
+          ORDER BY w.id LIMIT ${limit}) AS o) AS o
+      WHERE d.endpoint_id = o.endpoint_id AND d.id = o.id RETURNING d.id
+    ), attempts AS (
+      DELETE FROM webhook_attempts a USING old WHERE a.delivery_id = old.id
+    )
+    SELECT next.endpoint_id, (SELECT count(*) FROM old) AS dropped FROM next`);
+  const [row] = rows;
+  return row === undefined ? undefined : { endpointId: row.endpoint_id, dropped: Number(row.dropped) };
+}
+
+export async function dropHolds(executor: Executor, beforeMs: number): Promise<void> {
+  await executor.execute(sql`DELETE FROM webhook_holds WHERE held_until < ${beforeMs}`);
+}

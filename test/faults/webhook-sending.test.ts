@@ -1,0 +1,228 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { inTransaction } from '#src/database/client.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
+import { WebhookSender } from '#src/webhooks/deliver.ts';
+import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
+import { createPoster } from '#src/webhooks/guarded-post.ts';
+import { announce } from '#src/webhooks/record-event.ts';
+import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const TYPE = 'voting_event.updated';
+let service: TestService;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.stop();
+});
+
+async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function subscribe(account: TestAccount, url: string): Promise<string> {
+  const body = { url, eventTypes: [TYPE] };
+  return (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
+}
+
+const change = (account: TestAccount, id: string, body: unknown) =>
+  service.call('PATCH', `/webhook-endpoints/${id}`, body, { key: account.write });
+
+/** Facts that something told in one transaction. */
+async function tell(account: TestAccount, count: number, { deps } = service): Promise<void> {
+  const about = { accountId: account.id, votingEventId: null };
+  const facts = Array.from({ length: count }, (_, number) => ({ number }));
+  await inTransaction(deps.db, (tx) => announce(tx, deps, about, TYPE, facts));
+}
+
+async function countDeliveries(endpointId: string, status: string): Promise<number> {
+  const { rows } = await service.deps.db.$client.query(
+    'SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1 AND status = $2',
+    [endpointId, status],
+  );
+  return rows[0].count;
+}
+
+const numbersOf = ({ received }: Receiver): number[] =>
+  received.map(({ body }) => JSON.parse(body).data.number).toSorted((one, other) => one - other);
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+
+test('two senders together have at most ten messages under way for one endpoint, and send each once', async () => {
+  const account = await createTestAccount(service);
+  const other = await service.another();
+  const sender = new WebhookSender(other.deps, createPoster(true));
+  sender.start();
+  const busy = new Map<string, { now: number; most: number }>();
+  const answer = (response: ServerResponse, receiver: string): void => {
+    const count = busy.get(receiver) ?? { now: 0, most: 0 };
+    busy.set(receiver, count);
+    count.now += 1;
+    count.most = Math.max(count.most, count.now);
+    setTimeout(() => {
+      count.now -= 1;
+      response.writeHead(200).end();
+    }, 15);
+  };
+  const all = await Promise.all(upTo(4).map((index) => receive((response) => answer(response, String(index)))));
+  for (const { url } of all) await subscribe(account, url);
+  const { rows } = await service.deps.db.$client.query(
+    'SELECT count(DISTINCT holder)::int AS holders FROM webhook_holds',
+  );
+  expect(rows[0].holders).toBeLessThanOrEqual(2);
+  await tell(account, 200);
+  await eventually(() => (all.every(({ received }) => received.length >= 200) ? true : undefined), 30_000);
+  await sender.stop(5_000);
+  await other.stop();
+  for (const receiver of all) expect(numbersOf(receiver)).toEqual(upTo(200));
+  for (const { most } of busy.values()) expect(most).toBeLessThanOrEqual(10);
+});
+
+test('a sender that stops lets go of what it held, and what it broke off says nothing of its receiver', async () => {
+  const quiet = await startTestService({ worker: false });
+  const account = await createTestAccount(quiet);
+  const receiver = await receive(() => undefined);
+  const body = { url: receiver.url, eventTypes: [TYPE] };
+  await quiet.call('POST', '/webhook-endpoints', body, { key: account.write });
+  await tell(account, 1, quiet);
+  const sender = new WebhookSender(quiet.deps, createPoster(true));
+  sender.start();
+  await eventually(() => receiver.received[0]);
+  const database = quiet.deps.db.$client;
+  const held = async (): Promise<number> => (await database.query('SELECT 1 FROM webhook_holds')).rows.length;
+  expect(await held()).toBe(1);
+  await sender.stop(0);
+  expect(await held()).toBe(0);
+  const { rows } = await database.query(`
+    SELECT d.status, d.tries, e.consecutive_failures FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`);
+  expect(rows).toEqual([{ status: 'pending', tries: 0, consecutive_failures: 0 }]);
+  await quiet.stop();
+});
+
+/** Waits until the sender has looked at its endpoints since now: only then does it find a new one. */
+async function untilLookedAgain(account: TestAccount): Promise<void> {
+  const witness = await receive();
+  await subscribe(account, witness.url);
+  await tell(account, 1);
+  await eventually(() => witness.received[0]);
+}
+
+/** An endpoint with forty messages, whose receiver keeps those under way until it is told to answer. */
+async function keepWaiting(account: TestAccount) {
+  const kept: ServerResponse[] = [];
+  let open = false;
+  const receiver = await receive((response) => (open ? response.writeHead(200).end() : kept.push(response)));
+  const id = await subscribe(account, receiver.url);
+  await tell(account, 40);
+  await eventually(() => receiver.received[0]);
+  return {
+    id,
+    receiver,
+    answer() {
+      open = true;
+      for (const response of kept.splice(0)) response.writeHead(200).end();
+    },
+  };
+}
+
+test('what waits goes to the new address of its endpoint', async () => {
+  const account = await createTestAccount(service);
+  const { id, receiver: before, answer } = await keepWaiting(account);
+  const after = await receive();
+  await change(account, id, { url: after.url, eventTypes: ['voter.created'] });
+  await untilLookedAgain(account);
+  const sentBefore = before.received.length;
+  answer();
+  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 40 ? true : undefined));
+  expect(before.received.length).toBe(sentBefore);
+  expect([...numbersOf(before), ...numbersOf(after)].toSorted((one, other) => one - other)).toEqual(upTo(40));
+});
+
+test('what waits for an endpoint that is switched off is not sent, and goes on when it is switched on again', async () => {
+  const account = await createTestAccount(service);
+  const { id, receiver, answer } = await keepWaiting(account);
+  await change(account, id, { status: 'disabled' });
+  await untilLookedAgain(account);
+  const underWay = receiver.received.length;
+  answer();
+  await eventually(async () => ((await countDeliveries(id, 'delivered')) === underWay ? true : undefined));
+  await untilLookedAgain(account);
+  expect(receiver.received.length).toBe(underWay);
+  expect(await countDeliveries(id, 'skipped')).toBe(2);
+  await change(account, id, { status: 'active' });
+  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 40 ? true : undefined));
+  expect(numbersOf(receiver)).toEqual(upTo(40));
+});
+
+test('what waits for an endpoint that is deleted is not sent, and is forgotten', async () => {
+  const account = await createTestAccount(service);
+  const { id, receiver, answer } = await keepWaiting(account);
+  const answered = await service.call('DELETE', `/webhook-endpoints/${id}`, undefined, { key: account.write });
+  expect(answered.status).toBe(204);
+  await untilLookedAgain(account);
+  const underWay = receiver.received.length;
+  answer();
+  await untilLookedAgain(account);
+  expect(receiver.received.length).toBe(underWay);
+  await forgetDeliveries(service.deps.db, service.deps.clock.now());
+  expect(await countDeliveries(id, 'pending')).toBe(0);
+});
+
+test('what is older than thirty days is forgotten with its attempts, and nothing younger', async () => {
+  const account = await createTestAccount(service);
+  const receiver = await receive();
+  const id = await subscribe(account, receiver.url);
+  await tell(account, 3);
+  await eventually(async () => ((await countDeliveries(id, 'delivered')) === 3 ? true : undefined));
+  const nowMs = service.deps.clock.now();
+  await forgetDeliveries(service.deps.db, nowMs + 29 * DAY_MS);
+  expect(await countDeliveries(id, 'delivered')).toBe(3);
+  await forgetDeliveries(service.deps.db, nowMs + 31 * DAY_MS);
+  const { rows } = await service.deps.db.$client.query('SELECT count(*)::int AS attempts FROM webhook_attempts');
+  expect([await countDeliveries(id, 'delivered'), rows[0].attempts]).toEqual([0, 0]);
+});
+
+test('receivers that are no longer reached are failures of their own kind', async () => {
+  const account = await createTestAccount(service);
+  const gone = await subscribe(account, 'http://no-such-name.invalid/hooks');
+  const nobody = await subscribe(account, 'http://127.0.0.1:1/hooks');
+  await tell(account, 1);
+  const errorOf = (id: string) =>
+    eventually(async () => {
+      const { body } = await service.call('GET', `/webhook-endpoints/${id}/deliveries`, undefined, {
+        key: account.read,
+      });
+      return body.data[0].attempts[0]?.error;
+    });
+  expect(await Promise.all([gone, nobody].map(errorOf))).toEqual(['name_not_found', 'refused']);
+});
+
+test('ten receivers that hang delay none of ten others: all of theirs arrive before the first of those gives up', async () => {
+  const account = await createTestAccount(service);
+  const hanging = await Promise.all(upTo(10).map(() => receive(() => undefined)));
+  const quick = await Promise.all(upTo(10).map(() => receive()));
+  for (const { url } of [...hanging, ...quick]) await subscribe(account, url);
+  await tell(account, 20);
+  await eventually(() => (quick.every(({ received }) => received.length === 20) ? true : undefined), 14_000);
+  const { rows } = await service.deps.db.$client.query(
+    `SELECT count(*) FILTER (WHERE a.response_status = 200)::int AS arrived, count(*) FILTER (WHERE a.error IS NOT NULL)::int AS given_up,
+      max(a.at - d.created_at) AS latest
+    FROM webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    WHERE e.account_id = $1`,
+    [account.id],
+  );
+  console.info(`first tries of those that do not hang began within ${rows[0].latest} ms`);
+  expect(rows[0].given_up).toBe(0);
+});
