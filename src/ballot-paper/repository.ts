@@ -132,20 +132,32 @@ export async function updateCandidate(
   );
 }
 
-/** Takes a position from every candidate; those that stood for nothing else go with it. */
+/**
+ * Takes a position from every candidate; those that stood for nothing else go with it.
+ * @returns the candidates as they are afterwards: whoever has no position left is deleted
+ */
 export async function withdrawPosition(
   tx: Transaction,
   eventId: string,
   positionId: string,
   nowMs: number,
-): Promise<string[]> {
-  const { rows } = await tx.execute<{ id: string; deleted: boolean }>(sql`
-    UPDATE candidates
-    SET position_ids = array_remove(position_ids, ${positionId}),
-        deleted_at = CASE WHEN position_ids = ARRAY[${positionId}] THEN ${nowMs}::bigint END
-    WHERE voting_event_id = ${eventId} AND deleted_at IS NULL AND ${positionId} = ANY (position_ids)
-    RETURNING id, deleted_at IS NOT NULL AS deleted`);
-  return rows.filter((row) => row.deleted).map((row) => row.id);
+): Promise<Candidate[]> {
+  const { positionIds } = candidates;
+  return tx
+    .update(candidates)
+    .set({
+      positionIds: sql`array_remove(${positionIds}, ${positionId})`,
+      deletedAt: sql`CASE WHEN ${positionIds} = ARRAY[${positionId}] THEN ${nowMs}::bigint END`,
+      updatedAt: nowMs,
+    })
+    .where(
+      and(
+        eq(candidates.votingEventId, eventId),
+        isNull(candidates.deletedAt),
+        sql`${positionId} = ANY (${positionIds})`,
+      ),
+    )
+    .returning();
 }
 
 // Groups
@@ -186,15 +198,21 @@ export async function updateGroup(
   );
 }
 
-export async function leaveGroup(tx: Transaction, eventId: string, groupId: string): Promise<void> {
+export async function leaveGroup(
+  tx: Transaction,
+  eventId: string,
+  groupId: string,
+  nowMs: number,
+): Promise<Candidate[]> {
   await tx
     .update(positions)
-    .set({ groupId: null })
+    .set({ groupId: null, updatedAt: nowMs })
     .where(and(eq(positions.votingEventId, eventId), eq(positions.groupId, groupId)));
-  await tx
+  return tx
     .update(candidates)
-    .set({ groupId: null })
-    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId)));
+    .set({ groupId: null, updatedAt: nowMs })
+    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId), isNull(candidates.deletedAt)))
+    .returning();
 }
 
 // Sponsors
