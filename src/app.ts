@@ -20,6 +20,7 @@ import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
 import { paymentRoutes } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRoutes } from '#src/payments/public-routes.ts';
 import { EventCounter } from '#src/results/count-event.ts';
+import { exportRoutes } from '#src/results/export-routes.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
 import { publicVoterRoutes } from '#src/voters/public-routes.ts';
@@ -34,6 +35,7 @@ import { webhookRoutes } from '#src/webhooks/routes.ts';
 /** The whole route map, in the order of the API reference. */
 export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
   const payments = { ...paymentDeps(deps), rateLimiter };
+  const counter = new EventCounter(deps);
   const routes = [
     ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
     ...accountRoutes(),
@@ -46,7 +48,8 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...sponsorRoutes(deps),
     ...voterRoutes(deps),
     ...paymentRoutes(deps, payments),
-    ...resultRoutes(deps, new EventCounter(deps)),
+    ...resultRoutes(deps, counter),
+    ...exportRoutes(deps, counter),
     ...webhookRoutes(deps, {
       seen: async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id,
       owned: async (accountId, code) => (await findOwnEvent(deps.db, accountId, code)).id,

@@ -7,8 +7,8 @@ export interface AnswerShape {
   readonly description: string;
   /** Of a JSON body. Left out where there is none, or where it is text. */
   readonly schema?: z.ZodType;
-  /** Of a body that is not JSON, such as `text/plain`. */
-  readonly contentType?: string;
+  /** Of a body that is not JSON, such as `text/plain`; several where the request decides. */
+  readonly contentType?: string | readonly string[];
   /** Headers of this answer alone, with what they tell. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Made from the examples of the schema when left out. */
@@ -70,6 +70,11 @@ export const answersText = (contentType: string, description: string): AnswerSha
 /** Bytes. */
 export const answersBytes = (description: string): AnswerShapes => ({
   200: { description, contentType: 'application/octet-stream' },
+});
+
+/** A file of one of these types; `example` is of the JSON among them. */
+export const answersFile = (contentType: readonly string[], description: string, example: unknown): AnswerShapes => ({
+  200: { description, contentType, example, headers: { 'Content-Disposition': 'The name to save it under.' } },
 });
 
 /** An instant of an answer: Unix milliseconds. */

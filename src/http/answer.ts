@@ -13,6 +13,8 @@ export interface Answer {
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
   /** JSON that was made before and is sent as it is: compressed, or not at all where the caller has it already. */
   readonly kept?: KeptText;
+  /** Bytes that are made while they are sent, for reads. `open` is not called where no body is asked for. */
+  readonly stream?: { readonly open: () => AsyncIterable<Uint8Array>; readonly type: string };
 }
 
 export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });

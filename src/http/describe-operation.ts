@@ -176,8 +176,13 @@ export function exampleOf(schema: JsonSchema, components: Readonly<Record<string
 function describeAnswer(route: Route, status: number, shape: AnswerShape, book: SchemaBook): JsonSchema {
   const { description, schema, contentType, example } = shape;
   const head = { description, headers: headersOf(route, status, shape.headers) };
-  if (contentType === 'application/octet-stream') return { ...head, content: { [contentType]: {} } };
-  if (contentType !== undefined) return { ...head, content: { [contentType]: { schema: { type: 'string' } } } };
+  if (contentType !== undefined) {
+    const bodyOf = (type: string): JsonSchema => {
+      if (type === 'application/json') return { example };
+      return type.startsWith('application/') ? {} : { schema: { type: 'string' } };
+    };
+    return { ...head, content: Object.fromEntries([contentType].flat().map((type) => [type, bodyOf(type)])) };
+  }
   if (schema === undefined) return head;
   const json = book.describeOutput(schema);
   const shown = example ?? exampleOf(json, book.components());

@@ -170,12 +170,30 @@ function logLine(
   );
 }
 
+/** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
+async function answerStream(
+  c: Context<Env>,
+  { open, type }: NonNullable<Answer['stream']>,
+  status: ContentfulStatusCode,
+): Promise<Response> {
+  const headers = { 'Content-Type': type };
+  if (c.req.method === 'HEAD') return c.body(null, status, headers);
+  const pieces = open()[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  async function* all(): AsyncGenerator<Uint8Array> {
+    if (first.done !== true) yield first.value;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  }
+  return c.body(ReadableStream.from(all()) as ReadableStream, status, headers);
+}
+
 function answer(c: Context<Env>, result: Answer): Response | Promise<Response> {
   const status = result.status as ContentfulStatusCode;
   for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
   if (result.kept !== undefined) return answerKept(c, result.kept);
   if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
   if (result.bytes !== undefined) return c.body(result.bytes.content, status, { 'Content-Type': result.bytes.type });
+  if (result.stream !== undefined) return answerStream(c, result.stream, status);
   if (result.body === undefined) return c.body(null, result.status as StatusCode);
   return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
 }

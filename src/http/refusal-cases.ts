@@ -22,6 +22,8 @@ export const REFUSAL_CASES = {
   voter_pending: forbidden('The voter waits for the approval of the organizers.'),
   voter_rejected: forbidden('The organizers have not approved the voter.'),
   registration_closed: forbidden('The event does not let people register themselves.'),
+  download_link_invalid: forbidden('This address of a download was not given out here.'),
+  download_link_expired: forbidden('The address of the download is older than five minutes. Ask for the export again.'),
   results_not_available: forbidden('The results are not public, or not yet.'),
   openings_not_available: forbidden('The ballots are not opened to this key, or not yet.'),
   plan_feature: forbidden('The plan of the account lacks the feature named in `details.feature`.'),

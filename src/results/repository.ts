@@ -142,3 +142,77 @@ export async function listCommonWeights(executor: Executor, eventId: string, hol
     GROUP BY weight_micro HAVING count(*) >= ${holders}`);
   return new Set(rows.map((row) => BigInt(row.weight)));
 }
+
+/**
+ * Weights that at least this many voters of a class have, as `<group>/<weight in millionths>`. A class is a group with
+ * positions of its own, told by the contests on a ballot; the group of everybody else is empty.
+ */
+export async function listCommonClasses(executor: Executor, eventId: string, holders: number): Promise<Set<string>> {
+  const { rows } = await executor.execute<{ class: string }>(sql`
+    WITH roll AS (
+      SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
+        WHERE p.voting_event_id = v.voting_event_id AND p.group_id = v.group_id), '') AS group_id
+      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL)
+    SELECT group_id || '/' || weight_micro AS class FROM roll GROUP BY group_id, weight_micro HAVING count(*) >= ${holders}`);
+  return new Set(rows.map((row) => row.class));
+}
+
+export interface RecordBallot extends WaitingBallot {
+  readonly id: string;
+}
+
+type RecordRow = { id: string; entries: Buffer; weight_micro: string; code_tag: Buffer };
+
+const RECORDS = 2_000;
+
+const record = (row: RecordRow): RecordBallot => ({
+  id: row.id,
+  entries: row.entries,
+  weightMicro: BigInt(row.weight_micro),
+  codeTag: row.code_tag,
+});
+
+/** Where the box ended at one moment, and what waited to enter it. */
+export interface RecordMoment {
+  readonly last: string;
+  readonly queue: readonly RecordBallot[];
+}
+
+/** The queue comes in the order of its random tags, because rows come back in the order in which they were written. */
+export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
+  return db.transaction(
+    async (tx) => {
+      const end = await tx.execute<{ last: string }>(
+        sql`SELECT coalesce(max(leaf_index), -1)::text AS last FROM ballots WHERE voting_event_id = ${eventId}`,
+      );
+      const queue = await tx.execute<RecordRow>(sql`
+        SELECT id, entries, weight_micro, code_tag FROM ballot_queue b
+        WHERE voting_event_id = ${eventId} AND NOT ${isVoid} ORDER BY code_tag`);
+      return { last: end.rows[0]?.last ?? '-1', queue: queue.rows.map(record) };
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+}
+
+/**
+ * Every confirmed ballot that counts, as of that moment: the box in its order, then the queue. Read in chunks without a
+ * transaction around them: what stands in the box never changes.
+ */
+export async function* readRecords(
+  db: Database,
+  eventId: string,
+  moment: RecordMoment,
+): AsyncGenerator<readonly RecordBallot[]> {
+  let after = '-1';
+  for (;;) {
+    const { rows } = await db.execute<RecordRow & { leaf_index: string }>(sql`
+      SELECT id, leaf_index, entries, weight_micro, code_tag FROM ballots b
+      WHERE voting_event_id = ${eventId} AND leaf_index > ${after}::bigint AND leaf_index <= ${moment.last}::bigint
+        AND NOT ${isVoid} ORDER BY leaf_index LIMIT ${RECORDS}`);
+    if (rows.length > 0) yield rows.map(record);
+    const end = rows.at(-1);
+    if (end === undefined || rows.length < RECORDS) break;
+    after = end.leaf_index;
+  }
+  yield moment.queue;
+}

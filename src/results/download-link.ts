@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import { type ApiError, forbidden } from '#src/platform/errors.ts';
+import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+
+export const DOWNLOAD_KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
+export type DownloadKind = (typeof DOWNLOAD_KINDS)[number];
+export const PAPER_SIZES = ['a4', 'letter'] as const;
+export type PaperSize = (typeof PAPER_SIZES)[number];
+
+/** What a link gives: one export of one event, as one account may see it. */
+export interface Download {
+  readonly kind: DownloadKind;
+  readonly eventId: string;
+  readonly accountId: string;
+  readonly paper: PaperSize;
+}
+
+/** How long a link is good for (completions 3, "Results, votes, exports"). */
+export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
+
+const MAC_BYTES = 32;
+const bodySchema = z.tuple([z.enum(DOWNLOAD_KINDS), z.string(), z.string(), z.enum(PAPER_SIZES), z.int()]);
+
+/** The last part of a download's address: HMAC-SHA256 over everything that it says, then that itself, in base64url. */
+export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
+  const { kind, eventId, accountId, paper } = download;
+  const body = Buffer.from(JSON.stringify([kind, eventId, accountId, paper, nowMs + DOWNLOAD_LINK_MS]));
+  return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
+}
+
+function refuse(reason: 'download_link_invalid' | 'download_link_expired', message: string): ApiError {
+  return forbidden(reason, message);
+}
+
+/** @throws ApiError 403 `forbidden`, reason `download_link_invalid` for anything that was not signed here, `download_link_expired` afterwards */
+export function openDownload(secrets: Secrets, token: string, nowMs: number): Download {
+  const bytes = Buffer.from(token, 'base64url');
+  const body = bytes.subarray(MAC_BYTES);
+  // The last character of base64url has spare bits, and decoding skips what is no character: only one spelling is ours.
+  const genuine =
+    bytes.toString('base64url') === token && equalSecrets(bytes.subarray(0, MAC_BYTES), secrets.mac('download', body));
+  if (!genuine) throw refuse('download_link_invalid', 'This download link is not one that was given out here.');
+  const [kind, eventId, accountId, paper, expiresAt] = bodySchema.parse(JSON.parse(body.toString('utf8')));
+  if (nowMs >= expiresAt) {
+    throw refuse('download_link_expired', 'This download link has expired. Ask for the export again.');
+  }
+  return { kind, eventId, accountId, paper };
+}

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { requireFeature } from '#src/accounts/plans.ts';
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { Deps } from '#src/deps.ts';
+import { type Answer, redirect } from '#src/http/answer.ts';
+import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { requireOrganizer } from '#src/voting-events/access.ts';
+import { findEventByReference } from '#src/voting-events/find-event.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { EventCounter } from './count-event.ts';
+import { type Download, type DownloadKind, openDownload, PAPER_SIZES, signDownload } from './download-link.ts';
+import { fileNameHeader } from './file-name.ts';
+import { ReportPress } from './print-report.ts';
+import { streamText } from './stream-text.ts';
+import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
+import { writeCsv } from './write-csv.ts';
+import { writeJson } from './write-json.ts';
+
+const DESCRIPTION =
+  'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
+
+const pdfQuery = z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') });
+
+const EXPORTS = [
+  { kind: 'csv', operationId: 'getResultsCsv', summary: 'Redirect to the results as a table (CSV)' },
+  { kind: 'json', operationId: 'getResultsJson', summary: 'Redirect to the results as a JSON file' },
+  { kind: 'cvr', operationId: 'getCastVoteRecords', summary: 'Redirect to the cast vote records (NIST SP 1500-103)' },
+] as const satisfies readonly { kind: DownloadKind; operationId: string; summary: string }[];
+
+/** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
+export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
+  const press = new ReportPress(deps, counter);
+  const paperOf = async (event: VotingEvent): Promise<BallotPaper> => {
+    const paper = await deps.papers.take(event);
+    if (paper === undefined) throw notFound();
+    return paper;
+  };
+  const find = async (context: RequestContext) => {
+    const organizer = await requireOrganizer(deps, context);
+    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
+    return organizer;
+  };
+  const linkTo = (download: Download): Answer =>
+    redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
+  return [
+    readRoute({
+      operationId: 'getResultsPdf',
+      summary: 'Redirect to the result report (PDF)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/pdf',
+      scope: 'read',
+      description: DESCRIPTION,
+      answers: answersRedirect('The address of the report, good for five minutes.'),
+      refusals: ['plan_feature'],
+      query: pdfQuery,
+      find,
+      read: async ({ target, caller, query }) =>
+        linkTo({ kind: 'pdf', eventId: target.event.id, accountId: caller.accountId, paper: query.paper }),
+    }),
+    ...EXPORTS.map(({ kind, operationId, summary }) =>
+      readRoute({
+        operationId,
+        summary,
+        method: 'GET',
+        path: `/voting-events/:idOrCode/results/${kind}`,
+        scope: 'read',
+        description: DESCRIPTION,
+        answers: answersRedirect('The address of the file, good for five minutes.'),
+        refusals: kind === 'cvr' ? ['plan_feature', 'not_ready'] : ['plan_feature'],
+        find,
+        read: async ({ target, caller }) => {
+          if (kind === 'cvr') requireContests(await paperOf(target.event));
+          return linkTo({ kind, eventId: target.event.id, accountId: caller.accountId, paper: 'a4' });
+        },
+      }),
+    ),
+    readRoute({
+      operationId: 'download',
+      summary: 'Download an export by its signed address',
+      method: 'GET',
+      path: '/downloads/:token',
+      scope: 'none',
+      description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
+      answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
+        data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
+      }),
+      refusals: ['download_link_invalid', 'download_link_expired', 'not_found', 'not_ready'],
+      find: async ({ params }) => {
+        const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
+        const event = await findEventByReference(deps.db, download.accountId, download.eventId);
+        return { download, event };
+      },
+      read: async ({ target: { download, event } }) => {
+        const paper = await paperOf(event);
+        return {
+          ...(await fileOf(deps, counter, press, paper, download)),
+          headers: fileNameHeader(event, download.kind),
+        };
+      },
+    }),
+  ];
+}
+
+async function fileOf(
+  deps: Deps,
+  counter: EventCounter,
+  press: ReportPress,
+  paper: BallotPaper,
+  { kind, paper: size }: Download,
+): Promise<Answer> {
+  const nowMs = deps.clock.now();
+  if (kind === 'pdf') {
+    return { status: 200, bytes: { content: await press.print(paper, size, nowMs), type: 'application/pdf' } };
+  }
+  if (kind === 'cvr') {
+    requireContests(paper);
+    const { id } = paper.event;
+    const takePaper = async (): Promise<BallotPaper> => {
+      const event = await findEventById(deps.db, id);
+      const newest = event === undefined ? undefined : await deps.papers.take(event);
+      if (newest === undefined) throw notFound();
+      return newest;
+    };
+    const { companyName: manufacturer } = deps.config;
+    const source = { db: deps.db, secrets: deps.secrets, manufacturer, version: deps.version, takePaper };
+    const open = () => streamText(writeCastVoteRecords(source, id, nowMs));
+    return { status: 200, stream: { open, type: 'application/json' } };
+  }
+  const results = await counter.results(paper, 'organizer', nowMs);
+  return kind === 'csv'
+    ? {
+        status: 200,
+        stream: { open: () => streamText(writeCsv(results)), type: 'text/csv; charset=utf-8; header=present' },
+      }
+    : { status: 200, stream: { open: () => streamText(writeJson(results)), type: 'application/json' } };
+}

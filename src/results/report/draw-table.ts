@@ -1,0 +1,129 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Align, INK, MUTED, PALE, RULE, type Sheet } from './sheet.ts';
+import { lineHeight, type TextStyle } from './text-setter.ts';
+
+export interface Column {
+  readonly title: string;
+  /** In points; the one column without takes what is left. */
+  readonly width?: number;
+  readonly align?: Align;
+  /** Room before a text that stands beside figures, in points. */
+  readonly indent?: number;
+}
+
+export interface Cell {
+  readonly text: string;
+  readonly bold?: boolean;
+  readonly color?: string;
+}
+
+const SIZE = 8.5;
+const PAD_X = 5;
+const PAD_Y = 3;
+/** Rows between two turns of other requests. */
+const BREATH = 40;
+
+interface Placed extends Column {
+  readonly x: number;
+  readonly width: number;
+}
+
+function place(sheet: Sheet, columns: readonly Column[]): Placed[] {
+  const taken = columns.reduce((sum, column) => sum + (column.width ?? 0), 0);
+  let x = sheet.left;
+  return columns.map((column) => {
+    const width = column.width ?? sheet.width - taken;
+    const placed = { ...column, x, width };
+    x += width;
+    return placed;
+  });
+}
+
+/** Where a column's text lies. */
+const inside = (column: Placed): { readonly x: number; readonly width: number } => {
+  const indent = PAD_X + (column.indent ?? 0);
+  return { x: column.x + indent, width: column.width - indent - PAD_X };
+};
+
+const styleOf = (cell: Cell): TextStyle => ({ size: SIZE, bold: cell.bold === true, color: cell.color ?? INK });
+
+function drawRow(
+  sheet: Sheet,
+  columns: readonly Placed[],
+  lines: readonly (readonly string[])[],
+  cells: readonly Cell[],
+  header: boolean,
+): void {
+  const top = sheet.y + PAD_Y;
+  sheet.group('TR', () => {
+    columns.forEach((column, index) => {
+      const cell = cells[index] ?? { text: '' };
+      const draw = (): void => {
+        const { x, width } = inside(column);
+        sheet.box(lines[index] ?? [], x, top, width, styleOf(cell), column.align);
+      };
+      sheet.content(header ? 'TH' : 'TD', draw, header ? { scope: 'Column' } : {});
+    });
+  });
+}
+
+function heightOf(lines: readonly (readonly string[])[]): number {
+  const most = Math.max(1, ...lines.map((own) => own.length));
+  return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
+}
+
+/** A table with a heading row on every page it reaches. Cells wrap, so that every name and figure stands there in full. */
+export async function drawTable(
+  sheet: Sheet,
+  columns: readonly Column[],
+  rows: Iterable<readonly Cell[]>,
+): Promise<void> {
+  const placed = place(sheet, columns);
+  const wrap = (cells: readonly Cell[]): string[][] =>
+    placed.map((column, index) => {
+      const cell = cells[index] ?? { text: '' };
+      return cell.text === '' ? [] : sheet.text.lines(cell.text, styleOf(cell), inside(column).width);
+    });
+  const titles = columns.map(({ title }): Cell => ({ text: title, bold: true, color: MUTED }));
+  const titleLines = wrap(titles);
+  const titleHeight = heightOf(titleLines);
+  const drawTitles = (): void => {
+    sheet.artifact(() => sheet.doc.rect(sheet.left, sheet.y, sheet.width, titleHeight).fill(PALE));
+    drawRow(sheet, placed, titleLines, titles, true);
+    sheet.y += titleHeight;
+  };
+  const all = [...rows];
+  const first = all[0] === undefined ? 0 : heightOf(wrap(all[0]));
+  sheet.ensure(titleHeight + first);
+  // A table that goes on over pages is opened anew on each: readers then find its headings there.
+  let open: (() => void)[] = [];
+  const flush = (): void => {
+    const steps = open;
+    open = [];
+    if (steps.length === 0) return;
+    sheet.group('Table', () => {
+      for (const step of steps) step();
+    });
+  };
+  open.push(drawTitles);
+  let y = sheet.y + titleHeight;
+  for (const [index, cells] of all.entries()) {
+    const lines = wrap(cells);
+    const height = heightOf(lines);
+    if (y + height > sheet.bottom) {
+      flush();
+      sheet.newPage();
+      open.push(drawTitles);
+      y = sheet.y + titleHeight;
+    }
+    open.push(() => {
+      drawRow(sheet, placed, lines, cells, false);
+      sheet.y += height;
+      sheet.rule(sheet.y, RULE);
+    });
+    y += height;
+    if (index % BREATH === BREATH - 1) await setImmediate();
+  }
+  flush();
+  sheet.y += 8;
+}

@@ -1,0 +1,44 @@
+import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { PositionResult } from '#src/tally/types.ts';
+import type { EventStatus, EventType, Secrecy } from '#src/voting-events/types.ts';
+
+/** Voters by head and by weight (in millionths), as of the report. */
+export interface ReportRoll {
+  readonly approved: number;
+  readonly voted: number;
+  readonly approvedWeightMicro: bigint;
+  readonly votedWeightMicro: bigint;
+}
+
+export interface ReportPosition {
+  readonly result: PositionResult;
+  readonly paper: PaperPosition;
+  /** The group that the position is open to alone. */
+  readonly groupName: string | null;
+}
+
+/** Everything that a report says, as of one moment. Times are Unix milliseconds. */
+export interface ReportInput {
+  readonly event: {
+    readonly id: string;
+    readonly code: string;
+    readonly title: string;
+    readonly type: EventType;
+    readonly status: EventStatus;
+    readonly secrecy: Secrecy;
+    readonly timeZone: string;
+    readonly openedAt: number | null;
+    readonly closesAt: number | null;
+  };
+  readonly final: boolean;
+  readonly asOf: number;
+  readonly ballots: number;
+  /** Null where there is no roll (polls). */
+  readonly roll: ReportRoll | null;
+  /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be told. */
+  readonly unitWeights: boolean;
+  readonly positions: readonly ReportPosition[];
+  readonly log: { readonly size: number; readonly rootHash: string };
+  readonly lot: { readonly seedHash: string; readonly seed: string | null };
+  readonly issuer: { readonly company: string; readonly baseUrl: string };
+}

@@ -1,0 +1,185 @@
+import { Buffer } from 'node:buffer';
+import PDFDocument from 'pdfkit';
+import { lineHeight, TextSetter, type TextStyle } from './text-setter.ts';
+
+export const INK = '#1b1f24';
+export const MUTED = '#57606a';
+export const RULE = '#d0d7de';
+export const PALE = '#f3f5f7';
+export const ACCENT = '#1f4e79';
+export const WON = '#1a7f37';
+export const WARNING = '#9a6700';
+export const LOST = '#a40e26';
+
+export type Align = 'left' | 'right' | 'center';
+type Structure = ReturnType<InstanceType<typeof PDFDocument>['struct']>;
+
+const MARGIN = 54;
+const TOP = 54;
+const BOTTOM = 62;
+const PAPERS = { a4: 'A4', letter: 'LETTER' } as const;
+
+export interface SheetOptions {
+  readonly paper: keyof typeof PAPERS;
+  readonly title: string;
+  readonly author: string;
+  readonly subject: string;
+  /** When the document says it was made. */
+  readonly madeAt: Date;
+}
+
+/**
+ * Pages that fill from top to bottom. Knows the margins, the cursor and the structure of a tagged PDF; everything that is
+ * drawn through it is either a part of that structure or an artifact.
+ */
+export class Sheet {
+  readonly doc: InstanceType<typeof PDFDocument>;
+  readonly text: TextSetter;
+  readonly left = MARGIN;
+  readonly width: number;
+  /** Where the next thing goes, in points from the top. */
+  y = TOP;
+  readonly #chunks: Buffer[] = [];
+  readonly #parents: Structure[] = [];
+  readonly #finished: Promise<void>;
+
+  constructor(options: SheetOptions) {
+    const settings = {
+      size: PAPERS[options.paper],
+      margins: { top: 0, bottom: 0, left: 0, right: 0 },
+      bufferPages: true,
+      pdfVersion: '1.7',
+      subset: 'PDF/UA',
+      tagged: true,
+      displayTitle: true,
+      lang: 'en',
+      font: '',
+      info: {
+        Title: options.title,
+        Author: options.author,
+        Subject: options.subject,
+        Creator: options.author,
+        CreationDate: options.madeAt,
+        ModDate: options.madeAt,
+      },
+    };
+    // The types know neither PDF/UA nor that an empty name keeps the built-in font out.
+    this.doc = new PDFDocument(settings as unknown as PDFKit.PDFDocumentOptions);
+    this.doc.on('data', (chunk: Buffer) => this.#chunks.push(chunk));
+    this.#finished = new Promise((resolve, reject) => {
+      this.doc.once('end', resolve);
+      this.doc.once('error', reject);
+    });
+    this.text = new TextSetter(this.doc);
+    this.width = this.doc.page.width - 2 * MARGIN;
+  }
+
+  get bottom(): number {
+    return this.doc.page.height - BOTTOM;
+  }
+
+  get pageHeight(): number {
+    return this.bottom - TOP;
+  }
+
+  newPage(): void {
+    this.doc.addPage();
+    this.y = TOP;
+  }
+
+  /** Starts a new page unless so much height is left. */
+  ensure(height: number): void {
+    if (this.y + height > this.bottom && this.y > TOP) this.newPage();
+  }
+
+  /** Everything drawn within `work` becomes a part of an element of the document's structure. */
+  group(type: string, work: () => void): void {
+    const element = this.doc.struct(type);
+    const parent = this.#parents.at(-1);
+    if (parent === undefined) this.doc.addStructure(element);
+    else parent.add(element);
+    this.#parents.push(element);
+    work();
+    this.#parents.pop();
+    element.end();
+  }
+
+  /** One piece of content: a paragraph, a cell, a figure with a text that stands for it. */
+  content(
+    type: string,
+    draw: () => void,
+    options: { readonly alt?: string; readonly scope?: 'Column' | 'Row' } = {},
+  ): void {
+    const element = this.doc.struct(type, options as Parameters<typeof this.doc.struct>[1], draw);
+    const parent = this.#parents.at(-1);
+    if (parent === undefined) this.doc.addStructure(element);
+    else parent.add(element);
+  }
+
+  /** Ornaments: rules, backgrounds, page numbers. Never within `content`. */
+  artifact(draw: () => void): void {
+    this.doc.markContent('Artifact');
+    draw();
+    this.doc.endMarkedContent();
+  }
+
+  rule(y = this.y, color = RULE): void {
+    this.artifact(() =>
+      this.doc
+        .lineWidth(0.6)
+        .strokeColor(color)
+        .moveTo(this.left, y)
+        .lineTo(this.left + this.width, y)
+        .stroke(),
+    );
+  }
+
+  /** Draws lines in a box of a width, without breaking pages; gives the height. */
+  box(lines: readonly string[], x: number, y: number, width: number, style: TextStyle, align: Align = 'left'): number {
+    const step = lineHeight(style);
+    lines.forEach((line, index) => {
+      const spare = width - this.text.width(line, style);
+      const shift = align === 'right' ? spare : align === 'center' ? spare / 2 : 0;
+      this.text.draw(line, x + shift, y + index * step, style);
+    });
+    return lines.length * step;
+  }
+
+  /** A paragraph over the whole width, on as many pages as it needs. */
+  paragraph(text: string, style: TextStyle, gapAfter = 6, type = 'P'): void {
+    const step = lineHeight(style);
+    const lines = this.text.lines(text, style, this.width);
+    this.ensure(Math.min(lines.length, 3) * step);
+    for (let at = 0; at < lines.length; ) {
+      const room = Math.max(1, Math.floor((this.bottom - this.y) / step));
+      const part = lines.slice(at, at + room);
+      this.content(type, () => this.box(part, this.left, this.y, this.width, style));
+      this.y += part.length * step;
+      at += part.length;
+      if (at < lines.length) this.newPage();
+    }
+    this.y += gapAfter;
+  }
+
+  /** A heading that stays with at least `keep` points of what follows; the outline leads to it. */
+  heading(level: 1 | 2 | 3, text: string, style: TextStyle, keep: number, gapAfter = 4): void {
+    const lines = this.text.lines(text, style, this.width);
+    this.ensure(lines.length * lineHeight(style) + keep);
+    this.content(`H${level}`, () => {
+      this.y += this.box(lines, this.left, this.y, this.width, style);
+    });
+    this.y += gapAfter;
+  }
+
+  /** Draws on every page once all are there, then closes the document. */
+  async finish(onPage: (page: number, pages: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+    const { start, count } = this.doc.bufferedPageRange();
+    for (let page = 0; page < count; page += 1) {
+      this.doc.switchToPage(start + page);
+      onPage(page + 1, count);
+    }
+    this.doc.end();
+    await this.#finished;
+    return Uint8Array.from(Buffer.concat(this.#chunks));
+  }
+}

@@ -1,0 +1,130 @@
+import bidiFactory, { type Bidi } from 'bidi-js';
+import { FACE_NAMES, type FaceName, faceHas, HAN_FACES } from './font-shelf.ts';
+
+/** A stretch of a line that is set in one face and one direction, as it is handed to the font. */
+export interface TextRun {
+  readonly text: string;
+  readonly face: FaceName;
+  /** The font has to lay it out from right to left. */
+  readonly rightToLeft: boolean;
+  /** Stands for a character that no face has: its code point, marked. */
+  readonly missing: boolean;
+}
+
+interface Piece {
+  readonly text: string;
+  readonly face: FaceName;
+  readonly missing: boolean;
+  /** Decides on the order of its neighbours, and is not drawn. */
+  readonly hidden: boolean;
+}
+
+// Its types describe an ES module; what Node loads is CommonJS, whose default is the factory itself.
+const bidi = (bidiFactory as unknown as () => Bidi)();
+
+const HAN = /\p{Script=Han}/u;
+/** Belongs to no script of its own: it keeps the face of what stands before it. */
+const SHARED = /[\p{Script=Common}\p{Script=Inherited}]/u;
+const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
+const STRONG_RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
+/** Nothing in it but what the first face is sure to have, from left to right. */
+const PLAIN = /^[\x20-\x7e\u00a0-\u00ff\u2013\u2014\u2018-\u201d\u2026]*$/;
+
+const [ISOLATE, ISOLATE_END] = ['\u2068', '\u2069'];
+const ISOLATES = /[\u2068\u2069]/g;
+
+/** A name for use within a sentence of ours: written from right to left, it keeps the figures after it where they are. */
+export const isolate = (name: string): string =>
+  STRONG_RIGHT_TO_LEFT.test(name) ? `${ISOLATE}${name}${ISOLATE_END}` : name;
+
+/** The text without the marks of `isolate`, as it is read. */
+export const withoutIsolates = (text: string): string => text.replace(ISOLATES, '');
+
+export const isPlain = (text: string): boolean => PLAIN.test(text);
+
+const codePointOf = (character: string): number => character.codePointAt(0) ?? 0;
+
+function hanFaceOf(characters: readonly string[]): FaceName | undefined {
+  const han = characters.filter((character) => HAN.test(character)).map(codePointOf);
+  if (han.length === 0) return undefined;
+  return HAN_FACES.find((face) => han.every((codePoint) => faceHas(face, codePoint)));
+}
+
+/** Chooses a face for every character; what no face has becomes its code point, what is invisible anyway goes. */
+function choosePieces(text: string): Piece[] {
+  const characters = [...text];
+  const hanFace = hanFaceOf(characters);
+  const pieces: Piece[] = [];
+  let current: FaceName = 'latin';
+  for (const character of characters) {
+    const codePoint = codePointOf(character);
+    if (character === ISOLATE || character === ISOLATE_END) {
+      pieces.push({ text: character, face: current, missing: false, hidden: true });
+      continue;
+    }
+    const kept: FaceName | undefined = SHARED.test(character) && faceHas(current, codePoint) ? current : undefined;
+    const han = hanFace !== undefined && HAN.test(character) ? hanFace : undefined;
+    const face: FaceName | undefined = kept ?? han ?? FACE_NAMES.find((name) => faceHas(name, codePoint));
+    if (face !== undefined) {
+      current = face;
+      pieces.push({ text: character, face, missing: false, hidden: false });
+    } else if (!IGNORABLE.test(character)) {
+      const name = `[U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}]`;
+      pieces.push({ text: name, face: 'latin', missing: true, hidden: false });
+    }
+  }
+  return pieces;
+}
+
+interface LevelRun extends Piece {
+  readonly level: number;
+}
+
+/** Joins pieces of one face and one embedding level (Unicode Bidirectional Algorithm). */
+function joinRuns(pieces: readonly Piece[]): LevelRun[] {
+  const whole = pieces.map((piece) => piece.text).join('');
+  const { levels } = bidi.getEmbeddingLevels(whole);
+  const runs: LevelRun[] = [];
+  let at = 0;
+  for (const piece of pieces) {
+    const level = levels[at] ?? 0;
+    at += piece.text.length;
+    if (piece.hidden) continue;
+    const last = runs.at(-1);
+    if (last !== undefined && last.level === level && last.face === piece.face && last.missing === piece.missing) {
+      runs[runs.length - 1] = { ...last, text: last.text + piece.text };
+    } else runs.push({ ...piece, level });
+  }
+  return runs;
+}
+
+/** Rule L2: from the highest level down, reverses every stretch of runs at or above it. */
+function reorder(runs: LevelRun[]): LevelRun[] {
+  const ordered = [...runs];
+  const highest = Math.max(0, ...runs.map((run) => run.level));
+  for (let level = highest; level > 0; level -= 1) {
+    for (let start = 0; start < ordered.length; start += 1) {
+      let end = start;
+      while ((ordered[end]?.level ?? -1) >= level) end += 1;
+      if (end > start) ordered.splice(start, end - start, ...ordered.slice(start, end).reverse());
+      start = end;
+    }
+  }
+  return ordered;
+}
+
+function visual(run: LevelRun): TextRun {
+  const { face, missing } = run;
+  if (run.level % 2 === 0) return { text: run.text, face, missing, rightToLeft: false };
+  const mirrored = [...run.text].map((character) => bidi.getMirroredCharacter(character) ?? character);
+  // The font turns a run of letters around by itself; it leaves one of spaces and marks alone as it is.
+  if (STRONG_RIGHT_TO_LEFT.test(run.text)) return { text: mirrored.join(''), face, missing, rightToLeft: true };
+  return { text: mirrored.reverse().join(''), face, missing, rightToLeft: false };
+}
+
+/** A line of text as runs from left to right, in the order in which they are seen. */
+export function splitRuns(line: string): TextRun[] {
+  if (line === '') return [];
+  if (isPlain(line)) return [{ text: line, face: 'latin', rightToLeft: false, missing: false }];
+  return reorder(joinRuns(choosePieces(line))).map(visual);
+}

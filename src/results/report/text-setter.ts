@@ -1,0 +1,134 @@
+import type PDFDocument from 'pdfkit';
+import { FACE_NAMES, fontFile } from './font-shelf.ts';
+import { isPlain, splitRuns, type TextRun, withoutIsolates } from './text-runs.ts';
+
+export interface TextStyle {
+  /** In points. */
+  readonly size: number;
+  readonly bold?: boolean;
+  readonly color?: string;
+}
+
+/** Baseline and leading in parts of the size: room for the marks of Vietnamese and Devanagari. */
+const BASELINE = 1.07;
+const LEADING = 1.42;
+const MISSING_COLOR = '#9a6700';
+const ELLIPSIS = '…';
+const MAX_KEPT_WIDTHS = 20_000;
+
+export const lineHeight = (style: TextStyle): number => style.size * LEADING;
+
+const words = new Intl.Segmenter('en', { granularity: 'word' });
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** Where a line may end: after spaces and between words of scripts without them, never before closing punctuation. */
+function breakable(text: string): string[] {
+  const parts: string[] = [];
+  for (const { segment, isWordLike } of words.segment(text)) {
+    const last = parts.at(-1);
+    const glued =
+      last !== undefined &&
+      (isWordLike === true ? /[^\s-]$/.test(last) && !CJK.test(segment) && !CJK.test(last) : true);
+    if (glued) parts[parts.length - 1] = last + segment;
+    else parts.push(segment);
+  }
+  return parts;
+}
+const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+/** Sets lines of any script with the embedded faces: measures, breaks, cuts, draws. */
+export class TextSetter {
+  readonly #doc: InstanceType<typeof PDFDocument>;
+  readonly #registered = new Set<string>();
+  /** Widths at size 1, by weight and text: names come again in charts, tables and rounds. */
+  readonly #widths = new Map<string, number>();
+
+  constructor(doc: InstanceType<typeof PDFDocument>) {
+    this.#doc = doc;
+  }
+
+  #use(run: TextRun, style: TextStyle): void {
+    const bold = style.bold === true;
+    const name = `${run.face}${bold ? '-bold' : ''}`;
+    if (!this.#registered.has(name)) {
+      this.#doc.registerFont(name, fontFile(FACE_NAMES.find((face) => face === run.face) ?? 'latin', bold));
+      this.#registered.add(name);
+    }
+    this.#doc.font(name, style.size);
+  }
+
+  #runWidth(run: TextRun, style: TextStyle): number {
+    this.#use(run, style);
+    return this.#doc.widthOfString(run.text, run.rightToLeft ? { features: [] } : {});
+  }
+
+  width(text: string, style: TextStyle): number {
+    const key = `${style.bold === true ? 'b' : 'r'}${text}`;
+    let unit = this.#widths.get(key);
+    if (unit === undefined) {
+      unit = splitRuns(text).reduce((sum, run) => sum + this.#runWidth(run, style), 0) / style.size;
+      if (this.#widths.size >= MAX_KEPT_WIDTHS) this.#widths.clear();
+      this.#widths.set(key, unit);
+    }
+    return unit * style.size;
+  }
+
+  /** Breaks a text into lines of at most a width; what is longer than a line is broken between characters. */
+  lines(text: string, style: TextStyle, width: number): string[] {
+    if (this.width(text, style) <= width) return [text];
+    const lines: string[] = [];
+    let line = '';
+    for (const part of breakable(text)) {
+      if (line !== '' && this.width((line + part).trimEnd(), style) > width) {
+        lines.push(line.trimEnd());
+        line = '';
+      }
+      if (this.width(part.trimEnd(), style) <= width) line += part;
+      else {
+        for (const { segment } of graphemes.segment(part)) {
+          if (line !== '' && this.width(line + segment, style) > width) {
+            lines.push(line);
+            line = '';
+          }
+          line += segment;
+        }
+      }
+    }
+    if (line.trim() !== '') lines.push(line.trimEnd());
+    return lines;
+  }
+
+  /** The text, or as much of its beginning as fits with an ellipsis. */
+  cut(text: string, style: TextStyle, width: number): string {
+    if (this.width(text, style) <= width) return text;
+    const characters = [...graphemes.segment(text)].map(({ segment }) => segment);
+    let [low, high] = [0, characters.length];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      const fits = this.width(characters.slice(0, middle).join('').trimEnd() + ELLIPSIS, style) <= width;
+      if (fits) low = middle;
+      else high = middle - 1;
+    }
+    return characters.slice(0, low).join('').trimEnd() + ELLIPSIS;
+  }
+
+  /** Draws one line with its top left corner at a point. */
+  draw(text: string, x: number, top: number, style: TextStyle): void {
+    const runs = splitRuns(text);
+    // Fonts reorder, join and take apart what is not plain Latin: its reading stands beside it, for ears and for searching.
+    const plain = isPlain(text);
+    if (!plain) this.#doc.markContent('Span', { actual: withoutIsolates(text) });
+    let left = x;
+    for (const run of runs) {
+      const width = this.#runWidth(run, style);
+      this.#doc.fillColor(run.missing ? MISSING_COLOR : (style.color ?? '#1b1f24'));
+      this.#doc.text(run.text, left, top + style.size * BASELINE, {
+        lineBreak: false,
+        baseline: 'alphabetic',
+        ...(run.rightToLeft ? { features: [] } : {}),
+      });
+      left += width;
+    }
+    if (!plain) this.#doc.endMarkedContent();
+  }
+}

@@ -1,0 +1,231 @@
+import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
+import { describeRules, listNames, methodName, tieText } from './describe-rules.ts';
+import { drawBars, MAX_BARS } from './draw-bars.ts';
+import { drawFlow, flowHeight } from './draw-flow.ts';
+import { type Cell, type Column, drawTable } from './draw-table.ts';
+import { decimalToScaled, groupDigits, percent, quotient } from './exact-figures.ts';
+import type { ReportInput, ReportPosition } from './report-input.ts';
+import { INK, LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
+import { isolate } from './text-runs.ts';
+import { writeReferendum } from './write-referendum.ts';
+import { writeRounds } from './write-rounds.ts';
+
+const plural = (count: number, noun: string): string => `${groupDigits(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
+export function inOrderOfResult(result: PositionResult): CandidateResult[] {
+  if (result.referendum !== null) return [...result.candidates];
+  const lastRound = new Map<string, number>();
+  for (const round of result.rounds ?? []) {
+    for (const { candidateId } of round.tallies) lastRound.set(candidateId, round.round);
+  }
+  const seatOf = (candidate: CandidateResult): number => {
+    const seat = result.winners.indexOf(candidate.id);
+    return seat === -1 ? result.winners.length : seat;
+  };
+  const figures = new Map(result.candidates.map(({ id, weightWon }) => [id, decimalToScaled(weightWon)]));
+  return result.candidates.toSorted((left, right) => {
+    if (seatOf(left) !== seatOf(right)) return seatOf(left) - seatOf(right);
+    const stayed = (lastRound.get(right.id) ?? 0) - (lastRound.get(left.id) ?? 0);
+    if (stayed !== 0) return stayed;
+    const [mine = 0n, other = 0n] = [figures.get(left.id), figures.get(right.id)];
+    return mine === other ? 0 : other > mine ? 1 : -1;
+  });
+}
+
+function winnerWord(input: ReportInput): string {
+  if (!input.final) return 'Leading';
+  return input.event.type === 'election' ? 'Elected' : 'Won';
+}
+
+/** One line that says how it came out. */
+export function outcomeText(input: ReportInput, { result }: ReportPosition): { text: string; color: string } {
+  const nameOf = (id: string): string => result.candidates.find((one) => one.id === id)?.name ?? id;
+  if (result.ballots === 0) return { text: 'No ballot answered this position.', color: MUTED };
+  if (result.referendum !== null) {
+    const { outcome } = result.referendum;
+    const text = { passed: 'Passed', rejected: 'Rejected', no_quorum: 'No quorum' }[outcome];
+    const color = { passed: WON, rejected: LOST, no_quorum: WARNING }[outcome];
+    return { text: input.final ? text : `${text} as of now`, color };
+  }
+  if (result.winners.length === 0) return { text: 'Nobody won a seat.', color: MUTED };
+  const shared = result.winners.length > result.seats ? (result.tie?.candidateIds ?? []) : [];
+  const sure = result.winners.filter((id) => !shared.includes(id));
+  const tied = `Tied: ${listNames(shared, nameOf)}`;
+  if (sure.length === 0) return { text: tied, color: WARNING };
+  const won = `${winnerWord(input)}: ${sure.map((id) => isolate(nameOf(id))).join(', ')}`;
+  if (shared.length > 0) return { text: `${won}. ${tied}`, color: WARNING };
+  return { text: won, color: input.final ? WON : INK };
+}
+
+const FIGURE_TITLES = {
+  plurality: 'Votes',
+  approval: 'Approvals',
+  referendum: 'Votes',
+  score: 'Score',
+  cumulative: 'Points',
+  quadratic: 'Votes',
+  ranked_choice: 'Final votes',
+} as const;
+
+interface Figure extends Column {
+  readonly of: (candidate: CandidateResult) => string;
+}
+
+/** The columns of figures: always the exact votes; weights where they differ; a share where there is one that makes sense. */
+function figureColumns(input: ReportInput, { result }: ReportPosition): Figure[] {
+  const method = result.votingMethod;
+  const weighted = result.candidates.some(({ votesWon, weightWon }) => String(votesWon) !== weightWon);
+  const columns: Figure[] = [];
+  const [first] = result.rounds ?? [];
+  if (first !== undefined) {
+    const firsts = new Map(first.tallies.map(({ candidateId, weightWon }) => [candidateId, weightWon]));
+    columns.push({
+      title: 'First choices',
+      width: 80,
+      align: 'right',
+      of: ({ id }) => groupDigits(firsts.get(id) ?? '0'),
+    });
+  }
+  const title = weighted && method !== 'ranked_choice' ? `${FIGURE_TITLES[method]} (heads)` : FIGURE_TITLES[method];
+  if (!(weighted && method === 'ranked_choice')) {
+    columns.push({ title, width: weighted ? 88 : 76, align: 'right', of: ({ votesWon }) => groupDigits(votesWon) });
+  }
+  if (weighted) {
+    const heading = method === 'ranked_choice' ? 'Final votes' : 'Weighted';
+    columns.push({ title: heading, width: 92, align: 'right', of: ({ weightWon }) => groupDigits(weightWon) });
+  }
+  const whole = result.candidates.reduce((sum, { weightWon }) => sum + decimalToScaled(weightWon), 0n);
+  const ballots = BigInt(result.ballots) * decimalToScaled('1');
+  if (method === 'plurality' || method === 'cumulative' || method === 'quadratic') {
+    columns.push({
+      title: 'Share',
+      width: 58,
+      align: 'right',
+      of: ({ weightWon }) => percent(decimalToScaled(weightWon), whole),
+    });
+  }
+  if (method === 'approval' && input.unitWeights) {
+    columns.push({
+      title: 'Of ballots',
+      width: 62,
+      align: 'right',
+      of: ({ weightWon }) => percent(decimalToScaled(weightWon), ballots),
+    });
+  }
+  if (method === 'score' && input.unitWeights) {
+    const mean = ({ weightWon }: CandidateResult): string => quotient(decimalToScaled(weightWon), ballots, 2) ?? '–';
+    columns.push({ title: 'Mean', width: 54, align: 'right', of: mean });
+  }
+  return columns;
+}
+
+function standingOf(input: ReportInput, result: PositionResult, candidate: CandidateResult, withdrawn: boolean): Cell {
+  if (withdrawn) return { text: 'Withdrawn', color: MUTED };
+  if (candidate.winner && candidate.tied && result.winners.length > result.seats)
+    return { text: 'Tied', color: WARNING, bold: true };
+  if (candidate.winner) {
+    const text = winnerWord(input);
+    return { text: candidate.tied ? `${text} (tie)` : text, color: input.final ? WON : INK, bold: true };
+  }
+  return candidate.tied ? { text: 'Lost the tie', color: WARNING } : { text: '' };
+}
+
+async function writeCandidates(
+  sheet: Sheet,
+  input: ReportInput,
+  position: ReportPosition,
+  maxRows: number,
+): Promise<void> {
+  const { result, paper } = position;
+  const ordered = inOrderOfResult(result);
+  const figures = figureColumns(input, position);
+  const withdrawn = new Set(paper.everCandidates.filter(({ status }) => status === 'withdrawn').map(({ id }) => id));
+  const referendum = result.referendum !== null;
+  const columns: Column[] = [
+    { title: '#', width: 30, align: 'right' },
+    { title: referendum ? 'Option' : 'Candidate', indent: 2 },
+    ...figures,
+    ...(referendum ? [] : [{ title: 'Outcome', width: 88, indent: 10 }]),
+  ];
+  const rows = ordered
+    .slice(0, maxRows)
+    .map((candidate, index): Cell[] => [
+      { text: String(index + 1), color: MUTED },
+      { text: candidate.name, bold: candidate.winner && !referendum },
+      ...figures.map(({ of }): Cell => ({ text: of(candidate), bold: candidate.winner && !referendum })),
+      ...(referendum ? [] : [standingOf(input, result, candidate, withdrawn.has(candidate.id))]),
+    ]);
+  await drawTable(sheet, columns, rows);
+  if (ordered.length > maxRows) {
+    const text = `${groupDigits(ordered.length - maxRows)} more candidates stand in the CSV and JSON exports.`;
+    sheet.paragraph(text, { size: 8, color: MUTED });
+  }
+}
+
+const HEAD_HEIGHT = 100;
+const ROW_HEIGHT = 18.5;
+const BAR_HEIGHT = 19;
+const REFERENDUM_HEIGHT = 140;
+
+/** About what chart, figures and rules need: a position begins on a new page rather than break across two, where it can. */
+function heightOf(sheet: Sheet, result: PositionResult): number {
+  const chart =
+    result.referendum === null ? Math.min(result.candidates.length, MAX_BARS) * BAR_HEIGHT : REFERENDUM_HEIGHT;
+  const needed = HEAD_HEIGHT + chart + (result.candidates.length + 1) * ROW_HEIGHT + 50;
+  return Math.min(needed, sheet.pageHeight * 0.85);
+}
+
+/** One position: how it came out, chart, figures, rounds, ties and the rules that were applied. */
+export async function writePosition(
+  sheet: Sheet,
+  input: ReportInput,
+  position: ReportPosition,
+  place: { readonly number: number; readonly maxRows: number },
+): Promise<void> {
+  const { result, paper, groupName } = position;
+  const nameOf = (id: string): string => result.candidates.find((one) => one.id === id)?.name ?? id;
+  sheet.y += 10;
+  sheet.heading(
+    2,
+    `${place.number}. ${result.title}`,
+    { size: 14, bold: true, color: INK },
+    heightOf(sheet, result),
+    2,
+  );
+  sheet.doc.outline.addItem(`${place.number}. ${result.title}`);
+  const seats = result.referendum === null ? [plural(result.seats, 'seat')] : [];
+  const facts = [
+    methodName(paper),
+    ...seats,
+    plural(result.ballots, 'ballot'),
+    plural(result.abstentions, 'abstention'),
+  ];
+  sheet.paragraph(facts.join('  ·  '), { size: 9, color: MUTED }, 4);
+  const outcome = outcomeText(input, position);
+  sheet.paragraph(outcome.text, { size: 11, bold: true, color: outcome.color }, 8);
+  if (result.tie !== null) sheet.paragraph(tieText(result.tie, nameOf), { size: 8.5, color: WARNING }, 8);
+  if (result.candidates.length > 0) {
+    const bars = inOrderOfResult(result).map(({ name, weightWon, winner }) => ({
+      label: name,
+      figure: weightWon,
+      winner,
+    }));
+    if (result.referendum !== null) await writeReferendum(sheet, result, paper);
+    else if (result.ballots > 0) drawBars(sheet, bars, FIGURE_TITLES[result.votingMethod].toLowerCase());
+    await writeCandidates(sheet, input, position, place.maxRows);
+  }
+  if (result.rounds !== null && result.ballots > 0) {
+    const rounds = result.rounds.length;
+    sheet.heading(
+      3,
+      rounds === 1 ? 'One round' : `${groupDigits(rounds)} rounds`,
+      { size: 10.5, bold: true },
+      flowHeight(result) + 80,
+    );
+    drawFlow(sheet, result);
+    await writeRounds(sheet, result);
+  }
+  sheet.heading(3, 'Rules applied', { size: 10.5, bold: true }, 30, 2);
+  sheet.paragraph(describeRules(paper, groupName).join(' '), { size: 8.5, color: INK }, 10);
+}

@@ -1,0 +1,206 @@
+import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { openEntries } from '#src/ballots/sealed-entries.ts';
+import type { Database } from '#src/database/client.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { base32 } from '#src/platform/ids.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { secrecyOf } from '#src/voting-events/lifecycle.ts';
+import { COMMON_WEIGHT_HOLDERS } from './list-votes.ts';
+import { listCommonClasses, type RecordBallot, readRecordMoment, readRecords } from './repository.ts';
+
+export interface RecordSource {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly manufacturer: string;
+  readonly version: string;
+  /** The event's paper as it is when asked. */
+  readonly takePaper: () => Promise<BallotPaper>;
+}
+
+const UNIT_ID = 'unit-event';
+const DEVICE_ID = 'device-service';
+const ONE = 1_000_000n;
+
+const selectionId = (position: number, candidate: number): string => `selection-${position}-${candidate}`;
+const contestId = (position: number): string => `contest-${position}`;
+
+const VARIATIONS = {
+  plurality: 'plurality',
+  approval: 'approval',
+  referendum: 'majority',
+  score: 'range',
+  cumulative: 'cumulative',
+  quadratic: 'other',
+  ranked_choice: 'rcv',
+} as const;
+
+function variationOf(position: PaperPosition) {
+  const { votingMethod, rules, selectionLimit } = position;
+  if (votingMethod === 'quadratic') return { VoteVariation: 'other', OtherVoteVariation: 'quadratic' };
+  if (votingMethod === 'plurality' && selectionLimit > 1) return { VoteVariation: 'n-of-m' };
+  const threshold = rules?.threshold;
+  const beyondHalf = threshold !== undefined && threshold.numerator * 2 > threshold.denominator;
+  if (votingMethod === 'referendum' && beyondHalf) return { VoteVariation: 'super-majority' };
+  return { VoteVariation: VARIATIONS[votingMethod] };
+}
+
+function contestOf(position: PaperPosition) {
+  const referendum = position.votingMethod === 'referendum';
+  const selections = position.everCandidates.map((candidate) =>
+    referendum
+      ? {
+          '@id': selectionId(position.number, candidate.number),
+          '@type': 'CVR.BallotMeasureSelection',
+          Selection: candidate.name,
+        }
+      : {
+          '@id': selectionId(position.number, candidate.number),
+          '@type': 'CVR.CandidateSelection',
+          CandidateIds: [candidate.id],
+        },
+  );
+  const common = { '@id': contestId(position.number), Name: position.title, ...variationOf(position) };
+  const bounds = { NumberElected: position.seats, VotesAllowed: position.selectionLimit };
+  return referendum
+    ? { ...common, '@type': 'CVR.BallotMeasureContest', ContestSelection: selections }
+    : { ...common, '@type': 'CVR.CandidateContest', ...bounds, ContestSelection: selections };
+}
+
+const contestsOf = (paper: BallotPaper): PaperPosition[] =>
+  paper.positions.filter((position) => position.everCandidates.length > 0);
+
+/** NIST's format has no report without a contest. @throws ApiError 409 `conflict`, reason `not_ready` */
+export function requireContests(paper: BallotPaper): void {
+  if (contestsOf(paper).length === 0) throw conflict('not_ready', 'This event has no position with candidates yet.');
+}
+
+function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {
+  const { event } = paper;
+  const standing = new Set(paper.positions.flatMap(({ everCandidates }) => everCandidates.map(({ id }) => id)));
+  const secret = secrecyOf(event) === 'secret';
+  const weights = secret
+    ? `FractionalVotes are votes times the voter's weight; left out where fewer than ${COMMON_WEIGHT_HOLDERS} voters of a group have the weight. Ballots have no identifier and no time.`
+    : "FractionalVotes are votes times the voter's weight.";
+  return {
+    '@type': 'CVR.CastVoteRecordReport',
+    Version: '1.0.0',
+    GeneratedDate: new Date(nowMs).toISOString(),
+    ReportGeneratingDeviceIds: [DEVICE_ID],
+    ReportingDevice: [
+      {
+        '@id': DEVICE_ID,
+        '@type': 'CVR.ReportingDevice',
+        Application: `voting-service ${source.version}`,
+        Manufacturer: source.manufacturer,
+      },
+    ],
+    ReportType: ['originating-device-export'],
+    Notes: `Confirmed ballots that count, in the order of the ballot log. ${weights} A contest that a ballot leaves out was not open to its voter.`,
+    GpUnit: [{ '@id': UNIT_ID, '@type': 'CVR.GpUnit', Type: 'other', OtherType: 'voting event', Name: event.title }],
+    Election: [
+      {
+        '@id': event.id,
+        '@type': 'CVR.Election',
+        Name: event.title,
+        ElectionScopeId: UNIT_ID,
+        Code: [{ '@type': 'CVR.Code', Type: 'other', OtherType: 'event code', Value: event.code }],
+        Candidate: paper.candidates
+          .filter(({ id }) => standing.has(id))
+          .map(({ id, name }) => ({ '@id': id, '@type': 'CVR.Candidate', Name: name })),
+        Contest: contestsOf(paper).map(contestOf),
+      },
+    ],
+  };
+}
+
+/** `1500000n` → `3/2`: exact, as the format wants it. */
+function fraction(micro: bigint): string {
+  let [left, right] = [micro < 0n ? -micro : micro, ONE];
+  while (right !== 0n) [left, right] = [right, left % right];
+  return `${micro / left}/${ONE / left}`;
+}
+
+function contestRecord(position: PaperPosition, packed: PackedPosition, weightMicro: bigint | undefined) {
+  const ranked = position.votingMethod === 'ranked_choice';
+  const selections = packed.entries.map(({ candidate, value }) => {
+    const votes = ranked ? 1 : value;
+    const weighted =
+      weightMicro === undefined || weightMicro === ONE || votes === 0
+        ? {}
+        : { FractionalVotes: fraction(BigInt(votes) * weightMicro) };
+    const rank = ranked ? { Rank: value } : {};
+    return {
+      '@type': 'CVR.CVRContestSelection',
+      ContestSelectionId: selectionId(position.number, candidate),
+      ...rank,
+      SelectionPosition: [
+        { '@type': 'CVR.SelectionPosition', HasIndication: 'yes', NumberVotes: votes, ...weighted, ...rank },
+      ],
+    };
+  });
+  const status = selections.length === 0 ? { Status: ['not-indicated'] } : {};
+  return {
+    '@type': 'CVR.CVRContest',
+    ContestId: contestId(position.number),
+    Selections: selections.length,
+    ...status,
+    CVRContestSelection: selections,
+  };
+}
+
+function recordOf(
+  paper: BallotPaper,
+  ballot: RecordBallot,
+  packed: Uint8Array,
+  place: number,
+  classes: ReadonlySet<string> | undefined,
+): string {
+  const answered = unpackEntries(packed).map((own) => {
+    const position = paper.positionByNumber.get(own.position);
+    if (position === undefined) throw new Error('a ballot names a position that the paper does not have');
+    return { position, own };
+  });
+  const group = answered.find(({ position }) => position.groupId !== null)?.position.groupId ?? '';
+  const shown = classes === undefined || classes.has(`${group}/${ballot.weightMicro}`);
+  const contests = answered.map(({ position, own }) =>
+    contestRecord(position, own, shown ? ballot.weightMicro : undefined),
+  );
+  const snapshotId = `snapshot-${place}`;
+  // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
+  const uniqueId = classes === undefined ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
+  return JSON.stringify({
+    '@type': 'CVR.CVR',
+    ElectionId: paper.event.id,
+    ...uniqueId,
+    CurrentSnapshotId: snapshotId,
+    CVRSnapshot: [{ '@id': snapshotId, '@type': 'CVR.CVRSnapshot', Type: 'original', CVRContest: contests }],
+  });
+}
+
+/**
+ * The cast vote records of an event as one JSON text of NIST SP 1500-103 (completions 3, "Results, votes, exports"), in
+ * pieces: however many ballots there are, one chunk of them is held.
+ */
+export async function* writeCastVoteRecords(
+  source: RecordSource,
+  eventId: string,
+  nowMs: number,
+): AsyncGenerator<string> {
+  const { db, secrets } = source;
+  // In this order: a candidate that came after the paper cannot be named by a ballot of the moment.
+  const moment = await readRecordMoment(db, eventId);
+  const paper = await source.takePaper();
+  const secret = secrecyOf(paper.event) === 'secret';
+  const classes = secret ? await listCommonClasses(db, eventId, COMMON_WEIGHT_HOLDERS) : undefined;
+  yield `${JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -1)},"CVR":[`;
+  let place = 0;
+  for await (const ballots of readRecords(db, eventId, moment)) {
+    for (const ballot of ballots) {
+      place += 1;
+      const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
+      yield `${place === 1 ? '' : ','}\n${recordOf(paper, ballot, packed, place, classes)}`;
+    }
+  }
+  yield ']}\n';
+}

@@ -1,0 +1,157 @@
+import type { PositionResult, Round, TieDecision } from '#src/tally/types.ts';
+import type { EventResults } from './view-schemas.ts';
+
+/** One row of the table. What a kind of row has no use for stays empty. */
+interface Row {
+  readonly record: string;
+  readonly positionId?: string;
+  readonly position?: string;
+  readonly round?: number;
+  readonly item?: string;
+  readonly candidateId?: string;
+  readonly candidate?: string;
+  readonly toCandidateId?: string;
+  readonly toCandidate?: string;
+  readonly votes?: number;
+  readonly weight?: string;
+  readonly value?: string | number | boolean | null;
+}
+
+const COLUMNS = [
+  'record',
+  'positionId',
+  'position',
+  'round',
+  'item',
+  'candidateId',
+  'candidate',
+  'toCandidateId',
+  'toCandidate',
+  'votes',
+  'weight',
+  'value',
+] as const satisfies readonly (keyof Row)[];
+
+const NUMERIC = /^-?\d+(\.\d+)?$/;
+/** What a spreadsheet would take for a formula: in its full-width spelling too, and behind what it may cut off. */
+const FORMULA_START = /^[\t\r\n]|^[\s\p{Cf}]*[=+\-@＝＋－＠]/u;
+
+/**
+ * One cell of RFC 4180. Text that a spreadsheet would run as a formula gets an apostrophe in front; figures of our own
+ * keep their sign.
+ */
+export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
+  if (value === undefined || value === null) return '';
+  const text = String(value);
+  if (typeof value !== 'string' || (figure && NUMERIC.test(text))) return text;
+  const safe = FORMULA_START.test(text) ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const line = (row: Row): string =>
+  `${COLUMNS.map((column) => csvCell(row[column], column === 'weight' || column === 'value')).join(',')}\r\n`;
+
+function* eventRows(results: EventResults): Generator<Row> {
+  const { stats, log, lot } = results;
+  const figures: Readonly<Record<string, string | number | boolean | null>> = {
+    votingEventId: results.votingEventId,
+    title: results.title,
+    final: results.final,
+    asOf: results.asOf,
+    ballots: stats.ballots,
+    totalVotes: stats.totalVotes,
+    abstentions: stats.abstentions,
+    electorate: stats.electorate,
+    turnout: stats.turnout,
+    logSize: log.size,
+    logRootHash: log.rootHash,
+    lotSeedHash: lot.seedHash,
+    lotSeed: lot.seed,
+  };
+  for (const [item, value] of Object.entries(figures)) yield { record: 'event', item, value };
+}
+
+type Place = Pick<Row, 'positionId' | 'position'>;
+
+function* tieRows(place: Place, tie: TieDecision | null, names: ReadonlyMap<string, string>, round?: number) {
+  for (const candidateId of tie?.candidateIds ?? []) {
+    yield {
+      record: 'tie',
+      ...place,
+      ...(round === undefined ? {} : { round }),
+      item: 'policy',
+      candidateId,
+      candidate: names.get(candidateId) ?? '',
+      value: tie?.policy ?? null,
+    };
+  }
+}
+
+function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, string>): Generator<Row> {
+  const own = { ...place, round: round.round };
+  yield { record: 'round', ...own, item: 'threshold', weight: round.threshold };
+  yield { record: 'round', ...own, item: 'exhausted', weight: round.exhausted };
+  for (const { candidateId, votesWon, weightWon } of round.tallies) {
+    const value = round.elected.includes(candidateId)
+      ? 'elected'
+      : round.eliminated.includes(candidateId)
+        ? 'eliminated'
+        : '';
+    const candidate = names.get(candidateId) ?? '';
+    yield { record: 'round', ...own, item: 'tally', candidateId, candidate, votes: votesWon, weight: weightWon, value };
+  }
+  for (const { from, to, weight } of round.transfers) {
+    const target = to === null ? {} : { toCandidateId: to, toCandidate: names.get(to) ?? '' };
+    const item = to === null ? 'exhausted' : 'transfer';
+    yield { record: 'transfer', ...own, item, candidateId: from, candidate: names.get(from) ?? '', ...target, weight };
+  }
+  yield* tieRows(place, round.tie, names, round.round);
+}
+
+function* positionRows(result: PositionResult): Generator<Row> {
+  const place = { positionId: result.id, position: result.title };
+  const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
+  const { votingMethod, seats, totalVotes, ballots, abstentions } = result;
+  for (const [item, value] of Object.entries({ votingMethod, seats, totalVotes, ballots, abstentions })) {
+    yield { record: 'position', ...place, item, value };
+  }
+  for (const { id, name, votesWon, weightWon, winner, tied } of result.candidates) {
+    const value = [winner ? 'winner' : '', tied ? 'tied' : ''].filter((word) => word !== '').join(' ');
+    yield {
+      record: 'candidate',
+      ...place,
+      candidateId: id,
+      candidate: name,
+      votes: votesWon,
+      weight: weightWon,
+      value,
+    };
+  }
+  yield* tieRows(place, result.tie, names);
+  const { referendum } = result;
+  if (referendum !== null) {
+    const { yes, no, abstain, electorate, outcome } = referendum;
+    for (const [item, value] of Object.entries({ yes, no, abstain, electorate, outcome })) {
+      yield { record: 'referendum', ...place, item, value };
+    }
+    for (const rule of referendum.rules) {
+      const { required, actual, met } = rule;
+      for (const [item, value] of Object.entries({ required, actual, met })) {
+        yield { record: 'rule', ...place, item: `${rule.name}.${item}`, value };
+      }
+    }
+  }
+  for (const round of result.rounds ?? []) yield* roundRows(place, round, names);
+}
+
+/**
+ * The results as one table (RFC 4180: commas, CRLF), one figure a row: `record` says of what. It begins with a byte order
+ * mark, without which spreadsheets read names as Latin-1.
+ */
+export function* writeCsv(results: EventResults): Generator<string> {
+  yield `\ufeff${COLUMNS.join(',')}\r\n`;
+  for (const row of eventRows(results)) yield line(row);
+  for (const position of results.positions) {
+    for (const row of positionRows(position)) yield line(row);
+  }
+}

@@ -1,0 +1,402 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DOWNLOAD_LINK_MS, signDownload } from '#src/results/download-link.ts';
+import {
+  createTestEvent,
+  demand,
+  finishEvent,
+  sealBallots,
+  type TestEvent,
+  visitor,
+  votePoll,
+} from '#test/harness/elections.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const SCHEMA = path.resolve(import.meta.dirname, '../../../shared/cases/nist-1500-103-cvr.schema.json');
+const schemaPresent = existsSync(SCHEMA);
+if (!schemaPresent) console.info('exports: the public schema of cast vote records is absent, passed over');
+
+const KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
+
+let service: TestService;
+let account: TestAccount;
+/** Seven ballots on every method, three of them sealed; no test changes it. */
+let poll: TestEvent;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  poll = await pollOfEveryMethod(7);
+});
+afterAll(() => service.stop());
+
+const ask = (event: { readonly id: string }, what: string, key = account.read) =>
+  service.call('GET', `/voting-events/${event.id}/results/${what}`, undefined, { key });
+
+/** The address on this service that an export redirects to. */
+async function linkTo(event: { readonly id: string }, what: string, key = account.read): Promise<string> {
+  const answer = await ask(event, what, key);
+  expect([what, answer.status, answer.body]).toEqual([what, 302, '']);
+  const location = answer.headers.get('location') ?? '';
+  expect(location.startsWith(`${service.deps.config.baseUrl}/downloads/`)).toBe(true);
+  return location.slice(service.deps.config.baseUrl.length);
+}
+
+const fetchFile = (target: string, method = 'GET') =>
+  fetch(`http://127.0.0.1:${service.port}${target}`, { method, redirect: 'manual' });
+
+async function download(event: { readonly id: string }, what: string): Promise<Buffer> {
+  const response = await fetchFile(await linkTo(event, what));
+  expect(response.status).toBe(200);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+const NAMES = ['Ọlá Adébáyọ̀', 'Nguyễn Thị Minh Khai', '山田 太郎'];
+const METHODS = [
+  ...['plurality', 'approval', 'score', 'cumulative', 'quadratic', 'ranked_choice'].map((votingMethod) => ({
+    votingMethod,
+    candidates: NAMES,
+  })),
+  { votingMethod: 'referendum', candidates: ['Yes', 'No', 'Abstain'] },
+];
+
+function ballotOf(event: TestEvent, choice: number): object[] {
+  return event.positions.map(({ id: positionId, candidates }, index) => {
+    const method = METHODS[index]?.votingMethod ?? '';
+    const valued = ['score', 'cumulative', 'quadratic'].includes(method);
+    const extra = method === 'ranked_choice' ? { rank: 1 } : valued ? { value: 1 + choice } : {};
+    return { positionId, candidateId: candidates[choice % candidates.length], ...extra };
+  });
+}
+
+async function pollOfEveryMethod(ballots: number, settings: object = {}): Promise<TestEvent> {
+  const event = await createTestEvent(service, account, { title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
+  for (let index = 0; index < ballots; index += 1) {
+    await votePoll(service, account, event, ballotOf(event, index % 3));
+    if (index === 2) await sealBallots(service, event.id, 1);
+  }
+  return event;
+}
+
+interface ElectionVoter {
+  readonly weight?: number;
+  readonly groupId?: string;
+  readonly votes: (event: TestEvent) => readonly object[];
+}
+
+/** Casts and confirms for each voter, with the key that was mailed. */
+async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]): Promise<string[]> {
+  const base = `/public/voting-events/${event.id}`;
+  const ids: string[] = [];
+  for (const [index, { votes, ...voter }] of voters.entries()) {
+    const email = `voter${index}@${event.code.toLowerCase()}.example`;
+    const row = { name: `Voter ${index}`, email, ...voter };
+    ids.push(
+      demand(await service.call('POST', `/voting-events/${event.id}/voters`, row, { key: account.write }), 201).id,
+    );
+    demand(await service.call('POST', `${base}/voter-key/request`, { email }, { key: account.vote }), 200);
+    const voterKey = await eventually(() => {
+      const mail = service.mails().find((text) => text.includes(email));
+      return /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail ?? '')?.[0];
+    });
+    const body = { voterKey, email, votes: votes(event) };
+    const { confirmationCode } = demand(
+      await service.call('POST', `${base}/ballot/cast`, body, { key: account.vote }),
+      201,
+    );
+    demand(await service.call('POST', `${base}/ballot/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  }
+  return ids;
+}
+
+describe('an export', () => {
+  test.each(KINDS)(
+    'as %s is given by a signed address that needs no key, under the name of the event',
+    async (kind) => {
+      const event = poll;
+      const answer = await ask(event, kind);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      const target = await linkTo(event, kind);
+      const response = await fetchFile(target);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      expect(response.status).toBe(200);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+      const ending = kind === 'cvr' ? 'cast-vote-records.json' : `results.${kind}`;
+      const disposition = response.headers.get('content-disposition') ?? '';
+      expect(disposition).toContain(`attachment; filename="${event.code}-${ending}"; filename*=UTF-8''`);
+      expect(decodeURIComponent(disposition.split("''")[1] ?? '')).toBe(`Ọlá & 山田  2026 - ${ending}`);
+      const type = { pdf: 'application/pdf', csv: 'text/csv; charset=utf-8; header=present' }[kind as string];
+      expect(response.headers.get('content-type')).toBe(type ?? 'application/json');
+      expect(bytes.length).toBeGreaterThan(500);
+      const head = await fetchFile(target, 'HEAD');
+      expect([head.status, (await head.arrayBuffer()).byteLength]).toEqual([200, 0]);
+    },
+  );
+
+  test('comes from another process than the one that gave the address', async () => {
+    const event = poll;
+    const other = await service.another();
+    try {
+      const target = await linkTo(event, 'json');
+      const answer = await other.call('GET', target);
+      expect(answer.body.data.votingEventId).toBe(event.id);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test.each(KINDS)('as %s answers 404 to a stranger, 403 without the scope, 403 without the plan', async (kind) => {
+    const event = poll;
+    const stranger = await createTestAccount(service);
+    expect((await ask(event, kind, stranger.read)).status).toBe(404);
+    expect((await ask(event, kind, account.vote)).body.error.code).toBe('insufficient_scope');
+    const free = await createTestAccount(service, 'free');
+    const own = await service.call('POST', '/voting-events', { title: 'Free', type: 'poll' }, { key: free.write });
+    const gated = await ask(own.body.data, kind, free.read);
+    expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
+  });
+
+  test('is open to whom the event is shared with, by the plan of its owner, and only as long as it is shared', async () => {
+    const event = await pollOfEveryMethod(1);
+    const guest = await createTestAccount(service, 'free');
+    await shareEvent(service, account, event, guest, 'viewer');
+    const target = await linkTo(event, 'csv', guest.read);
+    expect((await fetchFile(target)).status).toBe(200);
+    const invites = await service.call('GET', `/voting-events/${event.id}/invites`, undefined, { key: account.read });
+    for (const { id } of invites.body.data) {
+      await service.call('DELETE', `/voting-events/${event.id}/invites/${id}`, undefined, { key: account.write });
+    }
+    expect((await fetchFile(target)).status).toBe(404);
+  });
+
+  test('is refused under a changed, a foreign, an expired address, and one whose account cannot see the event', async () => {
+    const event = poll;
+    const target = await linkTo(event, 'json');
+    const token = target.slice('/downloads/'.length);
+    const refused = async (changed: string) => {
+      const answer = await service.call('GET', `/downloads/${changed}`);
+      return [answer.status, answer.body.error?.details?.reason];
+    };
+    for (let at = 0; at < token.length; at += Math.ceil(token.length / 10)) {
+      const other = token[at] === 'A' ? 'B' : 'A';
+      expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
+    }
+    const { secrets, clock } = service.deps;
+    const link = { kind: 'json', eventId: event.id, accountId: account.id, paper: 'a4' } as const;
+    const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
+    expect(await refused(old)).toEqual([403, 'download_link_expired']);
+    const stranger = await createTestAccount(service);
+    expect((await refused(signDownload(secrets, { ...link, accountId: stranger.id }, clock.now())))[0]).toBe(404);
+    expect((await refused('x'))[0]).toBe(403);
+  });
+
+  test('refuses query parameters that it does not know, and paper of another size', async () => {
+    const event = poll;
+    expect((await ask(event, 'pdf?paper=letter')).status).toBe(302);
+    for (const what of ['pdf?paper=a3', 'pdf?paper=', 'pdf?paper=a4&paper=a4', 'pdf?x=1', 'csv?paper=a4', 'cvr?x=1'])
+      expect([what, (await ask(event, what)).status]).toEqual([what, 400]);
+    expect((await service.call('GET', `${await linkTo(event, 'pdf')}?x=1`)).status).toBe(400);
+  });
+});
+
+describe('the result report', () => {
+  test('gives every figure of the results, names in every script, rules, and the log', async () => {
+    const event = poll;
+    const results = demand(
+      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
+    const lines = pages.flatMap((page) => page.split('\n'));
+    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Yes of yes and no']) {
+      expect(lines).toContain(text);
+    }
+    expect(outline).toHaveLength(METHODS.length + 2);
+    expect(subject).toContain(event.code);
+    for (const { candidates } of results.positions) {
+      for (const { votesWon } of candidates) expect(lines).toContain(String(votesWon));
+    }
+  });
+
+  test('on letter paper is as large as letter paper, and final when the event is over', async () => {
+    const event = await pollOfEveryMethod(3);
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await finishEvent(service, event.id);
+    const { size, pages } = readPdf(await download(event, 'pdf?paper=letter'));
+    expect(size).toEqual([612, 792]);
+    expect(pages[0]?.split('\n')).toContain('FINAL');
+  });
+
+  test('is made many at a time, and others are answered meanwhile', async () => {
+    const event = poll;
+    const target = await linkTo(event, 'pdf');
+    const reports = Promise.all(Array.from({ length: 8 }, () => fetchFile(target)));
+    expect((await service.call('GET', '/health/live')).status).toBe(200);
+    expect((await reports).map((response) => response.status)).toEqual(Array(8).fill(200));
+  });
+});
+
+describe('the table of results', () => {
+  test('gives the figures of the results, and runs nothing', async () => {
+    const event = await createTestEvent(service, account, { title: '=1+1' }, [
+      { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
+    ]);
+    const [position] = event.positions;
+    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[2] }]);
+    const text = (await download(event, 'csv')).toString('utf8');
+    expect(text.startsWith('\ufeff')).toBe(true);
+    const [head = [], ...rows] = parseCsv(text.slice(1));
+    expect(new Set(rows.map((row) => row.length))).toEqual(new Set([head.length]));
+    expect(rows.flat().filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([]);
+    const of = (row: string[], column: string) => row[head.indexOf(column)];
+    const candidates = rows.filter((row) => of(row, 'record') === 'candidate');
+    expect(
+      candidates.map((row) => [of(row, 'candidate'), of(row, 'votes'), of(row, 'weight'), of(row, 'value')]),
+    ).toEqual([
+      ["'@SUM(A1)", '0', '0', ''],
+      ["'+Bea", '0', '0', ''],
+      ['a "quoted", name', '1', '1', 'winner'],
+    ]);
+  });
+});
+
+describe('the results as JSON', () => {
+  test('are what the organizer reads, but for the moment', async () => {
+    const event = poll;
+    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const exported = JSON.parse((await download(event, 'json')).toString('utf8'));
+    expect({ ...exported.data, asOf: 0 }).toEqual({ ...results.body.data, asOf: 0 });
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: the report is judged by its public schema
+const records = async (event: TestEvent): Promise<any> => JSON.parse((await download(event, 'cvr')).toString('utf8'));
+
+describe('the cast vote records', () => {
+  test.runIf(schemaPresent)('of every method are valid by the public schema, with and without ballots', async () => {
+    const { $schema: _draft, ...schema } = JSON.parse(readFileSync(SCHEMA, 'utf8'));
+    const ajv = new Ajv({ strict: false, allErrors: true });
+    addFormats.default(ajv);
+    const validate = ajv.compile(schema);
+    for (const event of [poll, await createTestEvent(service, account, {}, METHODS, false)]) {
+      const valid = validate(await records(event));
+      expect([validate.errors, valid]).toEqual([null, true]);
+    }
+  });
+
+  test('count to the results: every vote of every ballot that counts, once', async () => {
+    const event = poll;
+    const report = await records(event);
+    expect(report.CVR).toHaveLength(7);
+    const votes = new Map<string, number>();
+    for (const record of report.CVR) {
+      for (const contest of record.CVRSnapshot[0].CVRContest) {
+        for (const selection of contest.CVRContestSelection) {
+          const id: string = selection.ContestSelectionId;
+          votes.set(id, (votes.get(id) ?? 0) + selection.SelectionPosition[0].NumberVotes);
+        }
+      }
+    }
+    const results = demand(
+      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    const contests = report.Election[0].Contest;
+    for (const [index, position] of results.positions.entries()) {
+      const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
+      expect([position.title, counted]).toEqual([
+        position.title,
+        position.candidates.map((one: { votesWon: number }) => one.votesWon),
+      ]);
+    }
+  });
+
+  test('hold a ballot that moves from the queue into the log once', async () => {
+    const event = await pollOfEveryMethod(2);
+    const waiting = await records(event);
+    await sealBallots(service, event.id, 1);
+    const sealed = await records(event);
+    const choices = (report: typeof sealed) =>
+      report.CVR.map((one: { CVRSnapshot: [{ CVRContest: unknown }] }) =>
+        JSON.stringify(one.CVRSnapshot[0].CVRContest),
+      ).sort();
+    expect(choices(sealed)).toEqual(choices(waiting));
+  });
+
+  test('of more ballots than are read at once hold each of them once', async () => {
+    const event = await pollOfEveryMethod(1);
+    await sealBallots(service, event.id, 1);
+    // The same ballot many times over: what is read does not depend on how it was cast.
+    await service.deps.db.$client.query(
+      `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index)
+       SELECT voting_event_id, 'blt_copy' || n, sha256(n::text::bytea), entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index + n
+       FROM ballots, generate_series(1, 4500) AS n WHERE voting_event_id = $1`,
+      [event.id],
+    );
+    const report = await records(event);
+    expect(report.CVR).toHaveLength(4501);
+    expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4501);
+  });
+
+  test('of an event without candidates are refused, because the format has no report without a contest', async () => {
+    const event = await createTestEvent(service, account, {}, [], false);
+    const answer = await ask(event, 'cvr');
+    expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'not_ready']);
+  });
+
+  test('of a secret event name no voter, no ballot and no time, and no weight that few have', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, [
+      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
+    ]);
+    const choose = (at: number) => (own: TestEvent) => [
+      { positionId: own.positions[0]?.id, candidateId: own.positions[0]?.candidates[at] },
+    ];
+    const voters = await holdElection(event, [
+      ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: choose(0) })),
+      { weight: 7, votes: choose(1) },
+    ]);
+    await finishEvent(service, event.id);
+    const report = await records(event);
+    const text = JSON.stringify(report.CVR);
+    const { rows } = await service.deps.db.$client.query<{ id: string; code_tag: Buffer }>(
+      'SELECT id, code_tag FROM ballots WHERE voting_event_id = $1',
+      [event.id],
+    );
+    expect(rows).toHaveLength(6);
+    for (const { id, code_tag: codeTag } of rows) {
+      for (const trace of [id, codeTag.toString('hex'), codeTag.toString('base64')]) expect(text).not.toContain(trace);
+    }
+    for (const id of voters) expect(text).not.toContain(id);
+    expect(text).not.toMatch(/Voter \d|\.example|UniqueId|Date|Time/);
+    const weights = report.CVR.map(
+      (one: {
+        CVRSnapshot: [
+          { CVRContest: [{ CVRContestSelection: [{ SelectionPosition: [{ FractionalVotes?: string }] }] }] },
+        ];
+      }) => one.CVRSnapshot[0].CVRContest[0].CVRContestSelection[0].SelectionPosition[0].FractionalVotes,
+    );
+    expect(weights.toSorted()).toEqual([...Array(5).fill('5/2'), undefined]);
+  });
+
+  test('of a poll have a name for each record that joins with no list of votes or ballots', async () => {
+    const event = await pollOfEveryMethod(3);
+    const visitorId = visitor();
+    await votePoll(service, account, event, ballotOf(event, 0), visitorId);
+    const report = await records(event);
+    expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4);
+    expect(JSON.stringify(report)).not.toContain(visitorId);
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest';
+import type { ReportInput } from '#src/results/report/report-input.ts';
+import { writeReport } from '#src/results/report/write-report.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
+import { type SamplePosition, sampleReport } from './sample-report.ts';
+
+const print = async (input: ReportInput, paper: 'a4' | 'letter' = 'a4') => {
+  const pdf = readPdf(await writeReport(input, paper));
+  return { ...pdf, text: pdf.pages.join('\n'), lines: pdf.pages.flatMap((page) => page.split('\n')) };
+};
+
+const NAMES = [
+  'Ọlá Adébáyọ̀',
+  'Nguyễn Thị Minh Khai',
+  '山田 太郎',
+  '김민수',
+  '张伟',
+  'محمد علي',
+  'דנה כהן',
+  'Владимир Петров',
+  'Ελένη Παπαδοπούλου',
+  'अनीता शर्मा',
+  'Þórður Guðmundsson',
+];
+
+const plurality = (names: readonly string[], ...choices: number[]): SamplePosition => ({
+  title: 'Chair',
+  votingMethod: 'plurality',
+  names,
+  ballots: choices.map((candidate) => [[candidate, 1]]),
+});
+
+describe('a report', () => {
+  test.each(NAMES)('prints the name %s so that it can be copied and found again', async (name) => {
+    const { lines, text, alternatives } = await print(sampleReport([plurality([name, 'Other'], 0, 0, 1)]));
+    // In the chart, the table, and the outcomes of cover and position.
+    expect(lines.filter((line) => line === name).length).toBeGreaterThanOrEqual(2);
+    expect(lines.filter((line) => line === `Elected: ${name}`)).toHaveLength(2);
+    expect(alternatives).toContain(`Bar chart of votes: ${name} 2, Other 1.`);
+    expect(text).not.toContain('\ufffd');
+  });
+
+  test('shows what no face has as its marked code point, never as an empty box', async () => {
+    const { lines } = await print(sampleReport([plurality(['Vote \u{1f5f3}\ufe0f now', 'ไทย'], 0)]));
+    // The reading of such a line is the text itself; what is drawn names the code point.
+    expect(lines).toContain('Vote \u{1f5f3}\ufe0f now');
+    expect(lines).toContain('ไทย');
+  });
+
+  test.each([
+    ['a4', [595.28, 841.89]],
+    ['letter', [612, 792]],
+  ] as const)('fits %s', async (paper, size) => {
+    expect((await print(sampleReport([plurality(['Ada', 'Bea'], 0)]), paper)).size).toEqual(size);
+  });
+
+  test('is stamped final or provisional on its first page and at the foot of every page', async () => {
+    const many = Array.from({ length: 12 }, () => plurality(['Ada', 'Bea'], 0));
+    for (const [final, stamp, foot] of [
+      [true, 'FINAL', 'Final, counted'],
+      [false, 'PROVISIONAL', 'Provisional, counted'],
+    ] as const) {
+      const { pages } = await print(sampleReport(many, { final }));
+      expect(pages.length).toBeGreaterThan(2);
+      expect(pages[0]?.split('\n')).toContain(stamp);
+      expect(pages.filter((page) => !page.includes(foot))).toEqual([]);
+      expect(pages.map((page) => /Page (\d+) of (\d+)/.exec(page)?.slice(1))).toEqual(
+        pages.map((_, index) => [String(index + 1), String(pages.length)]),
+      );
+    }
+  });
+
+  test('tells times in the zone of the event, turnout, log and lot', async () => {
+    const { lines, outline, subject } = await print(sampleReport([plurality(['Ada', 'Bea'], 0, 1, 1)]));
+    for (const line of [
+      '1 November 2026, 09:00 GMT+01:00',
+      '20 November 2026, 18:00 GMT+01:00',
+      '50.0 %',
+      '5 leaves',
+      'XUdE7UlLs1BxsYxS0ytL9pBrwE2RhW4kf4wGqfKM6Oc=',
+      'ab'.repeat(32),
+      '0f'.repeat(32),
+    ]) {
+      expect(lines).toContain(line);
+    }
+    expect(outline).toEqual(['Summary', '1. Chair', 'Ballot log and verification']);
+    expect(subject).toBe('Results of SAMPLE7, final');
+  });
+
+  test('prints decimals as they were counted, digit by digit', async () => {
+    const weighted = { ...plurality(['Ada', 'Bea'], 0, 0, 0, 1), weightMicro: 1_234_567_100_001n };
+    const { lines } = await print(sampleReport([weighted], { unitWeights: false }));
+    expect(lines).toContain('3,703,701.300003');
+    expect(lines).toContain('1,234,567.100001');
+  });
+
+  test('names ties and how they were decided', async () => {
+    const joint = plurality(['Ada', 'Bea', 'Cy'], 0, 1);
+    const lot: SamplePosition = { ...joint, settings: { tieBreak: 'lot' } };
+    const board: SamplePosition = {
+      title: 'Board',
+      votingMethod: 'approval',
+      names: ['Ada', 'Bea', 'Cy'],
+      ballots: [
+        [
+          [0, 1],
+          [1, 1],
+        ],
+        [
+          [0, 1],
+          [2, 1],
+        ],
+      ],
+      settings: { seats: 2 },
+    };
+    const { text } = await print(sampleReport([joint, lot, board]));
+    expect(text).toContain('Tied for the last seat: Ada, Bea. Reported jointly.');
+    expect(text).toContain(`Tied: Ada, Bea. Decided by lot, seed ${'0f'.repeat(32)}.`);
+    expect(text).toContain('Elected: Ada. Tied: Bea, Cy');
+  });
+
+  test('shows each rule of a referendum with what it asked for, what there was, and whether it was met', async () => {
+    const ballots = Array.from({ length: 10 }, (_, index): [number, number][] => [[index < 6 ? 0 : 1, 1]]);
+    const rules = {
+      threshold: { numerator: 2, denominator: 3, inclusive: true },
+      turnoutQuorum: { numerator: 1, denominator: 2, inclusive: true },
+      approvalQuorum: null,
+    };
+    const { lines } = await print(
+      sampleReport([{ title: 'Move', votingMethod: 'referendum', names: ['Yes', 'No'], ballots, settings: { rules } }]),
+    );
+    const at = lines.indexOf('Yes of yes and no');
+    expect(lines.slice(at, at + 12).filter((line) => line !== '')).toEqual(
+      expect.arrayContaining(['at least 2/3', '6 of 10 (60.0 %)', 'No']),
+    );
+    expect(lines).toContain('10 of 20 (50.0 %)');
+    expect(lines).toContain('Rejected');
+    expect(lines).not.toContain('Elected');
+  });
+
+  test('follows the votes of a ranked count from round to round, in a figure and in tables', async () => {
+    const rank = (...order: number[]): [number, number][] => order.map((candidate, index) => [candidate, index + 1]);
+    const ballots = [...Array.from({ length: 4 }, () => rank(0)), rank(1, 2), rank(1, 2), rank(1), rank(2), rank(2)];
+    const { text, alternatives } = await print(
+      sampleReport([{ title: 'Chair', votingMethod: 'ranked_choice', names: ['Ada', 'محمد', 'Cy'], ballots }]),
+    );
+    expect(alternatives.some((one) => one.startsWith('Flow of votes from round 1'))).toBe(true);
+    expect(text).toContain('Out: Cy');
+    expect(text).toContain('From Cy: exhausted 2.');
+    expect(text).toContain('Round 2');
+  });
+
+  test('is a tagged document with a language and a title that is shown', async () => {
+    const { objects } = await print(sampleReport([plurality(['Ada', 'Bea'], 0)]));
+    const all = [...objects.values()].join('\n');
+    for (const mark of ['/MarkInfo', '/StructTreeRoot', '/Lang (en)', '/DisplayDocTitle true', '/S /H1', '/S /TH'])
+      expect(all).toContain(mark);
+    expect(all).not.toMatch(/\/BaseFont \/Helvetica/);
+  });
+
+  test.each([
+    ['no position', []],
+    ['a position without a candidate', [plurality([])]],
+    ['a position that nobody answered', [plurality(['Ada', 'Bea'])]],
+    ['names as long as names may be', [plurality(['W'.repeat(200), '山'.repeat(200)], 0, 1)]],
+    ['titles as long as titles may be', [{ ...plurality(['Ada'], 0), title: 'Ж'.repeat(200) }]],
+    [
+      'scores below zero',
+      [
+        {
+          title: 'S',
+          votingMethod: 'score' as const,
+          names: ['Up', 'Down'],
+          ballots: [
+            [
+              [0, 2],
+              [1, -5],
+            ] as [number, number][],
+          ],
+        },
+      ],
+    ],
+  ])('prints an event with %s', async (_what, positions) => {
+    expect((await print(sampleReport(positions))).pages.length).toBeGreaterThan(0);
+  });
+
+  test('of a thousand candidates and as many rounds stays below a hundred pages', async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `Candidate ${index + 1} ${NAMES[index % NAMES.length]}`);
+    const ballots = Array.from({ length: 1_500 }, (_, index): [number, number][] => [
+      [(index * 7) % 1_000, 1],
+      [(index * 13 + 1) % 1_000, 2],
+    ]).filter(([first, second]) => first?.[0] !== second?.[0]);
+    const { pages, text } = await print(
+      sampleReport([{ title: 'Assembly', votingMethod: 'ranked_choice', names, ballots }]),
+    );
+    expect(pages.length).toBeLessThan(100);
+    expect(text).toContain('Candidate 1000 ');
+  }, 60_000);
+
+  test('of a hundred positions gives each its heading and its place in the outline', async () => {
+    const { outline } = await print(
+      sampleReport(Array.from({ length: 100 }, () => plurality(NAMES.slice(0, 4), 0, 1, 1))),
+    );
+    expect(outline).toHaveLength(102);
+    expect(outline).toContain('100. Chair');
+  }, 60_000);
+});

@@ -1,0 +1,124 @@
+import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { Candidate } from '#src/ballot-paper/types.ts';
+import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
+import { startCount } from '#src/tally/start-count.ts';
+import type { ReferendumRole } from '#src/tally/types.ts';
+
+/** What one ballot gives to one position: candidates by their place, and a value each. */
+type SampleBallot = readonly (readonly [candidate: number, value: number])[];
+
+export interface SamplePosition {
+  readonly title: string;
+  readonly votingMethod: PaperPosition['votingMethod'];
+  readonly names: readonly string[];
+  readonly ballots: readonly SampleBallot[];
+  readonly settings?: Partial<PaperPosition>;
+  /** Of every ballot, in millionths. */
+  readonly weightMicro?: bigint;
+}
+
+const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
+const MADE = { createdAt: 0, updatedAt: 0 };
+const EVENT_ID = 'evt_sample';
+
+/** A position counted by the real count, with the paper it was counted under. */
+export function samplePosition(sample: SamplePosition, number: number): ReportPosition {
+  const { title, votingMethod, names, ballots, settings, weightMicro = 1_000_000n } = sample;
+  const id = `pos_${number}`;
+  const candidates = names.map(
+    (name, index): Candidate => ({
+      id: `cnd_${number}_${String(index).padStart(4, '0')}`,
+      votingEventId: EVENT_ID,
+      number: index + 1,
+      name,
+      description: null,
+      email: null,
+      positionIds: [id],
+      groupId: null,
+      referendumRole: votingMethod === 'referendum' ? (ROLES[index] ?? null) : null,
+      avatarUrl: null,
+      status: 'approved',
+      source: 'organizer',
+      sortOrder: index,
+      ...MADE,
+    }),
+  );
+  const rules =
+    votingMethod === 'referendum'
+      ? { threshold: { numerator: 1, denominator: 2, inclusive: false }, turnoutQuorum: null, approvalQuorum: null }
+      : null;
+  const paper: PaperPosition = {
+    id,
+    votingEventId: EVENT_ID,
+    number,
+    title,
+    description: null,
+    votingMethod,
+    groupId: null,
+    sortOrder: number,
+    seats: 1,
+    minSelections: 1,
+    maxSelections: null,
+    scoreMin: null,
+    scoreMax: null,
+    cumulativePointBudget: null,
+    quadraticBaseCreditBudget: null,
+    quadraticTopUp: null,
+    tieBreak: 'joint',
+    rules,
+    ...MADE,
+    candidates,
+    everCandidates: candidates,
+    selectionLimit: names.length,
+    ...settings,
+  };
+  const count = startCount({
+    ...paper,
+    maxSelections: paper.selectionLimit,
+    candidates: candidates.map((one) => ({ ...one, withdrawn: false })),
+  });
+  for (const ballot of ballots) {
+    const [places, values] = [ballot.map(([candidate]) => candidate), ballot.map(([, value]) => value)];
+    count.add({ length: ballot.length, candidates: places, values }, weightMicro);
+  }
+  const electorateMicro = BigInt(ballots.length) * 2n * weightMicro;
+  const result = count.report({
+    seed: '0f'.repeat(32),
+    electorateMicro,
+    wholeWeights: weightMicro % 1_000_000n === 0n,
+  });
+  return { result, paper, groupName: null };
+}
+
+/** A report on such positions. */
+export function sampleReport(positions: readonly SamplePosition[], changes: Partial<ReportInput> = {}): ReportInput {
+  const ballots = Math.max(0, ...positions.map((one) => one.ballots.length));
+  return {
+    event: {
+      id: EVENT_ID,
+      code: 'SAMPLE7',
+      title: 'Sample',
+      type: 'election',
+      status: 'closed',
+      secrecy: 'secret',
+      timeZone: 'Africa/Lagos',
+      openedAt: Date.UTC(2026, 10, 1, 8),
+      closesAt: Date.UTC(2026, 10, 20, 17),
+    },
+    final: true,
+    asOf: Date.UTC(2026, 10, 21, 7, 15),
+    ballots,
+    roll: {
+      approved: ballots * 2,
+      voted: ballots,
+      approvedWeightMicro: BigInt(ballots) * 2_000_000n,
+      votedWeightMicro: BigInt(ballots) * 1_000_000n,
+    },
+    unitWeights: true,
+    positions: positions.map((one, index) => samplePosition(one, index + 1)),
+    log: { size: ballots + 2, rootHash: 'XUdE7UlLs1BxsYxS0ytL9pBrwE2RhW4kf4wGqfKM6Oc=' },
+    lot: { seedHash: 'ab'.repeat(32), seed: '0f'.repeat(32) },
+    issuer: { company: 'Example Votes', baseUrl: 'https://votes.example' },
+    ...changes,
+  };
+}

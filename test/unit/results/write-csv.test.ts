@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import type { EventResults } from '#src/results/view-schemas.ts';
+import { csvCell, writeCsv } from '#src/results/write-csv.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { samplePosition } from './sample-report.ts';
+
+describe('a cell of a table', () => {
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '\nx', '＝1', '＋1', '－1', '＠x', '=cmd|"/c calc"!A1'])(
+    'is never a formula: %j',
+    (text) => {
+      expect(csvCell(text)).toMatch(/^"?'/);
+      expect(parseCsv(`${csvCell(text)}\r\n`)).toEqual([[`'${text}`]]);
+    },
+  );
+
+  test.each([' =1+1', '  @x', '\u00a0=1', '\u3000=1', '\ufeff=1', '\u200b=1', ' \t+1'])(
+    'is no formula behind what a spreadsheet may cut off: %j',
+    (text) => {
+      expect(parseCsv(`${csvCell(text)}\r\n`)[0]?.[0]).toBe(`'${text}`);
+    },
+  );
+
+  test('is quoted where it holds quotes, commas or line ends, and comes back as it was', () => {
+    for (const text of ['a,b', 'a"b', 'a\r\nb', 'a\nb', ' a', 'a ', '', 'plain', '山田']) {
+      expect(parseCsv(`${csvCell(text)}\r\n`)).toEqual([[text]]);
+    }
+  });
+
+  test('keeps the sign of a figure, and only of a figure', () => {
+    expect(csvCell('-12.5', true)).toBe('-12.5');
+    expect(csvCell(-3)).toBe('-3');
+    expect(csvCell('-12.5+A1', true)).toBe("'-12.5+A1");
+  });
+});
+
+describe('a table of results', () => {
+  test('begins with a byte order mark, has as many cells in every row, and neutralises names and titles', () => {
+    const { result } = samplePosition(
+      {
+        title: '=HYPERLINK("http://x.example")',
+        votingMethod: 'plurality',
+        names: ['@Ada', '+Bea', 'Cy'],
+        ballots: [[[0, 1]], [[1, 1]]],
+      },
+      1,
+    );
+    const results: EventResults = {
+      votingEventId: 'evt_1',
+      title: '-2+3',
+      final: true,
+      asOf: 1,
+      stats: { totalVotes: 2, ballots: 2, entries: 2, abstentions: 0, electorate: null, turnout: null },
+      positions: [result],
+      log: { size: 3, rootHash: '+/AB=' },
+      lot: { seedHash: 'ab', seed: null },
+    };
+    const text = [...writeCsv(results)].join('');
+    expect(text.startsWith('\ufeffrecord,')).toBe(true);
+    const rows = parseCsv(text.slice(1));
+    expect(new Set(rows.map((row) => row.length))).toEqual(new Set([12]));
+    expect(rows.flat().filter((cell) => /^[=+@\t\r]/.test(cell))).toEqual([]);
+    expect(rows.flat()).toContain("'@Ada");
+    expect(rows.flat()).toContain("'-2+3");
+  });
+});
