@@ -17,6 +17,7 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   voting_events: 'the events themselves: their ID is what the others are spread by',
   webhook_attempts: 'the history of an endpoint, which may hear of all events of its account',
   webhook_deliveries: 'the queue of an endpoint, which may hear of all events of its account',
+  webhook_holds: 'which sender has an endpoint now',
   webhook_endpoints: 'an endpoint belongs to an account and may hear of all its events',
 };
 
