@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Pool } from 'pg';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
@@ -10,27 +11,48 @@ import { findHome } from '#src/database/embedded-home.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createDeps, startService } from '#src/service.ts';
+import { closeDeps, createDeps } from '#src/service.ts';
+import { type ServerKind, type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** A service on an embedded database of its own that loses nothing in a power cut, as in production. */
-export interface BenchService {
+/** An embedded database of its own that loses nothing in a power cut, and servers on it, each a process as in production. */
+export interface Bench {
   readonly deps: Deps;
+  readonly pool: Pool;
   readonly databaseUrl: string;
-  readonly url: string;
   readonly accountId: string;
   readonly write: string;
   readonly vote: string;
+  /** The service as it runs everywhere: one process, jobs included. */
+  readonly server: ServerProcess;
+  /** Another server on the same database. */
+  serve(kind: ServerKind): Promise<ServerProcess>;
   /** A call as an organizer, which must succeed; its data. */
   organize(method: string, target: string, body?: unknown): Promise<Record<string, unknown>>;
   stop(): Promise<void>;
 }
 
-export async function startBenchService(): Promise<BenchService> {
+/** The limits of a plan are made for customers; the load comes from one key here. */
+const PLANS = { enterprise: { voteRequestsPerMinute: 600_000_000, organizerRequestsPerMinute: 600_000_000 } };
+
+async function call(server: ServerProcess, key: string, method: string, target: string, body?: unknown) {
+  const answer = await fetch(`http://127.0.0.1:${server.port}${target}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${await answer.text()}`);
+  return ((await answer.json()) as { data: Record<string, unknown> }).data;
+}
+
+/** @param profileFolder where servers leave their CPU profiles when they end */
+export async function startBench(profileFolder?: string): Promise<Bench> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-bench-'));
   chmodSync(dataDir, 0o711);
+  const plansFile = path.join(dataDir, 'plans.json');
+  writeFileSync(plansFile, JSON.stringify(PLANS));
   const database = await startEmbeddedDatabase({ dataDir, log: () => undefined });
   await migrate(database.url);
-  const config = readConfig({
+  const environment = {
     DATABASE_URL: database.url,
     SECRET_KEY: randomBytes(32).toString('base64'),
     DATA_DIR: dataDir,
@@ -39,32 +61,21 @@ export async function startBenchService(): Promise<BenchService> {
     LOG_LEVEL: 'silent',
     EMAIL_DOMAIN_CHECK: 'off',
     WEBHOOK_ALLOW_PRIVATE: 'on',
-  });
-  const deps = createDeps(config, database.url, createLog('silent'));
-  const service = await startService(deps, database.url);
+    PLANS_FILE: plansFile,
+  };
+  const deps = createDeps(readConfig(environment), database.url, createLog('silent'));
   const { id: accountId } = await createAccount(deps.db, deps, { name: 'Bench', plan: 'enterprise' });
   const common = { accountId, votingEventId: null, expiresInDays: null };
   const { key: write } = await createApiKey(deps.db, deps, { ...common, name: 'organizer', scopes: ['read', 'write'] });
   const { key: vote } = await createApiKey(deps.db, deps, { ...common, name: 'vote', scopes: ['vote'] });
-  const url = `http://127.0.0.1:${service.port}`;
+  const serve = (kind: ServerKind): Promise<ServerProcess> => startServerProcess(environment, kind, profileFolder);
+  const server = await serve('service');
   return {
-    deps,
-    databaseUrl: database.url,
-    url,
-    accountId,
-    write,
-    vote,
-    async organize(method, target, body) {
-      const answer = await fetch(url + target, {
-        method,
-        headers: { Authorization: `Bearer ${write}`, 'Content-Type': 'application/json' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${await answer.text()}`);
-      return ((await answer.json()) as { data: Record<string, unknown> }).data;
-    },
+    ...{ deps, pool: deps.db.$client, databaseUrl: database.url, accountId, write, vote, server, serve },
+    organize: (method, target, body) => call(server, write, method, target, body),
     async stop() {
-      await service.stop();
+      await server.stop();
+      await closeDeps(deps);
       await database.stop();
       const home = await findHome(dataDir);
       if (home !== undefined) rmSync(home, { recursive: true, force: true });

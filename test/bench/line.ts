@@ -1,37 +1,86 @@
-import type { BenchService } from './bench-service.ts';
+import type { Bench } from './bench-service.ts';
+
+/** What was seen in several windows of one alternative. */
+export interface Figure {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  readonly windows: number;
+  /** Windows among them in which other programs took more than a quarter of a core, when there was no time for better ones. */
+  readonly disturbed: number;
+}
+
+export type Goal =
+  | { readonly atLeast: number; readonly beyond?: number }
+  | { readonly atMost: number; readonly beyond?: number };
 
 /** One line of the table: our figure beside a reference that was measured in the same run. */
 export interface Measurement {
   readonly work: string;
-  readonly reference: string;
+  /** Undefined where the goal is a figure by itself, not a ratio. */
+  readonly reference: string | undefined;
   /** Units a second, or milliseconds: the same for both. */
   readonly unit: string;
-  readonly ours: number;
-  readonly theirs: number;
-  /** What `ours / theirs` shall be. */
-  readonly goal: { readonly atLeast: number } | { readonly atMost: number };
+  readonly ours: Figure;
+  readonly theirs: Figure | undefined;
+  /** What `ours / theirs` shall be, or `ours` by itself where there is no reference. */
+  readonly goal: Goal;
   /** What limits it, where the goal is missed. */
   readonly limit: string;
 }
 
-export type BenchLine = (service: BenchService) => Promise<Measurement[]>;
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+/** A line whose reference this machine cannot run. */
+export interface NotMeasured {
+  readonly work: string;
+  readonly goal: Goal;
+  /** What is missing, and how to get it. */
+  readonly missing: string;
 }
 
-/** Runs alternatives in turns, in a random order each time, so that what else the machine does hits all of them alike. */
-export async function alternate(
-  rounds: number,
-  alternatives: Readonly<Record<string, () => Promise<number>>>,
-): Promise<Record<string, number>> {
-  const seen: Record<string, number[]> = Object.fromEntries(Object.keys(alternatives).map((name) => [name, []]));
-  for (let round = 0; round < rounds; round += 1) {
-    const names = Object.keys(alternatives).toSorted(() => Math.random() - 0.5);
-    for (const name of names) seen[name]?.push((await alternatives[name]?.()) ?? 0);
-    process.stderr.write('.');
-  }
-  return Object.fromEntries(Object.entries(seen).map(([name, values]) => [name, median(values)]));
+export type Line = Measurement | NotMeasured;
+export type BenchLine = (bench: Bench) => Promise<Line[]>;
+
+export function isMeasured(line: Line): line is Measurement {
+  return 'ours' in line;
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((left, right) => left - right),
+    0.5,
+  );
+}
+
+/** A quantile of sorted values, between two of them where it falls there. */
+export function quantile(sorted: ArrayLike<number>, share: number): number {
+  if (sorted.length === 0) return Number.NaN;
+  const at = (sorted.length - 1) * share;
+  const [below, above] = [sorted[Math.floor(at)] ?? 0, sorted[Math.ceil(at)] ?? 0];
+  return below + (above - below) * (at - Math.floor(at));
+}
+
+export function figureOf(values: readonly number[], disturbed = 0): Figure {
+  return {
+    median: median(values),
+    low: Math.min(...values),
+    high: Math.max(...values),
+    windows: values.length,
+    disturbed,
+  };
+}
+
+/** The figure that the goal is about. */
+export function ratioOf({ ours, theirs }: Measurement): number {
+  return theirs === undefined ? ours.median : ours.median / theirs.median;
+}
+
+export function isReached(line: Measurement): boolean {
+  const ratio = ratioOf(line);
+  return 'atLeast' in line.goal ? ratio >= line.goal.atLeast : ratio <= line.goal.atMost;
+}
+
+export function isBeyond(line: Measurement): boolean {
+  const { goal } = line;
+  if (goal.beyond === undefined) return false;
+  return 'atLeast' in goal ? ratioOf(line) >= goal.beyond : ratioOf(line) <= goal.beyond;
 }

@@ -1,42 +1,70 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import path from 'node:path';
-import { startBenchService } from './bench-service.ts';
-import type { BenchLine, Measurement } from './line.ts';
-import { webhookDeliveries } from './webhook-deliveries.ts';
+import { parseArgs } from 'node:util';
+import { type Bench, startBench } from './bench-service.ts';
+import { cast, castManyEntries, castVoters } from './cast.ts';
+import type { BenchLine, Line } from './line.ts';
+import { describeLines, jsonOf } from './show-lines.ts';
 
-const LINES: Readonly<Record<string, BenchLine>> = { webhooks: webhookDeliveries };
+/** In the order in which they are measured: what fills the database comes last. */
+const LINES: Readonly<Record<string, BenchLine>> = {
+  cast,
+  entries: castManyEntries,
+  voters: castVoters,
+};
 
-function reached({ ours, theirs, goal }: Measurement): boolean {
-  const ratio = ours / theirs;
-  return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
+const USAGE = `npm run bench -- [--json] [--profile FOLDER] [line …]
+
+Lines: ${Object.keys(LINES).join(', ')}. Without any, all are measured. --profile leaves CPU profiles of the servers in a folder. The result is kept in bench/latest.json too.
+`;
+
+async function measureAll(bench: Bench, names: readonly string[]): Promise<Line[]> {
+  const measured: Line[] = [];
+  for (const name of names) {
+    const line = LINES[name];
+    if (line === undefined) continue;
+    const begin = performance.now();
+    process.stderr.write(`${name} `);
+    measured.push(...(await line(bench)));
+    process.stderr.write(` ${((performance.now() - begin) / 1_000).toFixed(0)} s\n`);
+  }
+  return measured;
 }
 
-function describe(measured: Measurement): string {
-  const { work, reference, unit, ours, theirs, goal, limit } = measured;
-  const wanted = 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`;
-  const round = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toFixed(2));
-  const verdict = reached(measured) ? 'reached' : `MISSED: ${limit}`;
-  return `${work}: ${round(ours)}${unit} — ${reference}: ${round(theirs)}${unit} — ratio ${(ours / theirs).toFixed(2)}, goal ${wanted}, ${verdict}`;
+/** What the figures depend on besides the program. */
+async function describeMachine(bench: Bench): Promise<string> {
+  const { rows } = await bench.pool.query<{ settings: string }>(
+    `SELECT 'PostgreSQL ' || current_setting('server_version') || ', ' || string_agg(name || ' ' || setting, ', ' ORDER BY name) AS settings
+     FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')`,
+  );
+  const [first] = cpus();
+  return `${cpus().length} cores (${first?.model.trim() ?? 'unknown'}), Node ${process.version}, ${rows[0]?.settings}`;
 }
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !Object.hasOwn(LINES, name));
-if (unknown.length > 0) {
-  process.stderr.write(`unknown: ${unknown.join(', ')}. Lines: ${Object.keys(LINES).join(', ')}\n`);
-  process.exit(2);
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, profile: { type: 'string' }, help: { type: 'boolean' } },
+  });
+  const unknown = positionals.filter((name) => !Object.hasOwn(LINES, name));
+  if (values.help === true || unknown.length > 0) {
+    process.stderr.write(unknown.length > 0 ? `There is no line ${unknown.join(', ')}.\n\n${USAGE}` : USAGE);
+    return values.help === true ? 0 : 2;
+  }
+  const bench = await startBench(values.profile);
+  try {
+    const machine = await describeMachine(bench);
+    const measured = await measureAll(bench, positionals.length > 0 ? positionals : Object.keys(LINES));
+    const json = jsonOf(machine, measured);
+    process.stdout.write(values.json === true ? json : describeLines(machine, measured));
+    const folder = path.resolve(import.meta.dirname, '../../bench');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(path.join(folder, 'latest.json'), json);
+    return 0;
+  } finally {
+    await bench.stop();
+  }
 }
-const service = await startBenchService();
-const measured: Measurement[] = [];
-for (const [name, line] of Object.entries(LINES)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
-  process.stderr.write(`${name} `);
-  measured.push(...(await line(service)));
-  process.stderr.write('\n');
-}
-await service.stop();
-const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}, fsync on, synchronous_commit on`;
-process.stdout.write(`${machine}\n${measured.map(describe).join('\n')}\n`);
-const folder = path.resolve(import.meta.dirname, '../../bench');
-mkdirSync(folder, { recursive: true });
-writeFileSync(path.join(folder, 'latest.json'), `${JSON.stringify({ machine, measured }, null, 2)}\n`);
+
+process.exitCode = await main();

@@ -1,14 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
-import { alternate, type BenchLine } from './line.ts';
+import type { BenchLine } from './line.ts';
+import { alternate } from './windows.ts';
 
 const ENDPOINTS = 20;
 const MESSAGES = 400;
 const CONNECTIONS = 64;
 
 /** Deliveries a second, from the row in the outbox to the receiver's answer, beside a bare loop that posts the same bytes. */
-export const webhookDeliveries: BenchLine = async (service) => {
+export const webhookDeliveries: BenchLine = async (bench) => {
   let arrived = 0;
   let wake: () => void = () => undefined;
   const server = createServer((request, response) => {
@@ -21,8 +22,10 @@ export const webhookDeliveries: BenchLine = async (service) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const type = 'voting_event.updated';
+  const endpoints: unknown[] = [];
   for (let index = 0; index < ENDPOINTS; index += 1) {
-    await service.organize('POST', '/webhook-endpoints', { url: `${origin}/${index}`, eventTypes: [type] });
+    const endpoint = { url: `${origin}/${index}`, eventTypes: [type] };
+    endpoints.push((await bench.organize('POST', '/webhook-endpoints', endpoint))['id']);
   }
   const data = JSON.stringify({ id: 'evt_x', title: 'A title', description: 'x'.repeat(400) });
   const waitFor = (count: number): Promise<void> =>
@@ -38,7 +41,7 @@ export const webhookDeliveries: BenchLine = async (service) => {
     const startedAt = performance.now();
     const record = 'SELECT record_webhook_event($1, NULL, $2, $3 || i::text, $4) FROM generate_series(1, $5) AS i';
     const prefix = `msg_${performance.now()}_`;
-    await service.deps.db.$client.query(record, [service.accountId, type, prefix, data, MESSAGES]);
+    await bench.pool.query(record, [bench.accountId, type, prefix, data, MESSAGES]);
     await waitFor(ENDPOINTS * MESSAGES);
     return (ENDPOINTS * MESSAGES * 1_000) / (performance.now() - startedAt);
   };
@@ -61,6 +64,7 @@ export const webhookDeliveries: BenchLine = async (service) => {
   await through();
   await bare();
   const seen = await alternate(5, { through, bare });
+  for (const id of endpoints) await bench.organize('DELETE', `/webhook-endpoints/${id}`);
   await pool.close();
   server.closeAllConnections();
   await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -69,11 +73,11 @@ export const webhookDeliveries: BenchLine = async (service) => {
       work: 'webhook deliveries, outbox included',
       reference: 'a bare undici pool on the same receiver',
       unit: '/s',
-      ours: seen['through'] ?? 0,
-      theirs: seen['bare'] ?? 0,
-      goal: { atLeast: 0.3 },
+      ours: seen.through,
+      theirs: seen.bare,
+      goal: { atLeast: 0.3, beyond: 0.5 },
       limit:
-        'the rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares',
+        'The rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares.',
     },
   ];
 };

@@ -1,0 +1,135 @@
+import { randomInt } from 'node:crypto';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
+import { sealEntries } from '#src/ballots/sealed-entries.ts';
+import { hashVoterKey } from '#src/voters/voter-key.ts';
+import type { Bench } from './bench-service.ts';
+import { addVoters, type BallotVote, type BenchElection, createElection, VOTER_KEY, voterIdOf } from './elections.ts';
+import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
+
+/** An election whose voters cast the same choices; each cast is somebody's, drawn by chance, and replaces their earlier one. */
+export interface Casting {
+  readonly election: BenchElection;
+  readonly voters: number;
+  readonly votes: readonly BallotVote[];
+}
+
+/** Twelve entries over three positions: some chosen, some scored, some ranked. */
+export async function prepareTwelve(bench: Bench, voters: number): Promise<Casting> {
+  const election = await createElection(bench, [
+    { votingMethod: 'approval', candidates: 6 },
+    { votingMethod: 'score', candidates: 6, settings: { scoreMin: 0, scoreMax: 10 } },
+    { votingMethod: 'ranked_choice', candidates: 6 },
+  ]);
+  await addVoters(bench, election.id, 0, voters);
+  const votes = election.positions.flatMap(({ id: positionId, candidates }, position) =>
+    candidates.slice(0, 4).map(({ id: candidateId }, index): BallotVote => {
+      const mark = [{}, { value: index + 3 }, { rank: index + 1 }][position];
+      return { positionId, candidateId, ...mark };
+    }),
+  );
+  return { election, voters, votes };
+}
+
+/** As many entries as a ballot may have. */
+export async function prepareTwoHundred(bench: Bench, voters: number): Promise<Casting> {
+  const election = await createElection(bench, [{ votingMethod: 'approval', candidates: 200 }]);
+  await addVoters(bench, election.id, 0, voters);
+  const votes = election.positions.flatMap(({ id: positionId, candidates }) =>
+    candidates.map(({ id: candidateId }) => ({ positionId, candidateId })),
+  );
+  return { election, voters, votes };
+}
+
+let requestNumber = 0;
+
+/** Casts over HTTP for a while, each with an Idempotency-Key of its own. */
+export function castOverHttp(
+  bench: Bench,
+  { election, voters, votes }: Casting,
+  port: number,
+  connections: number,
+  durationMs: number,
+): Promise<LoadResult> {
+  const request = requestsOf(
+    {
+      method: 'POST',
+      path: `/public/voting-events/${election.id}/ballot/cast`,
+      key: bench.vote,
+      headers: { 'Idempotency-Key': `cast-${process.pid}-########` },
+      body: JSON.stringify({ voterId: 'B########', voterKey: VOTER_KEY, votes }),
+    },
+    () => {
+      requestNumber += 1;
+      return [requestNumber, randomInt(voters)];
+    },
+  );
+  return applyLoad({ port, connections, durationMs, request, status: 201 });
+}
+
+/** Our own statement for one ballot, as a script of pgbench: the same voters, the same bytes, a claim like a request's. */
+export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, paperVersion: number): string {
+  const { secrets } = bench.deps;
+  const tag = codeTagOf(generateConfirmationCode());
+  const packed = packEntries(
+    election.positions.map((position) => ({
+      position: position.number,
+      entries: votes
+        .filter(({ positionId }) => positionId === position.id)
+        .map((vote) => ({
+          candidate: position.candidates.find(({ id }) => id === vote.candidateId)?.number ?? 0,
+          value: vote.rank ?? vote.value ?? 1,
+        })),
+    })),
+  );
+  const entries = sealEntries(secrets, election.id, tag, packed);
+  const keyHash = hashVoterKey(secrets, election.id, VOTER_KEY);
+  const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
+  const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
+  return `\\set n random(0, ${voters - 1})
+\\set r random(1, 1000000000000000)
+SELECT verdict FROM cast_ballot_once(NULL, NULL, NULL, NULL, NULL, '${election.id}', ${paperVersion}, (${voter})::jsonb,
+  ${bytea(keyHash)}, sha256(int8send(:n)), NULL, '[""]', sha256(int8send(:r)), ${bytea(entries)},
+  NULL, '${voterIdOf(0)}', NULL, NULL, NULL, NULL);
+`;
+}
+
+/**
+ * The usual way, as a script of pgbench and the tables it needs: a round trip for the event, the voter, the key and the
+ * earlier ballot, one for the ballot and one for its entries, a row each.
+ */
+export async function usualCastScript(bench: Bench, { voters, votes }: Casting): Promise<string> {
+  const prefix = `usual_${votes.length}`;
+  await bench.pool.query(`
+    CREATE TABLE ${prefix}_events (id integer PRIMARY KEY, status text NOT NULL, title text NOT NULL);
+    INSERT INTO ${prefix}_events VALUES (1, 'open', 'An election');
+    CREATE TABLE ${prefix}_voters (id integer PRIMARY KEY, event_id integer NOT NULL REFERENCES ${prefix}_events, voter_id text NOT NULL, key_hash bytea NOT NULL, status text NOT NULL, UNIQUE (event_id, voter_id));
+    INSERT INTO ${prefix}_voters SELECT n, 1, 'B' || lpad(n::text, 8, '0'), sha256(int8send(n)), 'approved' FROM generate_series(0, ${voters - 1}) AS n;
+    CREATE TABLE ${prefix}_ballots (id bigserial PRIMARY KEY, event_id integer NOT NULL REFERENCES ${prefix}_events, voter_id integer NOT NULL REFERENCES ${prefix}_voters, code text NOT NULL UNIQUE, status text NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
+    CREATE INDEX ON ${prefix}_ballots (event_id, voter_id);
+    CREATE TABLE ${prefix}_candidates (id text PRIMARY KEY, position_id text NOT NULL);
+    CREATE TABLE ${prefix}_votes (id bigserial PRIMARY KEY, ballot_id bigint NOT NULL REFERENCES ${prefix}_ballots, position_id text NOT NULL, candidate_id text NOT NULL REFERENCES ${prefix}_candidates, value integer);
+    CREATE INDEX ON ${prefix}_votes (ballot_id);`);
+  await bench.pool.query(`INSERT INTO ${prefix}_candidates SELECT * FROM unnest($1::text[], $2::text[])`, [
+    votes.map(({ candidateId }) => candidateId),
+    votes.map(({ positionId }) => positionId),
+  ]);
+  await bench.pool.query(`ANALYZE ${prefix}_voters`);
+  const rows = votes
+    .map(
+      ({ positionId, candidateId, value, rank }) =>
+        `(:ballot, '${positionId}', '${candidateId}', ${value ?? rank ?? 1})`,
+    )
+    .join(',\n  ');
+  return `\\set n random(0, ${voters - 1})
+\\set r random(1, 1000000000000000)
+BEGIN;
+SELECT id, status, title FROM ${prefix}_events WHERE id = 1;
+SELECT id, key_hash, status FROM ${prefix}_voters WHERE event_id = 1 AND voter_id = 'B' || lpad(:n::text, 8, '0');
+SELECT id FROM ${prefix}_ballots WHERE event_id = 1 AND voter_id = :n AND status = 'confirmed';
+INSERT INTO ${prefix}_ballots (event_id, voter_id, code, status) VALUES (1, :n, md5(:r::text), 'pending') RETURNING id AS ballot \\gset
+INSERT INTO ${prefix}_votes (ballot_id, position_id, candidate_id, value) VALUES
+  ${rows};
+COMMIT;
+`;
+}

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { sealEntries } from '#src/ballots/sealed-entries.ts';
+import { hashVoterKey } from '#src/voters/voter-key.ts';
+import type { Bench } from './bench-service.ts';
+import { copyRows } from './copy-rows.ts';
+
+/** One key for all voters of a bench's event: what is looked up is the same as with a key each. */
+export const VOTER_KEY = '0123-4567-89AB-CDEF';
+
+export interface BenchPosition {
+  readonly id: string;
+  readonly number: number;
+  readonly candidates: readonly { readonly id: string; readonly number: number }[];
+}
+
+export interface BenchElection {
+  readonly id: string;
+  readonly positions: readonly BenchPosition[];
+}
+
+export interface PositionPlan {
+  readonly votingMethod: string;
+  readonly candidates: number;
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+export const voterIdOf = (index: number): string => `B${String(index).padStart(8, '0')}`;
+export const voterRowIdOf = (index: number): string => `vtr_${String(index).padStart(22, '0')}`;
+/** The confirmation code of a ballot that a generator made: digits are valid in a code. */
+export const codeOf = (index: number): string => String(index).padStart(26, '0');
+
+/** Creates an open election over the API, as an organizer does; candidates are then added in the database where they are many. */
+export async function createElection(
+  bench: Bench,
+  plans: readonly PositionPlan[],
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<BenchElection> {
+  const event = { title: 'An election of the bench', type: 'election', ...settings };
+  const { id } = (await bench.organize('POST', '/voting-events', event)) as { id: string };
+  for (const [index, { votingMethod, candidates, settings: own }] of plans.entries()) {
+    const position = { title: `Position ${index + 1}`, votingMethod, ...own };
+    const { id: positionId } = await bench.organize('POST', `/voting-events/${id}/positions`, position);
+    for (let number = 1; number <= candidates; number += 1) {
+      const name = `Candidate ${number} of position ${index + 1}`;
+      const description =
+        'Stands for what the others of this list stand for too, and says so in a sentence of this length.';
+      await bench.organize('POST', `/voting-events/${id}/candidates`, { name, description, positionIds: [positionId] });
+    }
+  }
+  await bench.organize('PATCH', `/voting-events/${id}`, { status: 'open' });
+  return { id, positions: await readPositions(bench, id) };
+}
+
+async function readPositions(bench: Bench, eventId: string): Promise<BenchPosition[]> {
+  const { rows: positions } = await bench.pool.query<{ id: string; number: number }>(
+    'SELECT id, number FROM positions WHERE voting_event_id = $1 ORDER BY number',
+    [eventId],
+  );
+  const { rows: candidates } = await bench.pool.query<{ id: string; number: number; position: string }>(
+    'SELECT id, number, position_ids[1] AS position FROM candidates WHERE voting_event_id = $1 ORDER BY number',
+    [eventId],
+  );
+  return positions.map((position) => ({
+    ...position,
+    candidates: candidates.filter((candidate) => candidate.position === position.id),
+  }));
+}
+
+/** Fills an election with approved voters, `from` to before `to`, who have the bench's key. */
+export async function addVoters(bench: Bench, eventId: string, from: number, to: number): Promise<void> {
+  const now = Date.now();
+  const keyHash = hashVoterKey(bench.deps.secrets, eventId, VOTER_KEY);
+  const rows = to - from;
+  await copyRows(bench.pool, {
+    table: 'voters',
+    columns:
+      'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at'.split(
+        ' ',
+      ),
+    rows,
+    row(index) {
+      const [id, email] = [voterIdOf(from + index), `voter${from + index}@bench.example`];
+      const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now];
+      return [eventId, voterRowIdOf(from + index), `Voter ${from + index}`, ...rest];
+    },
+  });
+  await copyRows(bench.pool, {
+    table: 'voter_keys',
+    columns: ['voting_event_id', 'voter_id', 'key_hash', 'created_at'],
+    rows,
+    row: (index) => [eventId, voterRowIdOf(from + index), keyHash, now],
+  });
+  await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
+  await bench.pool.query('ANALYZE voters, voter_keys');
+}
+
+/** Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf` its number. */
+export async function addPendingBallots(
+  bench: Bench,
+  election: BenchElection,
+  votes: readonly BallotVote[],
+  from: number,
+  to: number,
+): Promise<void> {
+  const packed = packVotes(election, votes);
+  await copyRows(bench.pool, {
+    table: 'pending_ballots',
+    columns: ['voting_event_id', 'participant', 'participants', 'code_tag', 'entries', 'weight_micro', 'cast_at'],
+    rows: to - from,
+    row(index) {
+      const participant = voterRowIdOf(from + index);
+      const tag = codeTagOf(codeOf(from + index));
+      const entries = sealEntries(bench.deps.secrets, election.id, tag, packed);
+      return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
+    },
+  });
+  await bench.pool.query('ANALYZE pending_ballots');
+}
+
+export interface BallotVote {
+  readonly positionId: string;
+  readonly candidateId: string;
+  readonly value?: number;
+  readonly rank?: number;
+}
+
+function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffer {
+  return packEntries(
+    election.positions.map((position) => ({
+      position: position.number,
+      entries: votes
+        .filter(({ positionId }) => positionId === position.id)
+        .map(({ candidateId, value, rank }) => ({
+          candidate: position.candidates.find(({ id }) => id === candidateId)?.number ?? 0,
+          value: rank ?? value ?? 1,
+        })),
+    })),
+  );
+}
+
+/** Confirmed ballots that stand in the log's order, `from` to before `to`; their entries are what `entries` gives, packed. */
+export async function addConfirmedBallots(
+  bench: Bench,
+  eventId: string,
+  from: number,
+  to: number,
+  entries: (index: number) => Buffer,
+): Promise<void> {
+  const salt = randomBytes(32);
+  const columns = 'voting_event_id leaf_index id code_tag entries weight_micro salt sealed_time released'.split(' ');
+  await copyRows(bench.pool, {
+    ...{ table: 'ballots', columns, rows: to - from },
+    row(index) {
+      const tag = codeTagOf(codeOf(from + index));
+      const id = `bal_${tag.toString('hex', 0, 13)}`;
+      return [eventId, from + index, id, tag, entries(from + index), 1_000_000, salt, salt.subarray(0, 6), true];
+    },
+  });
+  await bench.pool.query('ANALYZE ballots');
+}

@@ -1,0 +1,56 @@
+import { type Figure, type Goal, isBeyond, isMeasured, isReached, type Line, ratioOf } from './line.ts';
+
+function round(value: number): string {
+  if (value >= 100) return value.toFixed(0);
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+function goalText(goal: Goal): string {
+  return 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`;
+}
+
+function figureText(figure: Figure, unit: string): string {
+  const spread = figure.windows === 1 ? '' : ` (${round(figure.low)}–${round(figure.high)})`;
+  return `${round(figure.median)}${unit}${spread}`;
+}
+
+function cellsOf(line: Line): string[] {
+  if (!isMeasured(line)) return [line.work, '', '', '', goalText(line.goal), 'not measured'];
+  const { work, reference, unit, ours, theirs, goal } = line;
+  const ratio = round(ratioOf(line));
+  const verdict = isBeyond(line) ? 'reached, and beyond' : isReached(line) ? 'reached' : 'MISSED';
+  const beside = theirs === undefined ? '' : `${figureText(theirs, unit)} ${reference}`;
+  return [work, figureText(ours, unit), beside, theirs === undefined ? '' : ratio, goalText(goal), verdict];
+}
+
+/** What there is to say of a line below the table. */
+function remarksOf(line: Line): string[] {
+  if (!isMeasured(line)) return [`${line.work}: not measured. ${line.missing}`];
+  const disturbed = line.ours.disturbed + (line.theirs?.disturbed ?? 0);
+  const windows = line.ours.windows + (line.theirs?.windows ?? 0);
+  return [
+    ...(isReached(line) ? [] : [`${line.work}: missed. ${line.limit}`]),
+    ...(disturbed === 0 ? [] : [`${line.work}: other programs disturbed ${disturbed} of ${windows} windows.`]),
+  ];
+}
+
+/** A table for people, in Markdown that is aligned: it reads in a terminal and in a document. */
+export function describeLines(machine: string, lines: readonly Line[]): string {
+  const head = ['Work', 'Ours', 'Reference', 'Ratio', 'Goal', ''];
+  const rows = [head, ...lines.map(cellsOf)];
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const show = (row: readonly string[]): string =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
+  const table = [show(head), rule, ...rows.slice(1).map(show)];
+  const remarks = lines.flatMap(remarksOf);
+  const below = remarks.length === 0 ? [] : ['', ...new Set(remarks)];
+  return `${machine}\nMedians of alternating windows, the spread in brackets.\n\n${[...table, ...below].join('\n')}\n`;
+}
+
+export function jsonOf(machine: string, lines: readonly Line[]): string {
+  const measured = lines.map((line) =>
+    isMeasured(line) ? { ...line, ratio: ratioOf(line), reached: isReached(line), beyond: isBeyond(line) } : line,
+  );
+  return `${JSON.stringify({ machine, measured }, null, 2)}\n`;
+}
