@@ -19,7 +19,11 @@ export interface Bench {
   readonly deps: Deps;
   readonly pool: Pool;
   readonly databaseUrl: string;
+  /** The settings of the service, for another process of it. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly accountId: string;
+  /** The share of the full number of rows, for trying a line out: goals are about the full number. */
+  readonly scale: number;
   readonly write: string;
   readonly vote: string;
   /** The service as it runs everywhere: one process, jobs included. */
@@ -44,8 +48,13 @@ async function call(server: ServerProcess, key: string, method: string, target: 
   return ((await answer.json()) as { data: Record<string, unknown> }).data;
 }
 
-/** @param profileFolder where servers leave their CPU profiles when they end */
-export async function startBench(profileFolder?: string): Promise<Bench> {
+export interface BenchOptions {
+  readonly scale: number;
+  /** Where servers leave their CPU profiles when they end. */
+  readonly profileFolder?: string | undefined;
+}
+
+export async function startBench({ scale, profileFolder }: BenchOptions): Promise<Bench> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-bench-'));
   chmodSync(dataDir, 0o711);
   const plansFile = path.join(dataDir, 'plans.json');
@@ -71,7 +80,18 @@ export async function startBench(profileFolder?: string): Promise<Bench> {
   const serve = (kind: ServerKind): Promise<ServerProcess> => startServerProcess(environment, kind, profileFolder);
   const server = await serve('service');
   return {
-    ...{ deps, pool: deps.db.$client, databaseUrl: database.url, accountId, write, vote, server, serve },
+    ...{
+      deps,
+      pool: deps.db.$client,
+      databaseUrl: database.url,
+      environment,
+      accountId,
+      scale,
+      write,
+      vote,
+      server,
+      serve,
+    },
     organize: (method, target, body) => call(server, write, method, target, body),
     async stop() {
       await server.stop();

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Presets, SingleBar } from 'cli-progress';
-import type { Pool } from 'pg';
+import pg from 'pg';
 import { from } from 'pg-copy-streams';
 
 const ROWS_A_CHUNK = 2_000;
@@ -29,21 +29,23 @@ export interface CopyTask {
  * Writes generated rows by `COPY`, with a progress bar. Triggers and foreign keys of the rows are not run: they are right
  * because the generator makes them so.
  */
-export async function copyRows(pool: Pool, task: CopyTask): Promise<void> {
+export async function copyRows(databaseUrl: string, task: CopyTask): Promise<void> {
   const bar = new SingleBar(
     { format: `{bar} {percentage} % of {total} rows of ${task.table}, {eta} s left`, clearOnComplete: true },
     Presets.shades_classic,
   );
-  const client = await pool.connect();
+  // Not from the pool: its time limits are made for requests.
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
   try {
     await client.query('SET session_replication_role = replica');
     bar.start(task.rows, 0);
     const stream = client.query(from(`COPY ${task.table} (${task.columns.join(', ')}) FROM STDIN`));
     await pipeline(Readable.from(chunksOf(task, (done) => bar.update(done))), stream);
-    await client.query('RESET session_replication_role');
+    await client.query(`ANALYZE ${task.table}`);
   } finally {
     bar.stop();
-    client.release();
+    await client.end();
   }
 }
 

@@ -9,6 +9,9 @@ import { copyRows } from './copy-rows.ts';
 /** One key for all voters of a bench's event: what is looked up is the same as with a key each. */
 export const VOTER_KEY = '0123-4567-89AB-CDEF';
 
+/** Candidates that are created at the same time. */
+const TOGETHER = 8;
+
 export interface BenchPosition {
   readonly id: string;
   readonly number: number;
@@ -42,11 +45,14 @@ export async function createElection(
   for (const [index, { votingMethod, candidates, settings: own }] of plans.entries()) {
     const position = { title: `Position ${index + 1}`, votingMethod, ...own };
     const { id: positionId } = await bench.organize('POST', `/voting-events/${id}/positions`, position);
-    for (let number = 1; number <= candidates; number += 1) {
+    const add = async (number: number): Promise<void> => {
       const name = `Candidate ${number} of position ${index + 1}`;
-      const description =
-        'Stands for what the others of this list stand for too, and says so in a sentence of this length.';
+      const description = 'Stands for what the others of this list stand for too, and says so in a sentence like this.';
       await bench.organize('POST', `/voting-events/${id}/candidates`, { name, description, positionIds: [positionId] });
+    };
+    for (let first = 1; first <= candidates; first += TOGETHER) {
+      const last = Math.min(candidates, first + TOGETHER - 1);
+      await Promise.all(Array.from({ length: last - first + 1 }, (_, offset) => add(first + offset)));
     }
   }
   await bench.organize('PATCH', `/voting-events/${id}`, { status: 'open' });
@@ -73,7 +79,7 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   const now = Date.now();
   const keyHash = hashVoterKey(bench.deps.secrets, eventId, VOTER_KEY);
   const rows = to - from;
-  await copyRows(bench.pool, {
+  await copyRows(bench.databaseUrl, {
     table: 'voters',
     columns:
       'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at'.split(
@@ -86,14 +92,13 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
       return [eventId, voterRowIdOf(from + index), `Voter ${from + index}`, ...rest];
     },
   });
-  await copyRows(bench.pool, {
+  await copyRows(bench.databaseUrl, {
     table: 'voter_keys',
     columns: ['voting_event_id', 'voter_id', 'key_hash', 'created_at'],
     rows,
     row: (index) => [eventId, voterRowIdOf(from + index), keyHash, now],
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
-  await bench.pool.query('ANALYZE voters, voter_keys');
 }
 
 /** Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf` its number. */
@@ -105,7 +110,7 @@ export async function addPendingBallots(
   to: number,
 ): Promise<void> {
   const packed = packVotes(election, votes);
-  await copyRows(bench.pool, {
+  await copyRows(bench.databaseUrl, {
     table: 'pending_ballots',
     columns: ['voting_event_id', 'participant', 'participants', 'code_tag', 'entries', 'weight_micro', 'cast_at'],
     rows: to - from,
@@ -116,7 +121,6 @@ export async function addPendingBallots(
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
     },
   });
-  await bench.pool.query('ANALYZE pending_ballots');
 }
 
 export interface BallotVote {
@@ -140,6 +144,24 @@ function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffe
   );
 }
 
+/** Confirmed ballots that wait for the log, sealed as the service keeps them. */
+export async function addQueuedBallots(bench: Bench, election: BenchElection, rows: number): Promise<void> {
+  const [position] = election.positions;
+  const candidates = position?.candidates ?? [];
+  const columns = 'voting_event_id id code_tag entries weight_micro salt sealed_time'.split(' ');
+  await copyRows(bench.databaseUrl, {
+    ...{ table: 'ballot_queue', columns, rows },
+    row(index) {
+      const tag = codeTagOf(codeOf(index));
+      const chosen = candidates.filter((_, place) => ((index + 1) >> place) & 1);
+      const entries = chosen.map(({ number }) => ({ candidate: number, value: 1 }));
+      const packed = packEntries([{ position: position?.number ?? 0, entries }]);
+      const sealed = sealEntries(bench.deps.secrets, election.id, tag, packed);
+      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, tag, tag.subarray(0, 6)];
+    },
+  });
+}
+
 /** Confirmed ballots that stand in the log's order, `from` to before `to`; their entries are what `entries` gives, packed. */
 export async function addConfirmedBallots(
   bench: Bench,
@@ -150,7 +172,7 @@ export async function addConfirmedBallots(
 ): Promise<void> {
   const salt = randomBytes(32);
   const columns = 'voting_event_id leaf_index id code_tag entries weight_micro salt sealed_time released'.split(' ');
-  await copyRows(bench.pool, {
+  await copyRows(bench.databaseUrl, {
     ...{ table: 'ballots', columns, rows: to - from },
     row(index) {
       const tag = codeTagOf(codeOf(from + index));
@@ -158,5 +180,4 @@ export async function addConfirmedBallots(
       return [eventId, from + index, id, tag, entries(from + index), 1_000_000, salt, salt.subarray(0, 6), true];
     },
   });
-  await bench.pool.query('ANALYZE ballots');
 }

@@ -29,10 +29,10 @@ export interface Measurement {
   readonly limit: string;
 }
 
-/** A line whose reference this machine cannot run. */
+/** A line that could not be measured here. */
 export interface NotMeasured {
   readonly work: string;
-  readonly goal: Goal;
+  readonly goal?: Goal;
   /** What is missing, and how to get it. */
   readonly missing: string;
 }

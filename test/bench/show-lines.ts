@@ -15,7 +15,8 @@ function figureText(figure: Figure, unit: string): string {
 }
 
 function cellsOf(line: Line): string[] {
-  if (!isMeasured(line)) return [line.work, '', '', '', goalText(line.goal), 'not measured'];
+  if (!isMeasured(line))
+    return [line.work, '', '', '', line.goal === undefined ? '' : goalText(line.goal), 'not measured'];
   const { work, reference, unit, ours, theirs, goal } = line;
   const ratio = round(ratioOf(line));
   const verdict = isBeyond(line) ? 'reached, and beyond' : isReached(line) ? 'reached' : 'MISSED';

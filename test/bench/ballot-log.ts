@@ -1,0 +1,61 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createApiKey } from '#src/accounts/create-api-key.ts';
+import type { BallotLogReport, BallotLogTask } from './ballot-log-program.ts';
+import type { Bench } from './bench-service.ts';
+import { addQueuedBallots, createElection } from './elections.ts';
+import { type BenchLine, figureOf } from './line.ts';
+
+const FULL = 1_000_000;
+const MEGABYTE = 1_000_000;
+
+/** Seals in one process and verifies in another, so that the memory of each is its own. */
+async function run(bench: Bench, task: BallotLogTask): Promise<BallotLogReport> {
+  const child = fork(path.join(import.meta.dirname, 'ballot-log-program.ts'), [JSON.stringify(task)], {
+    env: { PATH: process.env['PATH'], ...bench.environment },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const ended = once(child, 'exit').then(() => undefined);
+  const message = await Promise.race([once(child, 'message'), ended]);
+  if (message === undefined) throw new Error(`the program that was to ${task.what} the log ended`);
+  return message[0] as BallotLogReport;
+}
+
+/** A finished election of so many ballots, sealed into its log and verified from the outside: openings, recount, results. */
+export const ballotLog: BenchLine = async (bench) => {
+  const ballots = FULL * bench.scale;
+  const plan = [{ votingMethod: 'approval', candidates: 8 }];
+  const election = await createElection(bench, plan, {
+    ballot: { opening: 'public' },
+    results: { visibility: 'live' },
+  });
+  await addQueuedBallots(bench, election, ballots);
+  await bench.pool.query(
+    'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
+    [election.id],
+  );
+  const { key } = await createApiKey(bench.deps.db, bench.deps, {
+    ...{ accountId: bench.accountId, name: 'observer', votingEventId: election.id, scopes: ['observe'] },
+    expiresInDays: null,
+  });
+  const task = { eventId: election.id, url: `http://127.0.0.1:${bench.server.port}`, key };
+  const sealed = await run(bench, { ...task, what: 'seal' });
+  process.stderr.write('.');
+  const verified = await run(bench, { ...task, what: 'verify' });
+  const rate = ({ ms }: BallotLogReport): string => `${Math.round((ballots * 1_000) / ms)} a second`;
+  const memory = ({ earlyBytes, lateBytes }: BallotLogReport) => ({
+    ...{ reference: 'after a fifth of it', unit: ' MB' },
+    ...{ ours: figureOf([lateBytes / MEGABYTE]), theirs: figureOf([earlyBytes / MEGABYTE]) },
+  });
+  return [
+    {
+      ...{ work: `memory while ${ballots} ballots are sealed (${rate(sealed)})`, ...memory(sealed) },
+      ...{ goal: { atMost: 1.2 }, limit: '' },
+    },
+    {
+      ...{ work: `memory while ${ballots} ballots are verified (${rate(verified)})`, ...memory(verified) },
+      ...{ goal: { atMost: 1.2 }, limit: '' },
+    },
+  ];
+};

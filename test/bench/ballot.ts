@@ -1,0 +1,59 @@
+import type { Bench } from './bench-service.ts';
+import { createElection } from './elections.ts';
+import { applyLoad, requestsOf } from './http-load.ts';
+import type { BenchLine } from './line.ts';
+import { alternate } from './windows.ts';
+
+const ROUNDS = 5;
+const WINDOW_MS = 1_000;
+const CANDIDATES = 1_000;
+
+function read(bench: Bench, path: string) {
+  const headers = { 'Accept-Encoding': 'gzip, br' };
+  const request = requestsOf({ method: 'GET', path, key: bench.vote, headers }, () => []);
+  return async (): Promise<number> => {
+    const load = { port: bench.server.port, connections: 32, durationMs: WINDOW_MS, request, status: 200 };
+    return (await applyLoad(load)).perSecond;
+  };
+}
+
+/** A ballot of many candidates, as every voter's page asks for it, beside the smallest answer about the same event. */
+export const ballot: BenchLine = async (bench) => {
+  const position = [{ votingMethod: 'approval', candidates: CANDIDATES }];
+  const fixed = await createElection(bench, position, { ballot: { candidateOrder: 'fixed' } });
+  const shuffled = await createElection(bench, position, { ballot: { candidateOrder: 'shuffled' } });
+  let seed = 0;
+  const seeded = requestsOf(
+    {
+      method: 'GET',
+      path: `/public/voting-events/${shuffled.id}/ballot?seed=voter########`,
+      key: bench.vote,
+      headers: { 'Accept-Encoding': 'gzip, br' },
+    },
+    () => {
+      seed += 1;
+      return [seed];
+    },
+  );
+  const alternatives = {
+    tiny: read(bench, `/public/voting-events/${fixed.id}`),
+    fixed: read(bench, `/public/voting-events/${fixed.id}/ballot`),
+    async seeded() {
+      const load = { port: bench.server.port, connections: 32, durationMs: WINDOW_MS, request: seeded, status: 200 };
+      return (await applyLoad(load)).perSecond;
+    },
+  };
+  for (const warmUp of Object.values(alternatives)) await warmUp();
+  const seen = await alternate(ROUNDS, alternatives);
+  const reference = "GET of the event's settings";
+  return [
+    {
+      ...{ work: `GET ballot, ${CANDIDATES} candidates`, reference, unit: '/s', ours: seen.fixed, theirs: seen.tiny },
+      ...{ goal: { atLeast: 0.7, beyond: 0.8 }, limit: '' },
+    },
+    {
+      ...{ work: `GET ballot, ${CANDIDATES} candidates, seeded`, reference, unit: '/s' },
+      ...{ ours: seen.seeded, theirs: seen.tiny, goal: { atLeast: 0.6, beyond: 0.75 }, limit: '' },
+    },
+  ];
+};

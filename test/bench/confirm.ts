@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Bench } from './bench-service.ts';
+import { prepareTwelve } from './casting.ts';
+import { addPendingBallots } from './elections.ts';
+import { applyLoad, requestsOf } from './http-load.ts';
+import type { BenchLine } from './line.ts';
+import { findPgbench, PGBENCH_MISSING, runPgbench } from './pgbench.ts';
+import { alternate } from './windows.ts';
+
+const ROUNDS = 5;
+const SECONDS = 2;
+const CLIENTS = 8;
+/** Ballots that a window may confirm at most: none may be left without one. */
+const WINDOW_BALLOTS = 16_000;
+/** Rounds, the warm-up, and windows that are measured again. */
+const WINDOWS = ROUNDS + 1 + 3;
+
+const waitingOf = async (bench: Bench, eventId: string): Promise<number> => {
+  const { rows } = await bench.pool.query<{ waiting: number }>(
+    'SELECT count(*)::int AS waiting FROM ballot_queue WHERE voting_event_id = $1',
+    [eventId],
+  );
+  return rows[0]?.waiting ?? 0;
+};
+
+/** Lets what was confirmed reach the log, so that no window pays for the one before it. */
+async function untilSealed(bench: Bench, eventId: string): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    if ((await waitingOf(bench, eventId)) < 3) return;
+    await pause(50);
+  }
+}
+
+/** Our own statement for one ballot as a script of pgbench; each client takes the codes that leave its own remainder. */
+function ownConfirmScript(eventId: string): string {
+  return `\\set i :i + ${CLIENTS}
+\\set n :first + :i + :client_id
+SELECT verdict FROM confirm_ballot('${eventId}', sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8')),
+  'bal_' || left(md5(:n::text), 26), sha256(int8send(:n)), '\\x000000000000'::bytea, 0, 'vtr_none');
+`;
+}
+
+/** Confirming over HTTP while the ballots move into the log, beside our own statement driven by pgbench. */
+export const confirm: BenchLine = async (bench) => {
+  const work = 'confirm over HTTP, 32 connections, the log kept up, results live';
+  const goal = { atLeast: 0.8, beyond: 1.2 };
+  const program = findPgbench();
+  if (program === undefined) return [{ work, goal, missing: PGBENCH_MISSING }];
+  const ballots = WINDOW_BALLOTS * WINDOWS;
+  const [ours, theirs] = [await prepareTwelve(bench, ballots), await prepareTwelve(bench, ballots)];
+  for (const { election, votes } of [ours, theirs]) await addPendingBallots(bench, election, votes, 0, ballots);
+  const eventId = ours.election.id;
+
+  let next = 0;
+  const request = requestsOf(
+    {
+      method: 'POST',
+      path: `/public/voting-events/${eventId}/ballot/confirm`,
+      key: bench.vote,
+      body: JSON.stringify({ confirmationCode: `${'0'.repeat(18)}########` }),
+    },
+    () => {
+      next += 1;
+      return [next - 1];
+    },
+  );
+  const http = async (): Promise<number> => {
+    const load = { port: bench.server.port, connections: 32, durationMs: SECONDS * 1_000, request, status: 200 };
+    const { perSecond } = await applyLoad(load);
+    await untilSealed(bench, eventId);
+    return perSecond;
+  };
+  let first = 0;
+  const own = async (): Promise<number> => {
+    const variables = { first, i: -CLIENTS };
+    const script = ownConfirmScript(theirs.election.id);
+    const run = { program, databaseUrl: bench.databaseUrl, script, clients: CLIENTS, seconds: SECONDS, variables };
+    const perSecond = await runPgbench(run);
+    first += WINDOW_BALLOTS;
+    // What pgbench confirmed shall not be sealed in a window of the other one.
+    await bench.pool.query('DELETE FROM ballot_queue WHERE voting_event_id = $1', [theirs.election.id]);
+    return perSecond;
+  };
+  await http();
+  await own();
+  const seen = await alternate(ROUNDS, { http, own });
+  const { stats } = (await bench.organize('GET', `/voting-events/${eventId}/results`)) as {
+    stats: { ballots: number };
+  };
+  if (stats.ballots !== next) throw new Error(`${next} ballots were confirmed, the results count ${stats.ballots}`);
+  return [
+    {
+      ...{ work, unit: '/s', ours: seen.http, theirs: seen.own, goal },
+      reference: 'pgbench, our statement, one a transaction, 8 clients',
+      limit: '',
+    },
+  ];
+};
