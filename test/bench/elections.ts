@@ -99,6 +99,8 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
     row: (index) => [eventId, voterRowIdOf(from + index), keyHash, now],
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
+  // What the triggers of the roll would have noted.
+  await bench.pool.query('SELECT note_electorate($1, $2, $2::bigint * 1000000)', [eventId, rows]);
 }
 
 /** Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf` its number. */
