@@ -46,6 +46,7 @@ export function judgeBallot(
   const groupIssues: Issue[] = [];
   let credits: InsufficientCredits | undefined;
   const marks = new Map<PaperPosition, Mark[]>();
+  const marked = new Map<PaperPosition, Set<Candidate>>();
   entries.forEach((entry, index) => {
     const field = (name: string): string => `votes[${index}].${name}`;
     const position = paper.positionById.get(entry.positionId);
@@ -56,11 +57,12 @@ export function judgeBallot(
     if (!isOpenTo(position, voterGroup)) {
       groupIssues.push({ field: field('positionId'), message: 'is not open to the group of this voter' });
     }
-    const candidate = position.candidates.find((one) => one.id === entry.candidateId);
+    const known = paper.candidateById.get(entry.candidateId);
+    const candidate = known !== undefined && standsIn(position, known) ? known : undefined;
     if (candidate === undefined)
       issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
     const own = marks.get(position) ?? [];
-    if (candidate !== undefined && own.some((mark) => mark.candidate === candidate)) {
+    if (candidate !== undefined && isSecondMark(marked, position, candidate)) {
       issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
     }
     issues.push(...judgeEntry(position, entry, index));
@@ -83,6 +85,27 @@ export function judgeBallot(
   const all = [...groupIssues, ...issues];
   if (all.length > 0) return { valid: false, issues: all, notInGroup: groupIssues.length > 0, credits };
   return { valid: true, positions: open.map((position) => packPosition(position, marks.get(position) ?? [])) };
+}
+
+/** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
+function standsIn(position: PaperPosition, candidate: Candidate): boolean {
+  return candidate.status === 'approved' && candidate.positionIds.includes(position.id);
+}
+
+/** Notes a mark; whether the candidate had one in this position before. */
+function isSecondMark(
+  marked: Map<PaperPosition, Set<Candidate>>,
+  position: PaperPosition,
+  candidate: Candidate,
+): boolean {
+  const own = marked.get(position);
+  if (own === undefined) {
+    marked.set(position, new Set([candidate]));
+    return false;
+  }
+  if (own.has(candidate)) return true;
+  own.add(candidate);
+  return false;
 }
 
 /** A position with a group is open to that group alone; one without is open to all. */

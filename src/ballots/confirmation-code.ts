@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { base32 } from '#src/platform/ids.ts';
+import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 
 const CODE_CHARACTERS = 26;
@@ -8,7 +8,7 @@ const TIME_BYTES = 6;
 
 /** 128 random bits as 26 characters of Crockford's base32. */
 export function generateConfirmationCode(): string {
-  return base32(randomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
+  return base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
 }
 
 /** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
@@ -19,7 +19,7 @@ export function normaliseCode(text: string): string | undefined {
 
 /** What is stored of a code, and stands in its leaf of the log. */
 export function codeTagOf(code: string): Buffer {
-  return createHash('sha256').update('code').update(code).digest();
+  return sha256(`code${code}`);
 }
 
 function pad(code: string): Buffer {

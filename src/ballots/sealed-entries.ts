@@ -19,8 +19,7 @@ function placeOf(eventId: string, codeTag: Uint8Array) {
 }
 
 export function sealEntries(secrets: Secrets, eventId: string, codeTag: Uint8Array, packed: Uint8Array): Buffer {
-  const [keyId = '', body = ''] = secrets.seal(packed, placeOf(eventId, codeTag)).split('.');
-  return Buffer.concat([Buffer.of(SEALED_VERSION), Buffer.from(keyId, 'hex'), Buffer.from(body, 'base64url')]);
+  return Buffer.concat([Buffer.of(SEALED_VERSION), secrets.sealBytes(packed, placeOf(eventId, codeTag))]);
 }
 
 /** The packed entries of a stored ballot, sealed or not. @throws Error when it was changed, moved, or its key is not configured */

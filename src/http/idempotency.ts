@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { NOW_MS, nowMs } from '#src/database/columns.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './route.ts';
@@ -67,7 +67,7 @@ export class IdempotencyStore {
   /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
     const fingerprint = this.#fingerprint(request);
-    const token = randomBytes(16);
+    const token = takeRandomBytes(16);
     const { rowCount } = await this.#db.$client.query(
       `INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
        VALUES ($1, $2, $3, $4, ${NOW_MS}, ${NOW_MS} + ${KEPT_MS})
@@ -89,12 +89,17 @@ export class IdempotencyStore {
   /** A request whose claim is made by the statement of its effect. */
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
     const fingerprint = this.#fingerprint(request);
-    const token = randomBytes(16);
+    const token = takeRandomBytes(16);
     const held = this.#heldClaim(request, fingerprint, token);
     let taken = false;
     let stored = false;
     return {
-      ...held,
+      get requestKey() {
+        return held.requestKey;
+      },
+      store: held.store,
+      release: held.release,
+      settleError: held.settleError,
       get taken() {
         return taken;
       },
@@ -131,11 +136,13 @@ export class IdempotencyStore {
   }
 
   #heldClaim(request: IdempotentRequest, fingerprint: Buffer, token: Buffer): Claim & HeldClaim {
-    const held = and(
-      eq(idempotencyKeys.apiKeyId, request.apiKeyId),
-      eq(idempotencyKeys.key, request.key),
-      eq(idempotencyKeys.claim, token),
-    );
+    // Made when asked for: a request whose statement claims by itself asks for none of it.
+    const held = () =>
+      and(
+        eq(idempotencyKeys.apiKeyId, request.apiKeyId),
+        eq(idempotencyKeys.key, request.key),
+        eq(idempotencyKeys.claim, token),
+      );
     const save = async (
       executor: Database | Transaction,
       status: number,
@@ -145,18 +152,19 @@ export class IdempotencyStore {
       const { rowCount } = await executor
         .update(idempotencyKeys)
         .set({ status, body: this.#seal(request, body), expiresAt: sql`${nowMs} + ${keepMs}::bigint` })
-        .where(held);
+        .where(held());
       return rowCount === 1;
     };
     let stored = false;
     const release = async (): Promise<void> => {
-      await this.#db.delete(idempotencyKeys).where(held);
+      await this.#db.delete(idempotencyKeys).where(held());
     };
+    const name = () => canonicalJson([request.apiKeyId, request.key, fingerprint.toString('hex')]);
+    const secrets = this.#secrets;
     return {
-      requestKey: this.#secrets.mac(
-        'fingerprint',
-        canonicalJson([request.apiKeyId, request.key, fingerprint.toString('hex')]),
-      ),
+      get requestKey() {
+        return secrets.mac('fingerprint', name());
+      },
       async store(tx, answer: Answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();

@@ -134,7 +134,7 @@ async function frame(c: Context<Env>, next: () => Promise<void>, options: Pipeli
 
 function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions): Response {
   const error = toApiError(fault);
-  const { requestId, startedAt } = c.var;
+  const [requestId, startedAt] = [c.get('requestId'), c.get('startedAt')];
   if (error.status === 500) {
     options.log.error(
       { requestId, reason: error.details?.['reason'], fault: summariseFault(fault) },
@@ -158,7 +158,7 @@ function logLine(
   options.observe({ method: c.req.method, route: route?.path ?? 'none', status, ms });
   options.log.info(
     {
-      requestId: c.var.requestId,
+      requestId: c.get('requestId'),
       method: c.req.method,
       route: route?.path,
       status,
@@ -225,7 +225,7 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
   try {
     caller = await admit(c, route, options);
     const result = await respond(c, route, caller, options);
-    logLine(c, result.status, c.var.startedAt, options, route, caller);
+    logLine(c, result.status, c.get('startedAt'), options, route, caller);
     return result;
   } catch (fault) {
     return answerError(c, fault, options);
@@ -289,17 +289,25 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
 
 const REST = '{.+}';
 
+const partsOfPaths = new Map<string, readonly string[]>();
+
+/** The parts of a route's path; routes are few, and each is taken apart once. */
+function partsOf({ path }: Route): readonly string[] {
+  const kept = partsOfPaths.get(path);
+  if (kept !== undefined) return kept;
+  const parts = path.slice(1).split('/');
+  partsOfPaths.set(path, parts);
+  return parts;
+}
+
 /** The values of the path's parameters, from the segments as they were decoded once. */
 function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
   const params: Record<string, string> = {};
-  route.path
-    .slice(1)
-    .split('/')
-    .forEach((part, index) => {
-      // `:name{.+}` stands at the end and takes everything that is left, slashes included.
-      if (part.endsWith(REST)) params[part.slice(1, -REST.length)] = target.segments.slice(index).join('/');
-      else if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
-    });
+  partsOf(route).forEach((part, index) => {
+    // `:name{.+}` stands at the end and takes everything that is left, slashes included.
+    if (part.endsWith(REST)) params[part.slice(1, -REST.length)] = target.segments.slice(index).join('/');
+    else if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
+  });
   return params;
 }
 
@@ -311,9 +319,9 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   const idempotencyKey = route.method === 'POST' ? parseIdempotencyKey(rawHeaders) : undefined;
   if (hasBody && !takesBody) throw badRequest(`A ${route.method} request takes no body.`);
   if (hasBody) checkContentType(rawHeaders);
-  const query = parseQuery(route.query, c.var.target.query);
+  const query = parseQuery(route.query, c.get('target').query);
 
-  const context: RequestContext = { caller, params: paramsOf(route, c.var.target), requestId: c.var.requestId };
+  const context: RequestContext = { caller, params: paramsOf(route, c.get('target')), requestId: c.get('requestId') };
   const target = await route.find(context);
   if (route.run.kind === 'read') {
     return answer(c, await route.run.handle({ ...context, query, body: undefined, target }));
@@ -327,7 +335,7 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
           apiKeyId: caller.keyId,
           key: idempotencyKey,
           method: route.method,
-          path: c.var.target.path,
+          path: c.get('target').path,
           query,
           body: raw,
         };
@@ -348,8 +356,8 @@ async function respondRaw(
   handle: Extract<Route['run'], { kind: 'raw' }>['handle'],
   caller: Caller,
 ): Promise<Response> {
-  parseQuery(undefined, c.var.target.query);
-  const context: RequestContext = { caller, params: paramsOf(route, c.var.target), requestId: c.var.requestId };
+  parseQuery(undefined, c.get('target').query);
+  const context: RequestContext = { caller, params: paramsOf(route, c.get('target')), requestId: c.get('requestId') };
   return answer(c, await handle(context, await readRequestBody(c.env.incoming), c.req.raw.headers));
 }
 
@@ -432,7 +440,7 @@ async function settle(
   options: PipelineOptions,
 ): Promise<void> {
   try {
-    await claim.settleError(error, envelope(error, c.var.requestId));
+    await claim.settleError(error, envelope(error, c.get('requestId')));
   } catch (second) {
     // The claim frees itself after a minute; the caller is told of the first fault.
     options.log.warn({ fault: summariseFault(second) }, 'an idempotency claim was not settled');

@@ -37,6 +37,7 @@ const noQuery = z.strictObject({});
 
 /** @throws ApiError `bad_request` for an unknown, repeated or malformed query parameter. */
 export function parseQuery(schema: z.ZodType | undefined, pairs: readonly (readonly [string, string])[]): unknown {
+  if (schema === undefined && pairs.length === 0) return {};
   const values: Record<string, string> = Object.create(null);
   for (const [name, value] of pairs) {
     if (name in values)

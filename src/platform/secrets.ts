@@ -1,12 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { takeRandomBytes } from './random-bytes.ts';
 
 /** What a derived key is used for; each purpose has its own key, so that one use never tells of another. */
 export type SecretPurpose =
@@ -34,6 +27,8 @@ export interface Secrets {
   derive(purpose: SecretPurpose): Buffer;
   /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
   seal(plain: string | Uint8Array, place: SealedPlace): string;
+  /** The same as bytes, for what is stored as bytes: the ID of the key, then nonce, ciphertext and tag. */
+  sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
   /** Throws when the text was changed, moved, or sealed under a key that is not configured. */
   open(sealed: string, place: SealedPlace): Buffer;
 }
@@ -80,6 +75,14 @@ function associatedData(place: SealedPlace): Buffer {
   return Buffer.from(JSON.stringify([place.table, place.column, place.row]));
 }
 
+/** Nonce, ciphertext and tag. */
+function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace): Buffer[] {
+  const nonce = takeRandomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', keyFor(ring, 'encryption'), nonce);
+  cipher.setAAD(associatedData(place));
+  return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
+}
+
 /** @param masters the current key first, then those it replaced: they still open what they sealed. */
 export function createSecrets(masters: readonly Uint8Array[]): Secrets {
   const rings = masters.map(createKeyring);
@@ -88,13 +91,8 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
   return {
     mac: (purpose, message) => createHmac('sha256', keyFor(current, purpose)).update(message).digest(),
     derive: (purpose) => keyFor(current, purpose),
-    seal(plain, place) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', keyFor(current, 'encryption'), nonce);
-      cipher.setAAD(associatedData(place));
-      const body = Buffer.concat([cipher.update(plain), cipher.final()]);
-      return `${current.id}.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`;
-    },
+    seal: (plain, place) => `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
+    sealBytes: (plain, place) => Buffer.concat([Buffer.from(current.id, 'hex'), ...encrypt(current, plain, place)]),
     open(sealed, place) {
       const dot = sealed.indexOf('.');
       const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
@@ -109,7 +107,7 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
 }
 
 export function sha256(message: string | Uint8Array): Buffer {
-  return createHash('sha256').update(message).digest();
+  return hash('sha256', message, 'buffer');
 }
 
 /** Compares in a time that does not depend on where the two differ. */

@@ -1,0 +1,23 @@
+import { randomFillSync } from 'node:crypto';
+
+const STOCK_BYTES = 4_096;
+
+const stock = Buffer.alloc(STOCK_BYTES);
+let used = STOCK_BYTES;
+
+/**
+ * Random bytes of the system, fetched a stock at a time: asking for a few costs as much as asking for a page, and a cast asks
+ * four times. What was given out is wiped from the stock, so that no later fault can show it.
+ */
+export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
+  if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));
+  if (used + count > STOCK_BYTES) {
+    randomFillSync(stock);
+    used = 0;
+  }
+  const taken = Buffer.alloc(count);
+  stock.copy(taken, 0, used, used + count);
+  stock.fill(0, used, used + count);
+  used += count;
+  return taken;
+}
