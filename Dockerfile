@@ -9,6 +9,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY migrations migrations
+COPY docs/guides docs/guides
 COPY src src
 COPY verifier verifier
 USER node

@@ -8,17 +8,17 @@ import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
 import { publicCreditRoutes } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
-import { describeApi } from '#src/http/describe-api.ts';
-import { documentRoute } from '#src/http/document-route.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import type { Metrics } from '#src/http/metrics.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
-import { referenceRoutes } from '#src/http/reference-page.ts';
 import type { Route } from '#src/http/route.ts';
 import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
 import { paymentRoutes } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRoutes } from '#src/payments/public-routes.ts';
+import { describeApi } from '#src/reference/describe-api.ts';
+import { documentRoute } from '#src/reference/document-route.ts';
+import { referenceRoutes } from '#src/reference/reference-routes.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { exportRoutes } from '#src/results/export-routes.ts';
 import { resultRoutes } from '#src/results/routes.ts';
@@ -61,21 +61,17 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...publicPaymentRoutes(deps, payments),
     ...ballotLogRoutes(deps, rateLimiter),
   ];
-  const all: Route[] = [
-    ...routes,
-    ...referenceRoutes(routes),
-    documentRoute(() =>
-      describeApi({
-        title: deps.config.companyName,
-        version: deps.version,
-        serverUrl: deps.config.baseUrl,
-        websiteUrl: deps.config.websiteUrl,
-        referenceUrl: deps.config.apiDocUrl,
-        routes: all,
-        messages: webhookMessages(),
-      }),
-    ),
-  ];
+  const describe = () =>
+    describeApi({
+      title: deps.config.companyName,
+      version: deps.version,
+      serverUrl: deps.config.baseUrl,
+      websiteUrl: deps.config.websiteUrl,
+      referenceUrl: deps.config.apiDocUrl,
+      routes: all,
+      messages: webhookMessages(),
+    });
+  const all: Route[] = [...routes, ...referenceRoutes(describe), documentRoute(describe)];
   return all;
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { candidateView } from '#src/ballot-paper/view-schemas.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
-import type { WebhookMessage } from '#src/http/describe-api.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { attemptView } from '#src/payments/view-schemas.ts';
+import type { WebhookMessage } from '#src/reference/describe-api.ts';
 import { voterView } from '#src/voters/view-schemas.ts';
 import { votingEventView } from '#src/voting-events/view-schemas.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/event-catalogue.ts';

@@ -9,6 +9,7 @@ const ROOMS = [
   'platform',
   'database',
   'http',
+  'reference',
   'jobs',
   'mail',
   'accounts',

@@ -51,18 +51,25 @@ const positionFields = z.object({
   title: nameField(),
   description: descriptionField(),
   votingMethod: z.enum(VOTING_METHODS),
-  groupId: idField().nullable(),
+  groupId: idField().nullable().describe('Opens the position to the voters of one group alone.'),
   sortOrder: sortOrderField(),
-  seats: z.int().min(1).max(50),
-  minSelections: z.int().min(0).max(1_000),
-  maxSelections: z.int().min(1).max(1_000).nullable(),
-  scoreMin: z.int().min(-1_000).max(1_000).nullable(),
-  scoreMax: z.int().min(-1_000).max(1_000).nullable(),
-  cumulativePointBudget: z.int().min(1).max(1_000_000).nullable(),
-  quadraticBaseCreditBudget: z.int().min(0).max(1_000_000).nullable(),
-  quadraticTopUp: topUp.nullable(),
-  tieBreak: z.enum(['joint', 'lot', 'candidate_order']),
-  rules: rules.nullable(),
+  seats: z.int().min(1).max(50).describe('How many candidates win.'),
+  minSelections: z.int().min(0).max(1_000).describe('How many candidates a ballot must mark at least.'),
+  maxSelections: z.int().min(1).max(1_000).nullable().describe('How many it may mark; null: all of them.'),
+  scoreMin: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 0 when left out.'),
+  scoreMax: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 5 when left out.'),
+  cumulativePointBudget: z.int().min(1).max(1_000_000).nullable().describe('For `cumulative`; 10 when left out.'),
+  quadraticBaseCreditBudget: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .nullable()
+    .describe('For `quadratic`: credits that everybody has; 100 when left out.'),
+  quadraticTopUp: topUp.nullable().describe('For `quadratic` in polls: what more credits cost.'),
+  tieBreak: z
+    .enum(['joint', 'lot', 'candidate_order'])
+    .describe('Who wins a tie: nobody alone, one drawn by lot, or the first on the ballot.'),
+  rules: rules.nullable().describe('For `referendum`: what it takes to pass.'),
 });
 
 const atLeastOne = (body: object): boolean => Object.keys(body).length > 0;
@@ -96,7 +103,7 @@ const candidateFields = z.object({
   email: emailField().nullable(),
   positionIds,
   groupId: idField().nullable(),
-  referendumRole: z.enum(['yes', 'no', 'abstain']).nullable(),
+  referendumRole: z.enum(['yes', 'no', 'abstain']).nullable().describe('What choosing it means in a referendum.'),
   avatarUrl: httpsUrlField().nullable(),
   status: z.enum(['pending', 'approved', 'rejected', 'withdrawn']),
   sortOrder: sortOrderField(),
@@ -118,8 +125,8 @@ export const listCandidatesQuery = z.strictObject({
 /** The addresses of a checkout are taken, and of no use, where the event asks for no payment. */
 export const registerCandidateBody = (embedded: boolean) =>
   z.strictObject({
-    returnUrl: returnUrlField(embedded).optional(),
-    cancelUrl: returnUrlField(embedded).optional(),
+    returnUrl: returnUrlField(embedded).optional().describe('Where a payer comes back to.'),
+    cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
     name: nameField(),
     positionIds,
     email: emailField().optional(),
@@ -149,4 +156,6 @@ const sponsorFields = z.object({
 export const createSponsorBody = z.strictObject({ ...sponsorFields.partial().shape, name: sponsorFields.shape.name });
 export const updateSponsorBody = z.strictObject(sponsorFields.partial().shape).refine(atLeastOne, AT_LEAST_ONE);
 export const searchQuery = z.strictObject({ search: searchField().optional() });
-export const ballotQuery = z.strictObject({ seed: z.string().max(200).optional() });
+export const ballotQuery = z.strictObject({
+  seed: z.string().max(200).optional().describe('The same seed gives the same order of candidates.'),
+});

@@ -6,11 +6,18 @@ import { castDetails, electionIdentity, pollIdentity } from '#src/voters/schemas
 const entry = z.strictObject({
   positionId: idField(),
   candidateId: idField(),
-  value: z.number().optional(),
-  rank: z.number().optional(),
+  value: z
+    .number()
+    .optional()
+    .describe('Points or votes for `score`, `cumulative`, `quadratic`; left out, or 1, for every other method.'),
+  rank: z.number().optional().describe('1 is the first choice. For `ranked_choice` alone.'),
 });
 
-const votes = z.array(entry).min(1, 'must hold at least one entry').max(200, 'must hold at most 200 entries');
+const votes = z
+  .array(entry)
+  .min(1, 'must hold at least one entry')
+  .max(200, 'must hold at most 200 entries')
+  .describe('One entry for each candidate that is chosen.');
 
 export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });
 /** The addresses of a checkout are taken, and of no use, where the poll asks for no payment. */
@@ -19,8 +26,10 @@ export const castPollBody = (embedded: boolean) =>
     ...pollIdentity,
     ...castDetails,
     votes,
-    returnUrl: returnUrlField(embedded).optional(),
-    cancelUrl: returnUrlField(embedded).optional(),
+    returnUrl: returnUrlField(embedded)
+      .optional()
+      .describe('Where a payer comes back to; needed to pay with `provider_a`.'),
+    cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
   });
 
 /** A paid poll: what its provider needs is required (contract, "Cast body, poll"). */

@@ -17,8 +17,13 @@ export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
     .strictObject({
       positionId: idField(),
       visitorId: visitorIdField(),
-      credits: z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000).optional(),
-      tierId: idField().optional(),
+      credits: z
+        .int('must be a whole number')
+        .min(1, 'must be at least 1')
+        .max(1_000_000)
+        .optional()
+        .describe('With a price for each credit.'),
+      tierId: idField().optional().describe('With prices in tiers.'),
       email: provider === 'provider_b' ? emailField() : emailField().optional(),
       voterId: voterIdField().optional(),
       name: nameField().optional(),

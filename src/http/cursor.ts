@@ -6,6 +6,14 @@ export const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 200;
 const MAC_BYTES = 16;
 
+const LIMIT_SHOWN = {
+  type: 'integer',
+  minimum: 1,
+  maximum: MAX_PAGE_SIZE,
+  default: DEFAULT_PAGE_SIZE,
+  description: 'Rows of a page.',
+};
+
 /** `limit` of a paginated list: digits only, 1 to 200. */
 export const limitField = () =>
   z
@@ -13,9 +21,11 @@ export const limitField = () =>
     .regex(/^\d{1,3}$/, 'must be a whole number from 1 to 200')
     .transform(Number)
     .pipe(z.int().min(1, 'must be at least 1').max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`))
-    .default(DEFAULT_PAGE_SIZE);
+    .default(DEFAULT_PAGE_SIZE)
+    .meta({ shownAs: LIMIT_SHOWN });
 
-export const cursorField = () => z.string().max(1_000).optional();
+export const cursorField = () =>
+  z.string().max(1_000).optional().describe('The `nextCursor` of the page before, unchanged.');
 
 /**
  * A cursor holds the key of the last row and is signed together with the list that it belongs to (account, list, filters):

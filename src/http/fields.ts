@@ -23,7 +23,8 @@ export const nameField = (max = 200) =>
   z
     .string()
     .overwrite(normaliseText)
-    .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)));
+    .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)))
+    .meta({ minLength: 1, maxLength: max });
 
 /** A longer text; empty means null. */
 export const descriptionField = (max = 5_000) =>
@@ -31,10 +32,12 @@ export const descriptionField = (max = 5_000) =>
     .string()
     .overwrite(normaliseText)
     .check(faultless((text) => lengthFault(0, max)(text) ?? paragraphFault(text)))
+    .meta({ maxLength: max })
     .transform((text) => (text === '' ? null : text))
     .nullable();
 
-export const emailField = () => z.string().overwrite(normaliseText).check(faultless(emailFault));
+export const emailField = () =>
+  z.string().overwrite(normaliseText).check(faultless(emailFault)).meta({ format: 'email', maxLength: 320 });
 
 /** An identifier that people chose: a voter ID, a tier. Trimmed, NFC, case kept. */
 export const voterIdField = () => nameField(200);
@@ -65,14 +68,16 @@ export const httpsUrlField = () =>
   z
     .string()
     .check(faultless((text) => webUrlFault(text.trim(), false)))
-    .overwrite((text) => text.trim());
+    .overwrite((text) => text.trim())
+    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
 /** Where a payer is sent back to: https, or http to the own machine while the service runs with its embedded database. */
 export const returnUrlField = (embedded: boolean) =>
   z
     .string()
     .overwrite((text) => text.trim())
-    .check(faultless((text) => webUrlFault(text, embedded)));
+    .check(faultless((text) => webUrlFault(text, embedded)))
+    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
 const COUNTRY_CODES = new Set(
   'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'.split(
@@ -92,16 +97,18 @@ export const countryCodeField = () =>
           : 'must be a two-letter country code (ISO 3166-1)',
       ),
     )
-    .overwrite((text) => text.toUpperCase());
+    .overwrite((text) => text.toUpperCase())
+    .meta({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1, two letters.' });
 
 /** An instant in Unix milliseconds, from 1970 to the year 9999. */
-export const timeField = () => z.int().min(0).max(253_402_300_799_999);
+export const timeField = () => z.int().min(0).max(253_402_300_799_999).describe('Unix time in milliseconds.');
 
 /** A text to look for in a list. */
 export const searchField = () =>
   z
     .string()
     .overwrite(normaliseText)
-    .check(faultless(lengthFault(0, 200)));
+    .check(faultless(lengthFault(0, 200)))
+    .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 
-export const sortOrderField = () => z.int().min(0).max(1_000_000);
+export const sortOrderField = () => z.int().min(0).max(1_000_000).describe('Lower ones come first.');

@@ -11,7 +11,8 @@ const weight = z
   .gt(0, 'must be greater than 0')
   .max(MAX_WEIGHT)
   .refine((value) => numberToMicro(value) !== undefined, 'must have at most 6 decimals')
-  .transform((value) => numberToMicro(value) ?? 0n);
+  .transform((value) => numberToMicro(value) ?? 0n)
+  .meta({ description: 'How much the ballot counts, to six decimals; 1 when left out.' });
 
 const status = z.enum(['pending', 'approved', 'rejected']);
 
@@ -60,21 +61,29 @@ export const visitorIdField = () =>
   z
     .string()
     .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
-    .overwrite((id) => id.toLowerCase());
+    .overwrite((id) => id.toLowerCase())
+    .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
 
 /** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */
-export const voterKeyField = () => z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters');
+export const voterKeyField = () =>
+  z
+    .string()
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters')
+    .describe('As it was e-mailed; case and dashes do not matter.');
 
 export const electionIdentity = {
   voterKey: voterKeyField(),
-  voterId: voterIdField().optional(),
-  email: emailField().optional(),
+  voterId: voterIdField().optional().describe('Needed where the event requires voter IDs.'),
+  email: emailField().optional().describe('Needed where the key was requested by e-mail.'),
 };
 
 export const pollIdentity = {
   visitorId: visitorIdField(),
-  voterId: voterIdField().optional(),
-  email: emailField().optional(),
+  voterId: voterIdField().optional().describe('Needed where the poll requires voter IDs.'),
+  email: emailField()
+    .optional()
+    .describe('Needed where the poll saves voter information, and to pay with `provider_b`.'),
 };
 
 export const castDetails = { name: nameField().optional(), countryCode: countryCodeField().optional() };

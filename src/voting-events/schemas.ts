@@ -5,24 +5,31 @@ import { descriptionField, emailField, idField, nameField, searchField, timeFiel
 import { INVITE_STATUSES } from './invite-status.ts';
 
 const price = z.strictObject({
-  amountMinor: z.int().min(1).max(99_999_999),
-  currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code'),
+  amountMinor: z.int().min(1).max(99_999_999).describe('In the smallest unit of the currency.'),
+  currency: z
+    .string()
+    .regex(/^[a-z]{3}$/, 'must be a lowercase currency code')
+    .describe('ISO 4217, lower case.'),
 });
 
-const timeZone = z.string().refine((zone) => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return !/^[+-]/.test(zone);
-  } catch {
-    return false;
-  }
-}, 'must be an IANA time zone such as Europe/Berlin');
+const timeZone = z
+  .string()
+  .refine((zone) => {
+    try {
+      new Intl.DateTimeFormat('en', { timeZone: zone });
+      return !/^[+-]/.test(zone);
+    } catch {
+      return false;
+    }
+  }, 'must be an IANA time zone such as Europe/Berlin')
+  .describe('An IANA time zone; UTC when left out.');
 
 /** Codes are ASCII, so that no folding can turn one into another. */
 const code = z
   .string()
   .overwrite((text) => text.trim())
-  .regex(/^[A-Za-z0-9]{6,12}$/, 'must have 6 to 12 letters and digits');
+  .regex(/^[A-Za-z0-9]{6,12}$/, 'must have 6 to 12 letters and digits')
+  .describe('Names the event in paths, in any case. Made up when left out.');
 
 const fields = {
   code,
@@ -33,22 +40,38 @@ const fields = {
   endsAt: timeField().nullable(),
   timeZone,
   voter: z.strictObject({
-    requireVoterId: z.boolean().optional(),
-    selfRegistration: z.boolean().optional(),
-    approval: z.enum(['automatic', 'manual']).optional(),
-    saveVoterInfo: z.boolean().optional(),
+    requireVoterId: z.boolean().optional().describe('Whether people are told apart by a voter ID.'),
+    selfRegistration: z.boolean().optional().describe('Whether voters may register themselves.'),
+    approval: z
+      .enum(['automatic', 'manual'])
+      .optional()
+      .describe('How a registered voter is approved: by using a mailed key, or by you.'),
+    saveVoterInfo: z.boolean().optional().describe('For polls: tells participants apart by their e-mail address.'),
   }),
-  candidate: z.strictObject({ selfRegistration: z.boolean().optional() }),
+  candidate: z.strictObject({
+    selfRegistration: z.boolean().optional().describe('Whether candidates may register themselves.'),
+  }),
   ballot: z.strictObject({
-    candidateOrder: z.enum(['fixed', 'shuffled']).optional(),
-    opening: z.enum(['none', 'observer', 'public']).optional(),
-    receipt: z.enum(['inclusion', 'full']).optional(),
+    candidateOrder: z.enum(['fixed', 'shuffled']).optional().describe('How the ballot orders candidates.'),
+    opening: z
+      .enum(['none', 'observer', 'public'])
+      .optional()
+      .describe('Who may read the openings of the ballot log after the close.'),
+    receipt: z
+      .enum(['inclusion', 'full'])
+      .optional()
+      .describe('What a confirmation proves: that a ballot is in the log, or what was in it too.'),
   }),
-  results: z.strictObject({ visibility: z.enum(['hidden', 'live', 'published']).optional() }),
+  results: z.strictObject({
+    visibility: z
+      .enum(['hidden', 'live', 'published'])
+      .optional()
+      .describe('When the public may read results: never, while voting, or after the close.'),
+  }),
   payments: z.strictObject({
-    payToVote: price.nullable().optional(),
-    payToRegisterCandidate: price.nullable().optional(),
-    repeatVotes: z.boolean().optional(),
+    payToVote: price.nullable().optional().describe('What a ballot of a poll costs.'),
+    payToRegisterCandidate: price.nullable().optional().describe('What a registration of a candidate costs.'),
+    repeatVotes: z.boolean().optional().describe('Whether one visitor may buy any number of ballots.'),
   }),
 };
 
@@ -59,7 +82,10 @@ export const createEventBody = z.strictObject({
 });
 
 export const updateEventBody = z
-  .strictObject({ ...z.object(fields).partial().shape, status: z.enum(['open', 'closed']).optional() })
+  .strictObject({
+    ...z.object(fields).partial().shape,
+    status: z.enum(['open', 'closed']).optional().describe('Opens or closes the event now.'),
+  })
   .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
 
 export type EventFields = z.output<typeof updateEventBody>;
@@ -72,7 +98,9 @@ export const listEventsQuery = z.strictObject({
   type: z.enum(['election', 'poll']).optional(),
 });
 
-export const deleteEventQuery = z.strictObject({ force: z.enum(['true', 'false']).optional() });
+export const deleteEventQuery = z.strictObject({
+  force: z.enum(['true', 'false']).optional().describe('Deletes confirmed ballots too.'),
+});
 
 const inviteRole = z.enum(['viewer', 'editor']);
 

@@ -29,14 +29,15 @@ const url = (allowPrivate: boolean) =>
     .check((context) => {
       const message = endpointUrlFault(context.value, allowPrivate);
       if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value });
-    });
+    })
+    .meta({ format: 'uri', maxLength: 2_048 });
 
 export const createEndpointBody = (allowPrivate: boolean) =>
   z.strictObject({
     url: url(allowPrivate),
     description: descriptionField(200).optional(),
     eventTypes,
-    votingEventCode: idField().optional(),
+    votingEventCode: idField().optional().describe('Restricts the endpoint to one event.'),
   });
 
 export const updateEndpointBody = (allowPrivate: boolean) =>
@@ -53,7 +54,9 @@ export type NewEndpoint = z.output<ReturnType<typeof createEndpointBody>>;
 export type EndpointChange = z.output<ReturnType<typeof updateEndpointBody>>;
 
 export const listEndpointsQuery = z.strictObject({
-  votingEventCode: idField().optional(),
+  votingEventCode: idField()
+    .optional()
+    .describe('Lists the endpoints of one event; those of the account when left out.'),
   search: searchField().optional(),
   status: z.enum(['active', 'disabled']).optional(),
 });

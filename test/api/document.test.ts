@@ -1,11 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routeMap } from '#src/app.ts';
-import { sectionOf } from '#src/http/api-sections.ts';
-import { documentPath } from '#src/http/describe-operation.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { REFUSAL_CASES } from '#src/http/refusal-cases.ts';
 import type { Route } from '#src/http/route.ts';
+import { sectionOf } from '#src/reference/api-sections.ts';
+import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import type { ApiContract, SentAnswer } from '#test/harness/api-document.ts';
@@ -35,7 +35,7 @@ describe('the API document', () => {
       const faults = [
         operationOf(route)?.operationId === route.operationId ? [] : ['is not in the document'],
         good.length > 0 && !bare ? [] : ['lacks an answer shape'],
-        sectionOf(route.path) === undefined ? ['belongs to no section: see src/http/api-sections.ts'] : [],
+        sectionOf(route.path) === undefined ? ['belongs to no section: see src/reference/api-sections.ts'] : [],
         route.bodyFor !== undefined && route.body === undefined && route.bodies === undefined ? ['lacks bodies'] : [],
         route.body !== undefined && route.example === undefined ? ['lacks an example'] : [],
       ].flat();

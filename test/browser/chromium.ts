@@ -8,8 +8,8 @@ const executablePath = PLACES.find((place) => existsSync(place));
 export const hasBrowser = executablePath !== undefined || process.env['REQUIRE_BROWSER'] === '1';
 if (!hasBrowser) console.info('browser: none is installed, pages are passed over (apt-get install chromium)');
 
-/** A real browser. @throws Error that names the package where there is none */
-export async function openBrowser(): Promise<Browser> {
+/** A real browser. @throws Error that names the package where there is none @param args more of its switches */
+export async function openBrowser(...args: readonly string[]): Promise<Browser> {
   if (executablePath === undefined) throw new Error('these tests need a browser: apt-get install chromium');
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args] });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type Route, readRoute } from '#src/http/route.ts';
 import type { JsonSchema } from './describe-schema.ts';
-import { type Route, readRoute } from './route.ts';
 
 /** `GET /openapi.json`: the API document. It is made when it is first asked for. */
 export function documentRoute(describe: () => JsonSchema): Route {

@@ -12,10 +12,10 @@ export const API_SECTIONS: readonly ApiSection[] = [
     name: 'Ballots',
     description:
       'What a voting page needs: the event, its ballot, casting and confirming. Called from your server with a key of the scope `vote`.',
-    paths: /^\/public\/voting-events\/:idOrCode(\/ballot.*|\/results)?$/,
+    paths: /^\/public\/voting-events\/:idOrCode(\/ballot.*)?$/,
   },
   {
-    name: 'Voting voters',
+    name: 'Registration and voter keys',
     description: 'Who votes: registration, voter keys by e-mail, and the check of eligibility.',
     paths: /^\/public\/voting-events\/:idOrCode\/(register|voter-key|voter)\//,
   },
@@ -55,7 +55,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
   {
     name: 'Results',
     description: 'Counts, figures, single votes and reports.',
-    paths: /^(\/voting-events\/:idOrCode\/(results|stats|votes)|\/downloads)/,
+    paths: /^((\/public)?\/voting-events\/:idOrCode\/(results|stats|votes)|\/downloads)/,
   },
   {
     name: 'Payments',

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
+import type { AnswerShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { hasReason, REFUSAL_CASES, type RefusalCase } from '#src/http/refusal-cases.ts';
+import type { Route } from '#src/http/route.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
-import type { AnswerShape } from './answer-shapes.ts';
 import { sectionOf } from './api-sections.ts';
 import type { JsonSchema, SchemaBook } from './describe-schema.ts';
-import { EXAMPLE } from './example-values.ts';
-import { hasReason, REFUSAL_CASES, type RefusalCase } from './refusal-cases.ts';
-import type { Route } from './route.ts';
 
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   idOrCode: 'The ID or the code of a voting event.',
@@ -233,6 +233,23 @@ function exampleId(section: string | undefined, name: string): JsonSchema {
   return example === undefined ? {} : { example };
 }
 
+const inOneOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ');
+
+/** Who may call it, in words. */
+function keySentence(route: Route): string {
+  const scopes = scopesOf(route);
+  if (!isKeyed(route)) return 'Takes no key.';
+  if (scopes.length === 0) return 'Takes any key.';
+  const role =
+    route.role === 'viewer' || !route.path.includes('/voting-events/:idOrCode') ? '' : ROLE_WORDS[route.role];
+  return `Takes a key with the scope ${inOneOf(scopes)}${role}.`;
+}
+
+const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {
+  editor: ', of the account that owns the event or was invited to it as an editor',
+  owner: ', of the account that owns the event',
+};
+
 /** The body: one schema, or one of several with an example each. */
 function describeBody(route: Route, book: SchemaBook): JsonSchema | undefined {
   if (route.run.kind === 'raw')
@@ -250,6 +267,12 @@ function describeBody(route: Route, book: SchemaBook): JsonSchema | undefined {
     bodies.map(([name, { summary, example }]) => [name, { summary, value: example }]),
   );
   return { required: true, content: { 'application/json': { schema: { oneOf }, examples } } };
+}
+
+/** Redirects have no 2XX; generators and linters then ask what else may come. */
+function elsewhere(route: Route): JsonSchema {
+  if (Object.keys(route.answers).some((status) => status.startsWith('2'))) return {};
+  return { default: { description: 'Nothing else but the refusals above.' } };
 }
 
 /** One operation of the document, from the declaration of its route. */
@@ -272,16 +295,13 @@ export function describeOperation(route: Route, book: SchemaBook): JsonSchema {
   return {
     operationId: route.operationId,
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    description: [route.description ?? `${route.summary}.`, keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
-    security: isKeyed(route)
-      ? scopes.length > 0
-        ? scopes.map((scope) => ({ bearer: [scope] }))
-        : [{ bearer: [] }]
-      : [],
+    // Which scope is told beside it: only OAuth has a place for scopes that every linter and generator knows.
+    security: isKeyed(route) ? [{ bearer: [] }] : [],
     ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: Object.fromEntries([...answers, ...refusals]),
+    responses: { ...Object.fromEntries([...answers, ...refusals]), ...elsewhere(route) },
   };
 }

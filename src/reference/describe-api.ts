@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import type { Route } from '#src/http/route.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
 import { type JsonSchema, SchemaBook } from './describe-schema.ts';
-import type { Route } from './route.ts';
 
 /** A message that receivers of webhooks get. */
 export interface WebhookMessage {
@@ -26,6 +26,7 @@ const INTRODUCTION = `Elections and polls over a JSON API: your server builds th
 
 - Send your key as \`Authorization: Bearer <API_KEY>\`. Keys stay on your server: there is no CORS.
 - Bodies and answers are JSON. Times are Unix milliseconds, IDs are opaque strings, money is \`amountMinor\` with a \`currency\`.
+- In examples \`$API\` is the address of the service and \`$VOTE_KEY\`, \`$READ_KEY\`, \`$WRITE_KEY\` are keys with those scopes.
 - Unknown fields and unknown query parameters are refused.
 - Every POST takes an \`Idempotency-Key\`: a repeated call gives the first answer again and has no second effect.
 - Answers may grow new fields; existing ones keep their names and types.`;

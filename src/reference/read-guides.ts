@@ -1,0 +1,50 @@
+import { readFile } from 'node:fs/promises';
+import { type Html, html, Html as Markup } from './html.ts';
+import { renderGuide } from './render-markdown.ts';
+
+/** In the order in which they are best read. */
+const GUIDES = [
+  { name: 'first-vote', summary: 'From the first call to a counted vote, in five steps.' },
+  { name: 'elections', summary: 'A roll of voters, and keys that come by e-mail.' },
+  { name: 'polls', summary: 'Visitors instead of voters, and how they are told apart.' },
+  { name: 'paid-votes', summary: 'The two calls of a checkout, and what may happen between them.' },
+  { name: 'webhooks', summary: 'Being told instead of asking: signatures, retries, order.' },
+  { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },
+  { name: 'errors', summary: 'One envelope, a code for people, a reason for programs.' },
+  { name: 'limits', summary: 'How many, how long, how often.' },
+  { name: 'changelog', summary: 'What changed, newest first.' },
+] as const;
+
+const FOLDER = new URL('../../docs/guides/', import.meta.url);
+
+export interface Guide {
+  readonly name: string;
+  readonly title: string;
+  readonly summary: string;
+  readonly content: Html;
+}
+
+/** The pictures of a guide, drawn into its page: they take on the colours of the page around them. */
+async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
+  const names = [...text.matchAll(/!\[[^\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
+  return new Map(
+    await Promise.all(
+      names.map(async (name): Promise<[string, string]> => [name, await readFile(new URL(name, FOLDER), 'utf8')]),
+    ),
+  );
+}
+
+async function readGuide(name: string, summary: string): Promise<Guide> {
+  const text = await readFile(new URL(`${name}.md`, FOLDER), 'utf8');
+  const pictures = await readPictures(text);
+  const content = renderGuide(text, (picture, words) => {
+    const drawn = (pictures.get(picture) ?? '').replace(/<style>.*?<\/style>/s, '');
+    return html`<figure>${new Markup(drawn)}<figcaption>${words}</figcaption></figure>`;
+  });
+  const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
+  return { name, title, summary, content: html`<div class="prose">${content}</div>` };
+}
+
+/** Reads the guides of `docs/guides`, in their order. */
+export const readGuides = (): Promise<Guide[]> =>
+  Promise.all(GUIDES.map(({ name, summary }) => readGuide(name, summary)));

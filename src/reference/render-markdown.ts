@@ -1,0 +1,64 @@
+import { Marked, type Tokens } from 'marked';
+import { escapeHtml, Html, html, slugOf } from './html.ts';
+
+/** `json` with its keys told apart, so that the eye finds them. */
+export function renderJson(text: string): Html {
+  const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g);
+  return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;
+}
+
+/** A block of code that scrolls by itself and can be reached by the keyboard. */
+export function renderCode(text: string, language: string, label: string): Html {
+  const content = language === 'json' ? renderJson(text) : text;
+  return html`<pre tabindex="0" aria-label="${label}"><code>${content}</code></pre>`;
+}
+
+/** Draws the picture that an image of a guide names. */
+export type DrawPicture = (name: string, words: string) => Html;
+
+const noPicture: DrawPicture = (_name, words) => html`${words}`;
+
+function createMarked(draw: DrawPicture): Marked {
+  return new Marked({
+    renderer: {
+      heading({ tokens, depth, text }: Tokens.Heading): string {
+        return `<h${depth} id="${slugOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>`;
+      },
+      code({ text, lang = '' }: Tokens.Code): string {
+        const [language = '', file] = lang.split(' ');
+        const code = renderCode(text, language, file ?? 'Code').text;
+        return file === undefined ? code : `<p class="file">${escapeHtml(file)}</p>${code}`;
+      },
+      table(token: Tokens.Table): string {
+        const row = (cells: readonly Tokens.TableCell[], tag: string): string =>
+          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`;
+        const rows = token.rows.map((cells) => row(cells, 'td')).join('');
+        return `<div class="wide" tabindex="0"><table><thead>${row(token.header, 'th')}</thead><tbody>${rows}</tbody></table></div>`;
+      },
+      image({ href, text }: Tokens.Image): string {
+        return draw(href, text).text;
+      },
+      // Guides link each other as files, which also works where the repository is read.
+      link({ href, tokens }: Tokens.Link): string {
+        const address = href.replace(/^([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
+        return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;
+      },
+      // Markup of its own would need a policy of its own.
+      html({ text }: Tokens.HTML | Tokens.Tag): string {
+        return escapeHtml(text);
+      },
+    },
+  });
+}
+
+const plain = createMarked(noPicture);
+
+/** Text of the API document: CommonMark with tables, no markup of its own. */
+export const renderMarkdown = (text: string): Html => new Html(plain.parse(text, { async: false }));
+
+/** The same within a line. */
+export const renderLine = (text: string): Html => new Html(plain.parseInline(text, { async: false }));
+
+/** A guide with its pictures. */
+export const renderGuide = (text: string, draw: DrawPicture): Html =>
+  new Html(createMarked(draw).parse(text, { async: false }));
