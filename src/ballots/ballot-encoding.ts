@@ -83,15 +83,27 @@ export class BallotReader {
       this.candidates = new Uint32Array(length * 2);
       this.values = new Float64Array(length * 2);
     }
+    const { candidates, values } = this;
     for (let entry = 0; entry < length; entry += 1) {
-      this.candidates[entry] = this.#varint();
-      this.values[entry] = unzigzag(this.#varint());
+      candidates[entry] = this.#varint();
+      const value = this.#varint();
+      // Small numbers take the short way: this runs for every entry of every ballot.
+      values[entry] = value < 0x80 ? (value & 1 ? -((value + 1) >> 1) : value >> 1) : unzigzag(value);
     }
     this.length = length;
     return true;
   }
 
   #varint(): number {
+    const byte = this.#bytes[this.#at] as number;
+    if (byte < 0x80 && this.#at < this.#end) {
+      this.#at += 1;
+      return byte;
+    }
+    return this.#longVarint();
+  }
+
+  #longVarint(): number {
     let value = 0;
     let factor = 1;
     while (this.#at < this.#end) {

@@ -18,6 +18,7 @@ export class MarkCheck {
     requireThat(weightMicro > 0n, 'a weight must be above zero');
     requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');
     requireThat(ballot.length <= this.#maxEntries, 'a ballot has more entries than its position allows');
+    if (this.#isAscending(ballot)) return;
     this.#checked += 1;
     for (let entry = 0; entry < ballot.length; entry += 1) {
       const candidate = ballot.candidates[entry] ?? -1;
@@ -26,6 +27,17 @@ export class MarkCheck {
       requireThat(lastNamedBy !== this.#checked, 'a ballot names a candidate twice');
       this.#lastNamedBy[candidate] = this.#checked;
     }
+  }
+
+  /** Ballots are stored in the order of their candidates: then none is named twice. */
+  #isAscending({ candidates, length }: PositionBallot): boolean {
+    let last = -1;
+    for (let entry = 0; entry < length; entry += 1) {
+      const candidate = candidates[entry] as number;
+      if (!(candidate > last && (candidate | 0) === candidate)) return false;
+      last = candidate;
+    }
+    return last < this.#lastNamedBy.length;
   }
 }
 
