@@ -41,7 +41,7 @@ export async function markRefunded(
   // A second payment that went back leaves what the first one bought.
   if (attempt.refundedAt !== null || attempt.status === 'fulfilled' || attempt.status === 'succeeded') return;
   await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
-  await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs }, 'refunded');
+  await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
 }
 
 export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {

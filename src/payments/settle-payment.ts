@@ -165,7 +165,7 @@ async function applyReversed(
     const opened = code === null ? null : deps.secrets.open(code, place).toString('utf8');
     await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened);
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
-    await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs }, 'reversed');
+    await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;
   }
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
