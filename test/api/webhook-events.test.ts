@@ -1,0 +1,306 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { webhookMessages } from '#src/webhook-messages.ts';
+import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
+import { createTestAccount, eventually, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+/** What a receiver must be told: the event it concerns, and what the API shows of it. */
+interface Told {
+  readonly votingEventId: string | null;
+  readonly data: unknown;
+}
+
+/** Prepares, lets the receiver of an account subscribe, and then makes one thing happen. */
+type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
+
+let paid: PaidTestService;
+let service: TestService;
+
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  service = paid.service;
+});
+afterAll(() => paid.stop());
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const ELECTION = { type: 'election', voter: { selfRegistration: true } };
+const votesFor = (event: TestEvent) => [
+  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
+];
+
+/** An organizer's call that must succeed; its data. */
+async function organize(account: TestAccount, method: string, target: string, body?: unknown) {
+  const answer = await service.call(method, target, body, { key: account.write });
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  return answer.body?.data;
+}
+
+/** A fresh account and an event of it. */
+async function prepare(settings: object = {}, plan = PLAN, open = false) {
+  const account = await createTestAccount(service);
+  const event = await createTestEvent(service, account, { ...settings }, plan, open);
+  return { account, event, votingEventId: event.id, base: `/voting-events/${event.id}` };
+}
+
+// Payments
+
+const readPayment = async ({ id, account }: PaidEvent, attempt: string) =>
+  demand(
+    await service.call('GET', `/public/voting-events/${id}/payments/${attempt}`, undefined, { key: account.vote }),
+    200,
+  );
+
+const cast = ({ id, account }: PaidEvent, body: object) =>
+  service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
+
+async function begin(event: PaidEvent, visitorId = visitor()) {
+  const vote = { visitorId, email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
+  const answer = await cast(event, vote);
+  return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
+}
+
+const until = (event: PaidEvent, attempt: string, reached: (payment: Record<string, unknown>) => boolean) =>
+  eventually(async () => {
+    const payment = await readPayment(event, attempt);
+    return reached(payment) ? payment : undefined;
+  });
+const succeeded = ({ status }: Record<string, unknown>): boolean => status === 'succeeded';
+
+/** The attempt as the API shows it, but for the code that confirms its ballot. */
+const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
+  votingEventId: event.id,
+  data: { ...payment, confirmationCode: null },
+});
+
+const CAUSES: Readonly<Record<EventType, Cause>> = {
+  async 'voting_event.created'(listen) {
+    const account = await createTestAccount(service);
+    await listen(account);
+    const data = await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
+    return { votingEventId: data.id, data };
+  },
+  async 'voting_event.updated'(listen) {
+    const { account, votingEventId, base } = await prepare();
+    await listen(account);
+    return { votingEventId, data: await organize(account, 'PATCH', base, { title: 'Another title' }) };
+  },
+  async 'voting_event.deleted'(listen) {
+    const { account, votingEventId, base } = await prepare();
+    const { id, code, title } = await organize(account, 'GET', base);
+    await listen(account);
+    await organize(account, 'DELETE', base);
+    return { votingEventId, data: { id, code, title } };
+  },
+  async 'voting_event.opened'(listen) {
+    const { account, votingEventId, base } = await prepare();
+    await listen(account);
+    return { votingEventId, data: await organize(account, 'PATCH', base, { status: 'open' }) };
+  },
+  // By the clock alone: nobody closes it.
+  async 'voting_event.closed'(listen) {
+    const { account, votingEventId, base } = await prepare({}, PLAN, true);
+    await organize(account, 'PATCH', base, { endsAt: Date.now() + 1_500 });
+    await listen(account);
+    const data = await eventually(async () => {
+      const event = await organize(account, 'GET', base);
+      return event.status === 'closed' ? event : undefined;
+    });
+    return { votingEventId, data };
+  },
+  async 'candidate.created'(listen) {
+    const { account, event, votingEventId, base } = await prepare();
+    await listen(account);
+    const body = { name: 'Cy', positionIds: [event.positions[0]?.id] };
+    return { votingEventId, data: await organize(account, 'POST', `${base}/candidates`, body) };
+  },
+  // The deletion of its group changes a candidate too.
+  async 'candidate.updated'(listen) {
+    const { account, event, votingEventId, base } = await prepare();
+    const target = `${base}/candidates/${event.positions[0]?.candidates[0]}`;
+    const { id: groupId } = await organize(account, 'POST', `${base}/groups`, { name: 'North' });
+    await organize(account, 'PATCH', target, { groupId });
+    await listen(account);
+    await organize(account, 'DELETE', `${base}/groups/${groupId}`);
+    const data = await organize(account, 'GET', target);
+    expect(data.groupId).toBeNull();
+    return { votingEventId, data };
+  },
+  // The deletion of its only position takes a candidate along.
+  async 'candidate.deleted'(listen) {
+    const plan = [{ votingMethod: 'plurality', candidates: ['Ada'] }];
+    const { account, event, votingEventId, base } = await prepare({}, plan);
+    await listen(account);
+    await organize(account, 'DELETE', `${base}/positions/${event.positions[0]?.id}`);
+    return { votingEventId, data: { id: event.positions[0]?.candidates[0], name: 'Ada' } };
+  },
+  async 'voter.created'(listen) {
+    const { account, votingEventId, base } = await prepare(ELECTION, PLAN, true);
+    await listen(account);
+    const body = { name: 'Vera', email: 'vera@mail.example' };
+    const { id } = demand(
+      await service.call('POST', `/public${base}/register/voter`, body, { key: account.vote }),
+      201,
+    );
+    const data = await organize(account, 'GET', `${base}/voters/${id}`);
+    expect(data.status).toBe('pending');
+    return { votingEventId, data };
+  },
+  async 'voter.updated'(listen) {
+    const { account, votingEventId, base } = await prepare(ELECTION);
+    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', email: 'vera@mail.example' });
+    await listen(account);
+    const change = { status: 'rejected', weight: 2.5 };
+    return { votingEventId, data: await organize(account, 'PATCH', `${base}/voters/${id}`, change) };
+  },
+  async 'voter.deleted'(listen) {
+    const { account, votingEventId, base } = await prepare(ELECTION);
+    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', voterId: 'V-1' });
+    await listen(account);
+    await organize(account, 'DELETE', `${base}/voters/${id}`);
+    return { votingEventId, data: { id } };
+  },
+  async 'ballot.confirmed'(listen) {
+    const { account, event, votingEventId } = await prepare({}, PLAN, true);
+    await votePoll(service, account, event, votesFor(event));
+    await listen(account);
+    await votePoll(service, account, event, votesFor(event));
+    return { votingEventId, data: { votingEventId, ballots: 2 } };
+  },
+  async 'payment.succeeded'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const { attempt, url } = await begin(event);
+    await decide(url, 'pay');
+    return toldOf(event, await until(event, attempt, succeeded));
+  },
+  async 'payment.fulfilled'(listen) {
+    const event = await createPaidEvent(service, 'provider_b');
+    await listen(event.account);
+    const { attempt, url } = await begin(event);
+    await decide(url, 'pay');
+    await until(event, attempt, succeeded);
+    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    const payment = await readPayment(event, attempt);
+    expect(payment).toMatchObject({ status: 'fulfilled', confirmationCode });
+    return toldOf(event, payment);
+  },
+  async 'payment.failed'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const { attempt, url } = await begin(event);
+    await decide(url, 'fail');
+    return toldOf(event, await until(event, attempt, ({ status }) => status === 'failed'));
+  },
+  async 'payment.cancelled'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const { attempt } = await begin(event);
+    paid.sandbox.advance(3_600_000);
+    try {
+      return toldOf(event, await until(event, attempt, ({ status }) => status === 'cancelled'));
+    } finally {
+      paid.sandbox.advance(-3_600_000);
+    }
+  },
+  // Somebody who paid twice gets the second payment back.
+  async 'payment.refunded'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const visitorId = visitor();
+    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
+    for (const { attempt, url } of both) {
+      await decide(url, 'pay');
+      await until(event, attempt, succeeded);
+    }
+    const [first, second] = both;
+    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
+    const confirm = `/public/voting-events/${event.id}/ballot/confirm`;
+    demand(await service.call('POST', confirm, { confirmationCode }, { key: event.account.vote }), 200);
+    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
+    return toldOf(event, await until(event, second.attempt, ({ refundedAt }) => refundedAt !== null));
+  },
+  async 'payment.reversed'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const { attempt, url } = await begin(event);
+    await decide(url, 'pay');
+    await until(event, attempt, succeeded);
+    demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    await paid.sandbox.reverse(attempt, 'refund');
+    return toldOf(event, await until(event, attempt, ({ reversedAt }) => reversedAt !== null));
+  },
+  async 'results.published'(listen) {
+    const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
+    await votePoll(service, account, event, votesFor(event));
+    await organize(account, 'PATCH', base, { status: 'closed' });
+    await listen(account);
+    const { code, title, results } = await organize(account, 'PATCH', base, { results: { visibility: 'published' } });
+    return { votingEventId, data: { votingEventId, code, title, publishedAt: results.publishedAt } };
+  },
+  async 'log.checkpoint'(listen) {
+    const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
+    const target = `/public${base}/log/checkpoint`;
+    const read = async () => {
+      const checkpoint = String((await service.call('GET', target, undefined, { key: account.vote })).body);
+      const [, size, rootHash] = checkpoint.split('\n');
+      return { checkpoint, size: Number(size), rootHash };
+    };
+    // The opening itself is the first leaf.
+    await eventually(async () => ((await read()).size === 1 ? true : undefined));
+    await listen(account);
+    await votePoll(service, account, event, votesFor(event));
+    await sealBallots(service, event.id);
+    const { checkpoint, size, rootHash } = await read();
+    return { votingEventId, data: { votingEventId, size, rootHash, checkpoint } };
+  },
+  async 'webhook_endpoint.disabled'(listen) {
+    const account = await createTestAccount(service);
+    const gone = await startReceiver((response) => response.writeHead(410).end());
+    const body = { url: gone.url, eventTypes: ['voting_event.created'] };
+    const { id } = await organize(account, 'POST', '/webhook-endpoints', body);
+    await listen(account);
+    await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
+    const data = await eventually(async () => {
+      const endpoint = await organize(account, 'GET', `/webhook-endpoints/${id}`);
+      return endpoint.status === 'disabled' ? endpoint : undefined;
+    });
+    await gone.stop();
+    expect(data.disabledReason).toBe('gone');
+    return { votingEventId: null, data };
+  },
+};
+
+test.each(EVENT_TYPE_NAMES)(
+  '%s is told once, signed, with what the API shows and the document describes',
+  async (type) => {
+    const receiver = await startReceiver();
+    let endpoint = { id: '', secret: '' };
+    const told = await CAUSES[type](async (account) => {
+      endpoint = await organize(account, 'POST', '/webhook-endpoints', { url: receiver.url, eventTypes: [type] });
+    });
+    const message = await eventually(() => receiver.received[0]);
+    const payload = new Webhook(endpoint.secret).verify(message.body, message.headers);
+    const id = message.headers['webhook-id'];
+    expect(id).toMatch(/^msg_[0-9a-z]+$/);
+    expect(payload).toEqual({ id, type, createdAt: expect.any(Number), ...told });
+    const described = webhookMessages().find((one) => one.type === type)?.data;
+    expect(described?.parse(told.data)).toEqual(told.data);
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1',
+      [endpoint.id],
+    );
+    expect(rows[0].told).toBe(1);
+    await receiver.stop();
+  },
+);
