@@ -11,7 +11,10 @@ export interface ReportRoll {
 }
 
 export interface ReportPosition {
+  /** Its rounds trimmed (`trimRounds`). */
   readonly result: PositionResult;
+  /** Of all rounds, those that were left out too. */
+  readonly tallies: number;
   readonly paper: PaperPosition;
   /** The group that the position is open to alone. */
   readonly groupName: string | null;

@@ -22,12 +22,12 @@ export interface FlowStep {
   readonly links: readonly FlowLink[];
 }
 
-const MAX_ROUNDS = 8;
+export const MAX_ROUNDS_DRAWN = 8;
 const MAX_CANDIDATES = 14;
 
 /** The last rounds that can be drawn legibly: no more than eight, with no more than fourteen candidates. */
 export function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
-  const last = rounds.slice(-MAX_ROUNDS);
+  const last = rounds.slice(-MAX_ROUNDS_DRAWN);
   const from = last.findIndex((round) => round.tallies.length <= MAX_CANDIDATES);
   return from === -1 ? [] : last.slice(from);
 }

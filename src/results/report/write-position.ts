@@ -15,10 +15,10 @@ const plural = (count: number, noun: string): string => `${groupDigits(count)} $
 /** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
 export function inOrderOfResult(result: PositionResult): CandidateResult[] {
   if (result.referendum !== null) return [...result.candidates];
+  const rounds = result.rounds ?? [];
   const lastRound = new Map<string, number>();
-  for (const round of result.rounds ?? []) {
-    for (const { candidateId } of round.tallies) lastRound.set(candidateId, round.round);
-  }
+  for (const { candidateId } of rounds[0]?.tallies ?? []) lastRound.set(candidateId, rounds.length);
+  for (const { round, eliminated } of rounds) for (const id of eliminated) lastRound.set(id, round);
   const seatOf = (candidate: CandidateResult): number => {
     const seat = result.winners.indexOf(candidate.id);
     return seat === -1 ? result.winners.length : seat;
@@ -224,7 +224,7 @@ export async function writePosition(
       flowHeight(result) + 80,
     );
     drawFlow(sheet, result);
-    await writeRounds(sheet, result);
+    await writeRounds(sheet, position);
   }
   sheet.heading(3, 'Rules applied', { size: 10.5, bold: true }, 30, 2);
   sheet.paragraph(describeRules(paper, groupName).join(' '), { size: 8.5, color: INK }, 10);

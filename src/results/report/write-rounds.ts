@@ -2,14 +2,13 @@ import type { PositionResult, Round } from '#src/tally/types.ts';
 import { listNames, tieText } from './describe-rules.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
 import { groupDigits } from './exact-figures.ts';
+import type { ReportPosition } from './report-input.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
+import { MAX_DECISIONS, MAX_TALLIES } from './trim-rounds.ts';
 import { inOrderOfResult } from './write-position.ts';
 
 const MAX_ROUNDS_A_BLOCK = 5;
-/** More cells or rounds than these would be pages that nobody reads; the exports have them. */
-const MAX_CELLS = 2_000;
-const MAX_DECISIONS = 100;
 const MAX_TARGETS = 20;
 const KEEP_WITH_TABLE = 90;
 
@@ -97,14 +96,13 @@ async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (i
 }
 
 /** The rounds of a ranked count in figures: tallies, decisions, transfers. */
-export async function writeRounds(sheet: Sheet, result: PositionResult): Promise<void> {
+export async function writeRounds(sheet: Sheet, { result, tallies }: ReportPosition): Promise<void> {
   const rounds = result.rounds ?? [];
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   const nameOf = (id: string): string => names.get(id) ?? id;
-  const cells = rounds.reduce((sum, round) => sum + round.tallies.length, 0);
-  if (cells <= MAX_CELLS) await writeTallies(sheet, result, rounds);
+  if (tallies <= MAX_TALLIES) await writeTallies(sheet, result, rounds);
   else {
-    const text = `The ${groupDigits(cells)} tallies of all rounds stand in the CSV and JSON exports.`;
+    const text = `The ${groupDigits(tallies)} tallies of all rounds stand in the CSV and JSON exports.`;
     sheet.paragraph(text, { size: 8, color: MUTED });
   }
   await writeDecisions(sheet, rounds, nameOf);

@@ -1,6 +1,7 @@
 import type { PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { Candidate } from '#src/ballot-paper/types.ts';
 import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
+import { countTallies } from '#src/results/report/trim-rounds.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { ReferendumRole } from '#src/tally/types.ts';
 
@@ -87,7 +88,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     electorateMicro,
     wholeWeights: weightMicro % 1_000_000n === 0n,
   });
-  return { result, paper, groupName: null };
+  return { result, tallies: countTallies(result.rounds ?? []), paper, groupName: null };
 }
 
 /** A report on such positions. */
