@@ -38,7 +38,10 @@ export interface PipelineOptions {
   readonly secure: boolean;
 }
 
-type Env = { Bindings: HttpBindings; Variables: { requestId: string; target: RequestTarget; startedAt: number } };
+type Env = {
+  Bindings: HttpBindings;
+  Variables: { requestId: string; target: RequestTarget; startedAt: number; log: Log };
+};
 
 const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
@@ -120,6 +123,7 @@ async function frame(c: Context<Env>, next: () => Promise<void>, options: Pipeli
   const { rawHeaders, url } = c.env.incoming;
   const requestId = ownRequestId(rawHeaders) ?? options.newRequestId();
   c.set('requestId', requestId);
+  c.set('log', options.log);
   c.set('startedAt', startedAt);
   const { outgoing } = c.env;
   outgoing.setHeader('X-Request-Id', requestId);
@@ -182,7 +186,13 @@ async function answerStream(
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
     if (first.done !== true) yield first.value;
-    yield* { [Symbol.asyncIterator]: () => pieces };
+    try {
+      yield* { [Symbol.asyncIterator]: () => pieces };
+    } catch (fault) {
+      // The head has been sent: a connection that breaks is the only way left to say that this is not all.
+      c.var.log.error({ requestId: c.var.requestId, fault: summariseFault(fault) }, 'an answer broke off');
+      c.env.outgoing.destroy();
+    }
   }
   return c.body(ReadableStream.from(all()) as ReadableStream, status, headers);
 }

@@ -90,6 +90,17 @@ async function pollOfEveryMethod(ballots: number, settings: object = {}): Promis
   return event;
 }
 
+/** The first sealed ballot many times over: what is read does not depend on how it was cast. One copy may be unreadable. */
+async function copyBallot(event: TestEvent, copies: number, broken = 0): Promise<void> {
+  await service.deps.db.$client.query(
+    `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index)
+     SELECT voting_event_id, 'blt_copy' || n, sha256(n::text::bytea), CASE WHEN n = $3 THEN '\\x09'::bytea ELSE entries END,
+       weight_micro, salt, sealed_time, voter_id, released, leaf_index + n
+     FROM ballots, generate_series(1, $2::int) AS n WHERE voting_event_id = $1`,
+    [event.id, copies, broken],
+  );
+}
+
 interface ElectionVoter {
   readonly weight?: number;
   readonly groupId?: string;
@@ -285,6 +296,15 @@ describe('the results as JSON', () => {
 // biome-ignore lint/suspicious/noExplicitAny: the report is judged by its public schema
 const records = async (event: TestEvent): Promise<any> => JSON.parse((await download(event, 'cvr')).toString('utf8'));
 
+/** The weights that records tell of the first position, where they do. */
+function weightsOf(report: Awaited<ReturnType<typeof records>>): (string | undefined)[] {
+  type Selection = { SelectionPosition: [{ FractionalVotes?: string }] };
+  type Record = { CVRSnapshot: [{ CVRContest: [{ CVRContestSelection: [Selection] }] }] };
+  return report.CVR.map(
+    (one: Record) => one.CVRSnapshot[0].CVRContest[0].CVRContestSelection[0].SelectionPosition[0].FractionalVotes,
+  ).toSorted();
+}
+
 describe('the cast vote records', () => {
   test.runIf(schemaPresent)('of every method are valid by the public schema, with and without ballots', async () => {
     const { $schema: _draft, ...schema } = JSON.parse(readFileSync(SCHEMA, 'utf8'));
@@ -339,16 +359,40 @@ describe('the cast vote records', () => {
   test('of more ballots than are read at once hold each of them once', async () => {
     const event = await pollOfEveryMethod(1);
     await sealBallots(service, event.id, 1);
-    // The same ballot many times over: what is read does not depend on how it was cast.
-    await service.deps.db.$client.query(
-      `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index)
-       SELECT voting_event_id, 'blt_copy' || n, sha256(n::text::bytea), entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index + n
-       FROM ballots, generate_series(1, 4500) AS n WHERE voting_event_id = $1`,
-      [event.id],
-    );
+    await copyBallot(event, 4500);
     const report = await records(event);
     expect(report.CVR).toHaveLength(4501);
     expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4501);
+  });
+
+  test.each([
+    ['at its start', 1],
+    ['in its middle', 4000],
+  ])('never look whole when reading fails %s, and the service lives on', async (_where, broken) => {
+    const event = await pollOfEveryMethod(1);
+    await sealBallots(service, event.id, 1);
+    await copyBallot(event, 4500, broken);
+    const target = await linkTo(event, 'cvr');
+    const outcome = await fetchFile(target)
+      .then(async (response) =>
+        response.status === 200 ? response.text() : Promise.reject(new Error(String(response.status))),
+      )
+      .catch((fault: unknown) => fault);
+    expect(outcome).toBeInstanceOf(Error);
+    expect((await fetchFile(await linkTo(poll, 'cvr'))).status).toBe(200);
+  });
+
+  test('may be left in the middle by who reads them', async () => {
+    const event = await pollOfEveryMethod(1);
+    await sealBallots(service, event.id, 1);
+    await copyBallot(event, 4500);
+    const target = await linkTo(event, 'cvr');
+    for (let index = 0; index < 12; index += 1) {
+      const response = await fetchFile(target);
+      await response.body?.cancel();
+    }
+    // More than there are connections to the database: none of them was kept.
+    expect((await fetchFile(await linkTo(poll, 'cvr'))).status).toBe(200);
   });
 
   test('of an event without candidates are refused, because the format has no report without a contest', async () => {
@@ -381,14 +425,31 @@ describe('the cast vote records', () => {
     }
     for (const id of voters) expect(text).not.toContain(id);
     expect(text).not.toMatch(/Voter \d|\.example|UniqueId|Date|Time/);
-    const weights = report.CVR.map(
-      (one: {
-        CVRSnapshot: [
-          { CVRContest: [{ CVRContestSelection: [{ SelectionPosition: [{ FractionalVotes?: string }] }] }] },
-        ];
-      }) => one.CVRSnapshot[0].CVRContest[0].CVRContestSelection[0].SelectionPosition[0].FractionalVotes,
+    const weights = weightsOf(report);
+    expect(weights).toEqual([...Array(5).fill('5/2'), undefined]);
+  });
+
+  test('of a secret event keep a weight back that few of a group have, whose ballots show the group', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election' },
+      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
+      false,
     );
-    expect(weights.toSorted()).toEqual([...Array(5).fill('5/2'), undefined]);
+    const base = `/voting-events/${event.id}`;
+    const make = async (path: string, body: object) =>
+      demand(await service.call('POST', `${base}/${path}`, body, { key: account.write }), 201).id;
+    const groupId = await make('groups', { name: 'Board' });
+    const positionId = await make('positions', { title: 'Of the board', votingMethod: 'plurality', groupId });
+    const candidateId = await make('candidates', { name: 'Cy', positionIds: [positionId] });
+    demand(await service.call('PATCH', base, { status: 'open' }, { key: account.write }), 200);
+    const common = { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] };
+    await holdElection(event, [
+      ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),
+      { weight: 3, groupId, votes: () => [common, { positionId, candidateId }] },
+    ]);
+    expect(weightsOf(await records(event))).toEqual([...Array(5).fill('3/1'), undefined]);
   });
 
   test('of a poll have a name for each record that joins with no list of votes or ballots', async () => {
