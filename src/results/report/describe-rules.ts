@@ -75,7 +75,7 @@ export function describeRules(position: PaperPosition, groupName: string | null)
   rules.push(position.seats === 1 ? 'One seat.' : `${position.seats} seats.`);
   rules.push(TIE_RULES[position.tieBreak]);
   if (position.votingMethod === 'ranked_choice') {
-    rules.push('A tie for elimination is decided by the latest earlier round in which the tied differ.');
+    rules.push('A tie for elimination is decided by the latest earlier round in which the tied differ, then by lot.');
   }
   if (groupName !== null) rules.push(`Open to the group ${groupName} alone.`);
   return rules;

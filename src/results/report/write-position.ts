@@ -163,15 +163,18 @@ async function writeCandidates(
   }
 }
 
-const HEAD_HEIGHT = 100;
+const HEAD_HEIGHT = 90;
 const ROW_HEIGHT = 18.5;
 const BAR_HEIGHT = 19;
-const REFERENDUM_HEIGHT = 140;
+const SHARES_HEIGHT = 70;
 
 /** About what chart, figures and rules need: a position begins on a new page rather than break across two, where it can. */
 function heightOf(sheet: Sheet, result: PositionResult): number {
+  const rules = result.referendum?.rules.length;
   const chart =
-    result.referendum === null ? Math.min(result.candidates.length, MAX_BARS) * BAR_HEIGHT : REFERENDUM_HEIGHT;
+    rules === undefined
+      ? Math.min(result.candidates.length, MAX_BARS) * BAR_HEIGHT
+      : SHARES_HEIGHT + (rules + 1) * ROW_HEIGHT;
   const needed = HEAD_HEIGHT + chart + (result.candidates.length + 1) * ROW_HEIGHT + 50;
   return Math.min(needed, sheet.pageHeight * 0.85);
 }
