@@ -200,6 +200,7 @@ function describeQuery(query: z.ZodType, book: SchemaBook): JsonSchema[] {
     required: (required as string[]).includes(name),
     ...(description === undefined ? {} : { description }),
     schema,
+    ...((required as string[]).includes(name) ? exampleParameter(undefined, name) : {}),
   }));
 }
 
@@ -212,7 +213,7 @@ function describePath(route: Route): JsonSchema[] {
     description: PATH_PARAMETERS[name] ?? `The ${name.replaceAll(/([A-Z])/g, ' $1').toLowerCase()}.`,
     schema: { type: 'string' },
     ...(route.path.includes(`:${name}{.+}`) ? { 'x-rest-of-path': true } : {}),
-    ...(name === 'idOrCode' ? { example: EXAMPLE.eventCode } : exampleId(section, name)),
+    ...exampleParameter(section, name),
   }));
 }
 
@@ -224,12 +225,26 @@ const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   Sponsors: EXAMPLE.sponsor,
   Voters: EXAMPLE.voter,
   Payments: EXAMPLE.payment,
+  Collaboration: EXAMPLE.invite,
   'Webhook endpoints': EXAMPLE.endpoint,
 };
 
-function exampleId(section: string | undefined, name: string): JsonSchema {
-  if (name === 'deliveryId') return { example: EXAMPLE.delivery };
-  const example = name === 'id' ? EXAMPLE_IDS[section ?? ''] : undefined;
+/** Parameters that mean the same wherever they stand. */
+const EXAMPLE_PARAMETERS: Readonly<Record<string, string | number>> = {
+  idOrCode: EXAMPLE.eventCode,
+  deliveryId: EXAMPLE.delivery,
+  businessId: EXAMPLE.business,
+  provider: 'provider_a',
+  positionId: EXAMPLE.position,
+  visitorId: EXAMPLE.visitor,
+  page: 'first-vote',
+  tile: 'entries/000.p/1',
+  from: 1,
+  to: 1,
+};
+
+function exampleParameter(section: string | undefined, name: string): JsonSchema {
+  const example = name === 'id' ? EXAMPLE_IDS[section ?? ''] : EXAMPLE_PARAMETERS[name];
   return example === undefined ? {} : { example };
 }
 
@@ -295,7 +310,7 @@ export function describeOperation(route: Route, book: SchemaBook): JsonSchema {
   return {
     operationId: route.operationId,
     summary: route.summary,
-    description: [route.description ?? `${route.summary}.`, keySentence(route)].join('\n\n'),
+    description: [...(route.description === undefined ? [] : [route.description]), keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
     // Which scope is told beside it: only OAuth has a place for scopes that every linter and generator knows.
     security: isKeyed(route) ? [{ bearer: [] }] : [],

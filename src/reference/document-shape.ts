@@ -33,7 +33,7 @@ export interface ParameterShape {
   readonly required: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
-  readonly example?: string;
+  readonly example?: string | number;
 }
 
 export interface ContentShape {

@@ -45,7 +45,7 @@ function renderCall(placed: PlacedOperation, body: unknown, document: ReferenceD
   const parameters = parametersOf(placed, document);
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const example = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.example;
-    return example ?? whole;
+    return example === undefined ? whole : String(example);
   });
   const needed = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)

@@ -38,12 +38,18 @@ function typeText({ schema, name }: Named, schemas: Schemas): string {
   if (name !== undefined && type !== 'array') return name + orNull;
   if (only !== undefined) return JSON.stringify(only);
   if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(' · ');
-  if (type === 'array') return `array of ${isSchema(items) ? typeText(resolve(items, schemas), schemas) : 'anything'}`;
+  if (type === 'array') return `array of ${isSchema(items) ? manyText(resolve(items, schemas), schemas) : 'anything'}`;
   if (Array.isArray(type)) return type.join(' or ');
   const choices = schemasOf(schema['oneOf'] ?? schema['anyOf']);
   if (choices.length > 0)
     return choices.map((choice) => typeText(resolve(choice, schemas), schemas)).join(' or ') + orNull;
   return (typeof type === 'string' ? type : 'any value') + orNull;
+}
+
+/** The type of the entries of an array: `strings`, `Voter` */
+function manyText(named: Named, schemas: Schemas): string {
+  const text = typeText(named, schemas);
+  return /^(string|integer|number|object)$/.test(text) ? `${text}s` : text;
 }
 
 const LIMITS: readonly (readonly [string, (value: unknown) => string])[] = [

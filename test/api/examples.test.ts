@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { routeMap } from '#src/app.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import type { Route } from '#src/http/route.ts';
+import { documentPath } from '#src/reference/describe-operation.ts';
+import type { OperationDocument } from '#test/harness/api-document.ts';
+import { createExampleWorld, type ExampleWorld, payFor, type WorldPlan } from '#test/harness/example-world.ts';
+import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { createTestAccount, eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
+
+/** The only ones that cannot be sent as they are printed, and why. */
+const LEFT_OUT = new Map([
+  ['receiveProviderEvent', 'its bytes are signed by a provider; test/api/payments.test.ts sends real ones'],
+]);
+
+interface Example {
+  readonly name: string;
+  readonly route: Route;
+  readonly operation: OperationDocument;
+  /** The name of the body's schema where there are several. */
+  readonly kind: string;
+  readonly body: unknown;
+}
+
+let paid: PaidTestService;
+let examples: Example[];
+
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  const { document } = await readContract(paid.service.port);
+  const routes = routeMap(paid.service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+  examples = routes.flatMap((route) => {
+    const operation = document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
+    if (operation === undefined) throw new Error(`${route.operationId} is not in the document`);
+    const content = operation.requestBody?.content['application/json'];
+    const several = Object.entries(content?.examples ?? {});
+    if (several.length === 0) return { name: route.operationId, route, operation, kind: '', body: content?.example };
+    return several.map(([kind, { value }]) => ({
+      name: `${route.operationId} ${kind}`,
+      route,
+      operation,
+      kind,
+      body: value,
+    }));
+  });
+});
+afterAll(() => paid.stop());
+
+/** The event that an example is about, as its reader would think of it. */
+function planOf({ name, route }: Example): WorldPlan {
+  const election = /Election|VoterKey|registerVoter/.test(name);
+  const quadratic = /Credit/.test(name);
+  const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
+  return {
+    type: election || /voters/.test(route.path) ? 'election' : 'poll',
+    paid: pays && !quadratic,
+    quadratic,
+    logged: /\/log\//.test(route.path),
+  };
+}
+
+/** The path with the examples of its parameters, and the query with those that it needs. */
+function targetOf({ route, operation }: Example): string {
+  const parameters = operation.parameters ?? [];
+  const path = documentPath(route.path).replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const found = parameters.find((parameter) => parameter['in'] === 'path' && parameter['name'] === name);
+    return String(found?.['example'] ?? whole);
+  });
+  const query = parameters
+    .filter((parameter) => parameter['in'] === 'query' && parameter['required'] === true)
+    .map(({ name, example }) => `${name}=${example}`);
+  return query.length === 0 ? path : `${path}?${query.join('&')}`;
+}
+
+async function keyFor({ route }: Example, { account }: ExampleWorld): Promise<string | undefined> {
+  // An invite is accepted by somebody else.
+  if (route.operationId === 'acceptInvite') return (await createTestAccount(paid.service)).read;
+  const scopes = [route.scope].flat();
+  if (scopes.includes('none')) return undefined;
+  return scopes.includes('vote') ? account.vote : account.write;
+}
+
+async function send(target: string, body: string | undefined, example: Example, world: ExampleWorld) {
+  const key = await keyFor(example, world);
+  const value = body === undefined ? undefined : JSON.parse(body);
+  // Addresses without a key may be asked 20 times a second.
+  return eventually<TestAnswer>(async () => {
+    const answer = await paid.service.call(example.route.method, target, value, key === undefined ? {} : { key });
+    return answer.status === 429 ? undefined : answer;
+  });
+}
+
+/** The first call of a checkout, paid: that of the same operation, or a cast where a payment is only read. */
+async function pay(example: Example, world: ExampleWorld): Promise<string> {
+  const first =
+    examples.find(({ route, kind }) => route === example.route && kind !== '' && !/Finish|Election/.test(kind)) ??
+    examples.find(({ kind }) => kind === 'CastPollBallotBody');
+  if (first === undefined) throw new Error('there is no first call');
+  const noPayment = (): Promise<string> => Promise.reject(new Error('a first call names no payment'));
+  const text = await world.fill(JSON.stringify([targetOf(first), first.body]), noPayment);
+  const [target, body] = JSON.parse(text);
+  return payFor(await send(target, JSON.stringify(body), first, world));
+}
+
+describe('the examples of the API document', () => {
+  test('all work as they are printed, once what they name exists', async () => {
+    const refused: string[] = [];
+    for (const example of examples.filter(({ name }) => !LEFT_OUT.has(name))) {
+      const world = await createExampleWorld(paid.service, planOf(example));
+      const printed = JSON.stringify([targetOf(example), example.body ?? null]);
+      const [target, body] = JSON.parse(await world.fill(printed, () => pay(example, world)));
+      const answer = await send(target, body === null ? undefined : JSON.stringify(body), example, world);
+      const asked = example.kind !== '' && answer.status === 402 && example.kind !== 'FinishPaymentBody';
+      if (answer.status >= 400 && !asked)
+        refused.push(`${example.name} ${target}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    }
+    expect(refused).toEqual([]);
+  }, 240_000);
+});

@@ -1,0 +1,164 @@
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, visitor } from './elections.ts';
+import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
+import { inviteToken } from './sharing.ts';
+import { createTestAccount, eventually, type TestAccount, type TestService } from './test-service.ts';
+
+/** What an example needs of the event that it is about. */
+export interface WorldPlan {
+  readonly type: 'election' | 'poll';
+  readonly paid: boolean;
+  readonly quadratic: boolean;
+  /** A ballot is confirmed, and the log of the event is finished. */
+  readonly logged: boolean;
+}
+
+/** An event with one of everything: what the examples of the API document tell of. */
+export interface ExampleWorld {
+  readonly account: TestAccount;
+  /** Puts what really exists in the place of what an example names. @param firstCall makes the payment that a second call finishes */
+  fill(text: string, firstCall: () => Promise<string>): Promise<string>;
+}
+
+const PRICE = { amountMinor: 500, currency: 'usd' };
+
+type Send = (method: string, path: string, body?: unknown) => Promise<{ readonly id: string }>;
+
+async function sendVoterKey(service: TestService, account: TestAccount, event: string): Promise<string> {
+  const before = service.mails().length;
+  const path = `/public/voting-events/${event}/voter-key/request`;
+  demand(await service.call('POST', path, { email: 'vera@club.example' }, { key: account.vote }), 200);
+  return eventually(
+    () => /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
+  );
+}
+
+async function castSomething(
+  service: TestService,
+  account: TestAccount,
+  event: string,
+  vote: object,
+  logged: boolean,
+): Promise<string> {
+  const path = `/public/voting-events/${event}/ballot`;
+  const key = { key: account.vote };
+  const body = { visitorId: visitor(), votes: [vote] };
+  const { confirmationCode } = demand(await service.call('POST', `${path}/cast`, body, key), 201);
+  if (logged) {
+    demand(await service.call('POST', `${path}/confirm`, { confirmationCode }, key), 200);
+    await sealBallots(service, event);
+    await finishEvent(service, event);
+  }
+  return confirmationCode;
+}
+
+/** A delivery of an endpoint whose receiver cannot be reached. */
+async function findDelivery(service: TestService, account: TestAccount, endpoint: string, send: Send): Promise<string> {
+  await send('POST', '/voting-events', { title: 'Another event', type: 'poll' });
+  return eventually(async () => {
+    const path = `/webhook-endpoints/${endpoint}/deliveries`;
+    const [row] = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+    return row?.id;
+  });
+}
+
+/** Makes a fresh account with an event that has one of everything. */
+export async function createExampleWorld(service: TestService, plan: WorldPlan): Promise<ExampleWorld> {
+  const account = await createTestAccount(service);
+  const send: Send = async (method, path, body) => {
+    const answer = await service.call(method, path, body, { key: account.write });
+    return demand(answer, answer.status < 300 ? answer.status : 200);
+  };
+  const business = await connectTestBusiness(service, account, 'provider_a');
+  const priced = plan.type === 'poll' ? ['payToVote', 'payToRegisterCandidate'] : ['payToRegisterCandidate'];
+  const event = await createTestEvent(
+    service,
+    account,
+    {
+      type: plan.type,
+      voter: { selfRegistration: true },
+      candidate: { selfRegistration: true },
+      results: { visibility: 'live' },
+      ballot: { opening: 'public' },
+    },
+    [
+      {
+        votingMethod: plan.quadratic ? 'quadratic' : 'plurality',
+        candidates: ['Greta Lind', 'Amir Haddad'],
+        ...(plan.quadratic
+          ? {
+              settings: {
+                quadraticTopUp: { pricingModel: 'ratio', currency: 'usd', pricePerCreditMinor: 10, minCredits: 50 },
+              },
+            }
+          : {}),
+      },
+    ],
+    true,
+    async (id) => {
+      await send('PUT', `/voting-events/${id}/payment-business`, { paymentBusinessId: business.id });
+      if (!plan.paid) return;
+      const payments = Object.fromEntries(priced.map((name) => [name, PRICE]));
+      await send('PATCH', `/voting-events/${id}`, { payments });
+    },
+  );
+  const path = `/voting-events/${event.id}`;
+  const [position] = event.positions;
+  const vote = { positionId: position?.id, candidateId: position?.candidates[0] };
+  const code = plan.logged ? await castSomething(service, account, event.id, vote, true) : undefined;
+  const invited = `greta-${event.code.toLowerCase()}@example.com`;
+  /** Made when an example names it; in the order in which one stands on another. */
+  const things: readonly [string, () => Promise<string>][] = [
+    [EXAMPLE.event, async () => event.id],
+    [EXAMPLE.eventCode, async () => event.code],
+    [EXAMPLE.position, async () => position?.id ?? ''],
+    [EXAMPLE.candidate, async () => position?.candidates[0] ?? ''],
+    [EXAMPLE.otherCandidate, async () => position?.candidates[1] ?? ''],
+    [EXAMPLE.business, async () => business.id],
+    [EXAMPLE.visitor, async () => visitor()],
+    [EXAMPLE.group, async () => (await send('POST', `${path}/groups`, { name: 'South' })).id],
+    [EXAMPLE.sponsor, async () => (await send('POST', `${path}/sponsors`, { name: 'The library' })).id],
+    [EXAMPLE.voter, async () => (await send('POST', `${path}/voters`, { name: 'Uma', email: 'uma@club.example' })).id],
+    [EXAMPLE.invite, async () => (await send('POST', `${path}/invites`, { email: invited, role: 'viewer' })).id],
+    [
+      EXAMPLE.endpoint,
+      async () => {
+        const body = { url: 'https://receiver.invalid/hooks', eventTypes: ['voting_event.created'] };
+        return (await send('POST', '/webhook-endpoints', body)).id;
+      },
+    ],
+    [EXAMPLE.confirmationCode, async () => code ?? castSomething(service, account, event.id, vote, false)],
+  ];
+  return {
+    account,
+    async fill(text, firstCall) {
+      let filled = text;
+      let endpoint = '';
+      for (const [name, make] of things) {
+        if (!filled.includes(name)) continue;
+        const real = await make();
+        if (name === EXAMPLE.endpoint) endpoint = real;
+        filled = filled.replaceAll(name, real);
+      }
+      if (filled.includes(EXAMPLE.voterKey)) {
+        await send('POST', `${path}/voters`, { name: 'Vera', email: 'vera@club.example' });
+        filled = filled.replaceAll(EXAMPLE.voterKey, await sendVoterKey(service, account, event.id));
+      }
+      if (filled.includes(EXAMPLE.inviteToken)) {
+        await send('POST', `${path}/invites`, { email: invited, role: 'viewer' });
+        filled = filled.replaceAll(EXAMPLE.inviteToken, await inviteToken(service, invited));
+      }
+      if (filled.includes(EXAMPLE.delivery))
+        filled = filled.replaceAll(EXAMPLE.delivery, await findDelivery(service, account, endpoint, send));
+      if (filled.includes(EXAMPLE.payment)) filled = filled.replaceAll(EXAMPLE.payment, await firstCall());
+      return filled;
+    },
+  };
+}
+
+/** Pays what a first call asks for, and gives its attempt. */
+export async function payFor(answer: Awaited<ReturnType<TestService['call']>>): Promise<string> {
+  const { paymentAttemptId } = demand(answer, 402);
+  await decide(checkoutUrlOf(answer), 'pay');
+  return paymentAttemptId;
+}
