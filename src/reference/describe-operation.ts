@@ -237,6 +237,7 @@ const EXAMPLE_PARAMETERS: Readonly<Record<string, string | number>> = {
   provider: 'provider_a',
   positionId: EXAMPLE.position,
   visitorId: EXAMPLE.visitor,
+  token: EXAMPLE.downloadToken,
   page: 'first-vote',
   tile: 'entries/000.p/1',
   from: 1,

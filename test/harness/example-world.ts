@@ -1,5 +1,5 @@
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, visitor } from './elections.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from './elections.ts';
 import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
 import { inviteToken } from './sharing.ts';
 import { createTestAccount, eventually, type TestAccount, type TestService } from './test-service.ts';
@@ -62,6 +62,29 @@ async function findDelivery(service: TestService, account: TestAccount, endpoint
   });
 }
 
+const QUADRATIC = { pricingModel: 'ratio', currency: 'usd', pricePerCreditMinor: 10, minCredits: 50 };
+
+function createExampleEvent(
+  service: TestService,
+  account: TestAccount,
+  plan: WorldPlan,
+  prepare: (id: string) => Promise<void>,
+): Promise<TestEvent> {
+  const settings = {
+    type: plan.type,
+    voter: { selfRegistration: true },
+    candidate: { selfRegistration: true },
+    results: { visibility: 'live' },
+    ballot: { opening: 'public' },
+  };
+  const position = {
+    votingMethod: plan.quadratic ? 'quadratic' : 'plurality',
+    candidates: ['Greta Lind', 'Amir Haddad'],
+    ...(plan.quadratic ? { settings: { quadraticTopUp: QUADRATIC } } : {}),
+  };
+  return createTestEvent(service, account, settings, [position], true, prepare);
+}
+
 /** Makes a fresh account with an event that has one of everything. */
 export async function createExampleWorld(service: TestService, plan: WorldPlan): Promise<ExampleWorld> {
   const account = await createTestAccount(service);
@@ -70,90 +93,78 @@ export async function createExampleWorld(service: TestService, plan: WorldPlan):
     return demand(answer, answer.status < 300 ? answer.status : 200);
   };
   const business = await connectTestBusiness(service, account, 'provider_a');
-  const priced = plan.type === 'poll' ? ['payToVote', 'payToRegisterCandidate'] : ['payToRegisterCandidate'];
-  const event = await createTestEvent(
-    service,
+  const event = await createExampleEvent(service, account, plan, async (id) => {
+    await send('PUT', `/voting-events/${id}/payment-business`, { paymentBusinessId: business.id });
+    const priced = plan.type === 'poll' ? ['payToVote', 'payToRegisterCandidate'] : ['payToRegisterCandidate'];
+    const payments = Object.fromEntries(priced.map((name) => [name, PRICE]));
+    if (plan.paid) await send('PATCH', `/voting-events/${id}`, { payments });
+  });
+  const things = await thingsOf(service, account, event, send, plan);
+  return {
     account,
-    {
-      type: plan.type,
-      voter: { selfRegistration: true },
-      candidate: { selfRegistration: true },
-      results: { visibility: 'live' },
-      ballot: { opening: 'public' },
+    async fill(text, firstCall) {
+      let filled = text.replaceAll(EXAMPLE.business, business.id);
+      for (const [name, make] of things) {
+        if (filled.includes(name)) filled = filled.replaceAll(name, await make());
+      }
+      return filled.includes(EXAMPLE.payment) ? filled.replaceAll(EXAMPLE.payment, await firstCall()) : filled;
     },
-    [
-      {
-        votingMethod: plan.quadratic ? 'quadratic' : 'plurality',
-        candidates: ['Greta Lind', 'Amir Haddad'],
-        ...(plan.quadratic
-          ? {
-              settings: {
-                quadraticTopUp: { pricingModel: 'ratio', currency: 'usd', pricePerCreditMinor: 10, minCredits: 50 },
-              },
-            }
-          : {}),
-      },
-    ],
-    true,
-    async (id) => {
-      await send('PUT', `/voting-events/${id}/payment-business`, { paymentBusinessId: business.id });
-      if (!plan.paid) return;
-      const payments = Object.fromEntries(priced.map((name) => [name, PRICE]));
-      await send('PATCH', `/voting-events/${id}`, { payments });
-    },
-  );
+  };
+}
+
+/** What examples name, made when one does. */
+async function thingsOf(
+  service: TestService,
+  account: TestAccount,
+  event: TestEvent,
+  send: Send,
+  plan: WorldPlan,
+): Promise<readonly (readonly [string, () => Promise<string>])[]> {
   const path = `/voting-events/${event.id}`;
   const [position] = event.positions;
   const vote = { positionId: position?.id, candidateId: position?.candidates[0] };
   const code = plan.logged ? await castSomething(service, account, event.id, vote, true) : undefined;
-  const invited = `greta-${event.code.toLowerCase()}@example.com`;
-  /** Made when an example names it; in the order in which one stands on another. */
-  const things: readonly [string, () => Promise<string>][] = [
+  const email = `greta-${event.code.toLowerCase()}@example.com`;
+  const create = async (where: string, body: unknown): Promise<string> => (await send('POST', where, body)).id;
+  const invite = (): Promise<string> => create(`${path}/invites`, { email, role: 'viewer' });
+  let endpoint = '';
+  return [
     [EXAMPLE.event, async () => event.id],
     [EXAMPLE.eventCode, async () => event.code],
     [EXAMPLE.position, async () => position?.id ?? ''],
     [EXAMPLE.candidate, async () => position?.candidates[0] ?? ''],
     [EXAMPLE.otherCandidate, async () => position?.candidates[1] ?? ''],
-    [EXAMPLE.business, async () => business.id],
     [EXAMPLE.visitor, async () => visitor()],
-    [EXAMPLE.group, async () => (await send('POST', `${path}/groups`, { name: 'South' })).id],
-    [EXAMPLE.sponsor, async () => (await send('POST', `${path}/sponsors`, { name: 'The library' })).id],
-    [EXAMPLE.voter, async () => (await send('POST', `${path}/voters`, { name: 'Uma', email: 'uma@club.example' })).id],
-    [EXAMPLE.invite, async () => (await send('POST', `${path}/invites`, { email: invited, role: 'viewer' })).id],
+    [EXAMPLE.group, () => create(`${path}/groups`, { name: 'South' })],
+    [EXAMPLE.sponsor, () => create(`${path}/sponsors`, { name: 'The library' })],
+    [EXAMPLE.voter, () => create(`${path}/voters`, { name: 'Uma', email: 'uma@club.example' })],
+    [EXAMPLE.invite, invite],
     [
       EXAMPLE.endpoint,
       async () => {
         const body = { url: 'https://receiver.invalid/hooks', eventTypes: ['voting_event.created'] };
-        return (await send('POST', '/webhook-endpoints', body)).id;
+        endpoint = await create('/webhook-endpoints', body);
+        return endpoint;
       },
     ],
+    [EXAMPLE.delivery, () => findDelivery(service, account, endpoint, send)],
     [EXAMPLE.confirmationCode, async () => code ?? castSomething(service, account, event.id, vote, false)],
+    [
+      EXAMPLE.voterKey,
+      async () => {
+        await create(`${path}/voters`, { name: 'Vera', email: 'vera@club.example' });
+        return sendVoterKey(service, account, event.id);
+      },
+    ],
+    [
+      EXAMPLE.downloadToken,
+      async () => {
+        const answer = await service.call('GET', `${path}/results/csv`, undefined, { key: account.read });
+        return answer.headers.get('location')?.split('/downloads/')[1] ?? '';
+      },
+    ],
+    [EXAMPLE.inviteToken, async () => invite().then(() => inviteToken(service, email))],
   ];
-  return {
-    account,
-    async fill(text, firstCall) {
-      let filled = text;
-      let endpoint = '';
-      for (const [name, make] of things) {
-        if (!filled.includes(name)) continue;
-        const real = await make();
-        if (name === EXAMPLE.endpoint) endpoint = real;
-        filled = filled.replaceAll(name, real);
-      }
-      if (filled.includes(EXAMPLE.voterKey)) {
-        await send('POST', `${path}/voters`, { name: 'Vera', email: 'vera@club.example' });
-        filled = filled.replaceAll(EXAMPLE.voterKey, await sendVoterKey(service, account, event.id));
-      }
-      if (filled.includes(EXAMPLE.inviteToken)) {
-        await send('POST', `${path}/invites`, { email: invited, role: 'viewer' });
-        filled = filled.replaceAll(EXAMPLE.inviteToken, await inviteToken(service, invited));
-      }
-      if (filled.includes(EXAMPLE.delivery))
-        filled = filled.replaceAll(EXAMPLE.delivery, await findDelivery(service, account, endpoint, send));
-      if (filled.includes(EXAMPLE.payment)) filled = filled.replaceAll(EXAMPLE.payment, await firstCall());
-      return filled;
-    },
-  };
 }
 
 /** Pays what a first call asks for, and gives its attempt. */
