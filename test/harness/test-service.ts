@@ -56,6 +56,10 @@ export interface TestServiceOptions {
   readonly webhookAllowPrivate?: boolean;
   /** Whether it runs jobs and sends webhooks; it does unless told otherwise. */
   readonly worker?: boolean;
+  /** A database that stands already, with the newest schema; one of its own otherwise. */
+  readonly databaseUrl?: string;
+  /** The key under which the database's values were sealed; a fresh one otherwise. */
+  readonly secretKey?: string;
 }
 
 async function serve(
@@ -124,11 +128,13 @@ async function serve(
 }
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const database = await createTestDatabase();
+  const { databaseUrl } = options;
+  const database =
+    databaseUrl === undefined ? await createTestDatabase() : { url: databaseUrl, drop: async () => undefined };
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-test-'));
   return serve(
     database.url,
-    randomBytes(32).toString('base64'),
+    options.secretKey ?? randomBytes(32).toString('base64'),
     dataDir,
     options.worker !== false,
     options,
