@@ -1,20 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { deleteAlarm, findSurplus, findTileRow } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import { Frontier } from './frontier.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { equalHashes, hashLeaf } from './merkle-tree.ts';
-import { readHashTile } from './read-log.ts';
+import { raiseAlarm } from './raise-alarm.ts';
 import { findCheckpointAt, findHead, listCheckpoints, listLogs, readLeaves, readSealedBallots } from './repository.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
-import { TILE_WIDTH } from './tiles.ts';
+import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 import type { Witness } from './witness.ts';
 
 export interface CheckDeps {
   readonly db: Database;
+  readonly clock: Clock;
   readonly log: Log;
   readonly papers: PaperShelf;
   readonly logKey: NoteVerifier;
@@ -25,19 +28,16 @@ export interface CheckDeps {
 const CHUNK = 16 * TILE_WIDTH;
 
 /**
- * Computes logs anew from their leaves and compares everything that was ever signed, every full tile and every ballot of
- * the box with them. What does not agree is an alarm of its own; nothing is mended.
+ * Computes logs anew from their leaves and compares everything that was ever signed, every tile and every ballot of the box
+ * with them. What does not agree is an alarm, which stays until a later check finds the log well; nothing is mended.
  * @param sinceMs logs that grew since; 0 for all
  */
 export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void> {
   for (const eventId of await listLogs(deps.db, sinceMs)) {
     try {
-      const fault = await checkLog(deps, eventId);
-      if (fault !== undefined)
-        deps.log.error(
-          { event: eventId, alarm: 'ballot_log_changed', reason: fault },
-          'a ballot log is not what was signed',
-        );
+      const reason = await checkLog(deps, eventId);
+      if (reason === undefined) await deleteAlarm(deps.db, eventId);
+      else await raiseAlarm(deps, eventId, { alarm: 'ballot_log_changed', reason });
     } catch (fault) {
       deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be checked');
     }
@@ -51,41 +51,89 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   const head = await findHead(deps.db, eventId);
   if (paper === undefined || head === undefined) return undefined;
   const { size } = head.frontier;
-  const frontier = new Frontier();
-  while (frontier.size < size) {
-    const from = frontier.size;
+  const replay = new LogReplay();
+  while (replay.frontier.size < size) {
+    const from = replay.frontier.size;
     const to = Math.min(size, from + CHUNK);
     const leaves = await readLeaves(deps.db, eventId, from, to);
     if (leaves.length !== to - from) return `leaves are missing between ${from} and ${to}`;
-    const hashes = leaves.map(hashLeaf);
     const fault =
-      (await checkCheckpoints(deps, eventId, frontier, hashes)) ??
-      (await checkTiles(deps, eventId, from, hashes)) ??
+      (await checkCheckpoints(deps, eventId, replay, leaves.map(hashLeaf))) ??
+      (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
       (await checkBallots(deps, paper, from, leaves));
     if (fault !== undefined) return fault;
     await setImmediate();
   }
-  if (!equalHashes(frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
+  if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
+  const surplus = await findSurplus(deps.db, eventId);
+  if (surplus !== undefined) return `there is ${surplus} that no log accounts for`;
   return (await checkSignature(deps, eventId, size)) ?? checkWitness(deps, eventId);
+}
+
+/** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
+function unlessSpoilt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+interface ReplayedTile {
+  readonly level: number;
+  readonly index: number;
+  readonly hashes: Buffer;
+  readonly root: Uint8Array;
+}
+
+/** Grows a tree from leaf hashes, and hands out its tiles as they become full: at most 256 hashes a level are held. */
+class LogReplay {
+  readonly frontier = new Frontier();
+  readonly #open = new Map<number, Uint8Array[]>();
+  #full: ReplayedTile[] = [];
+
+  append(leafHash: Uint8Array): void {
+    this.frontier.append(leafHash, ({ level, index }, hash) => {
+      if (level % TILE_HEIGHT !== 0) return;
+      const above = level / TILE_HEIGHT;
+      if (above > 0) {
+        const hashes = Buffer.concat(this.#open.get(above - 1) ?? []);
+        this.#full.push({ level: above - 1, index, hashes, root: hash });
+        this.#open.set(above - 1, []);
+      }
+      const row = this.#open.get(above) ?? [];
+      row.push(hash);
+      this.#open.set(above, row);
+    });
+  }
+
+  takeFullTiles(): ReplayedTile[] {
+    const full = this.#full;
+    this.#full = [];
+    return full;
+  }
 }
 
 /** Appends the hashes, and compares the root at each size that was signed. */
 async function checkCheckpoints(
   deps: CheckDeps,
   eventId: string,
-  frontier: Frontier,
+  replay: LogReplay,
   hashes: readonly Uint8Array[],
 ): Promise<string | undefined> {
+  const { frontier } = replay;
   const signed = await listCheckpoints(deps.db, eventId, frontier.size, frontier.size + hashes.length);
   let next = 0;
   for (const hash of hashes) {
-    frontier.append(hash);
+    replay.append(hash);
     const checkpoint = signed[next];
     if (checkpoint?.size !== frontier.size) continue;
     next += 1;
-    const { size, rootHash } = parseCheckpointBody(checkpoint.note.slice(0, checkpoint.note.indexOf('\n\n') + 1));
-    const genuine = size === frontier.size && equalHashes(rootHash, frontier.root());
-    if (!genuine || !equalHashes(checkpoint.rootHash, rootHash))
+    const signedHead = unlessSpoilt(() =>
+      parseCheckpointBody(checkpoint.note.slice(0, checkpoint.note.indexOf('\n\n') + 1)),
+    );
+    const genuine = signedHead?.size === frontier.size && equalHashes(signedHead.rootHash, frontier.root());
+    if (!genuine || !equalHashes(checkpoint.rootHash, signedHead.rootHash))
       return `the checkpoint of ${frontier.size} leaves has another root`;
   }
   return undefined;
@@ -94,14 +142,12 @@ async function checkCheckpoints(
 async function checkTiles(
   deps: CheckDeps,
   eventId: string,
-  from: number,
-  hashes: readonly Buffer[],
+  tiles: readonly ReplayedTile[],
 ): Promise<string | undefined> {
-  for (let at = 0; at + TILE_WIDTH <= hashes.length; at += TILE_WIDTH) {
-    const index = (from + at) / TILE_WIDTH;
-    const stored = await readHashTile(deps.db, eventId, { level: 0, index, width: TILE_WIDTH });
-    if (stored?.equals(Buffer.concat(hashes.slice(at, at + TILE_WIDTH))) !== true)
-      return `tile 0/${index} is another one`;
+  for (const { level, index, hashes, root } of tiles) {
+    const stored = await findTileRow(deps.db, eventId, level, index);
+    if (stored?.hashes.equals(hashes) !== true || !equalHashes(stored.root, root))
+      return `tile ${level}/${index} is another one`;
   }
   return undefined;
 }
@@ -133,7 +179,8 @@ async function checkBallots(
   const ballots = await readSealedBallots(db, paper.event.id, from - 1, leaves.length);
   for (const ballot of ballots.filter(({ leafIndex }) => leafIndex < from + leaves.length)) {
     const data = expected.get(ballot.leafIndex);
-    if (data === undefined || !leafDataOf(paper, ballot).equals(data))
+    const own = unlessSpoilt(() => leafDataOf(paper, ballot));
+    if (data === undefined || own?.equals(data) !== true)
       return `the ballot at ${ballot.leafIndex} is not the one in the log`;
     expected.delete(ballot.leafIndex);
   }

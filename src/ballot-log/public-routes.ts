@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Plans, requireFeature } from '#src/accounts/plans.ts';
 import { unknownCode } from '#src/ballots/confirm-ballot.ts';
-import { codeTagOf, normaliseCode } from '#src/ballots/confirmation-code.ts';
+import { normaliseCode } from '#src/ballots/confirmation-code.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
@@ -91,7 +91,7 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       find,
       work: async ({ caller, target: { event }, body }) => {
         const code = normaliseCode(body.confirmationCode);
-        const proof = code === undefined ? undefined : await proveBallot(deps.db, event.id, codeTagOf(code));
+        const proof = code === undefined ? undefined : await proveBallot(deps, event, code);
         if (proof === undefined) throw unknownCode({ ...deps, rateLimiter }, caller.keyId);
         return ok(proof);
       },

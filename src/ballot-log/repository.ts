@@ -10,6 +10,7 @@ export interface LogHead {
   readonly configHash: string;
   readonly configSeq: number;
   readonly paperVersion: number;
+  readonly rollMixedAt: number | null;
   /** The size right after the last `close` leaf. */
   readonly closedSize: number | null;
   readonly rollScatteredAt: number | null;
@@ -248,15 +249,19 @@ export async function insertBallots(
     ORDER BY place`);
 }
 
-/** Where a ballot stands: its leaf, or null while it is in the queue. Undefined for a code that confirmed nothing. */
+/**
+ * Where a ballot stands: its leaf, or null while it is in the queue. Undefined for a code that confirmed nothing.
+ * @param waitingTags what it may be found by while it waits; @param codeTag what it is found by in the box
+ */
 export async function findBallotLeaf(
   executor: Executor,
   eventId: string,
+  waitingTags: readonly Buffer[],
   codeTag: Buffer,
 ): Promise<{ leafIndex: number | null } | undefined> {
   // The queue first: a ballot that moves between the two looks is then found in the box.
   const queued = await executor.execute(
-    sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}`,
+    sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ANY (${sql.param(waitingTags)}::bytea[])`,
   );
   if (queued.rows.length > 0) return { leafIndex: null };
   const { rows } = await executor.execute<{ leaf_index: string }>(
@@ -354,7 +359,8 @@ export async function readRollSize(executor: Executor, eventId: string): Promise
   return rows[0]?.roll ?? 0;
 }
 
-const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
+/** Of an event `e`: no ballot can come any more. */
+export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
 
 /** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
@@ -378,27 +384,4 @@ export async function listLogs(executor: Executor, sinceMs: number): Promise<str
       SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size AND c.created_at >= ${sinceMs})
     ORDER BY 1`);
   return rows.map(({ id }) => id);
-}
-
-/** Writes a chunk of the roll anew, in the order of its IDs. @returns the last ID, or null when there was none left */
-export async function scatterChunk(
-  tx: Transaction,
-  what: 'participation' | 'voters',
-  eventId: string,
-  after: string,
-  limit: number,
-): Promise<string | null> {
-  const call = what === 'voters' ? sql`scatter_voters` : sql`scatter_participation`;
-  const { rows } = await tx.execute<{ last: string | null }>(
-    sql`SELECT ${call}(${eventId}, ${after}, ${limit}) AS last`,
-  );
-  return rows[0]?.last ?? null;
-}
-
-export async function forgetVoterKeys(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`SELECT forget_voter_keys(${eventId})`);
-}
-
-export async function noteRollScattered(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
-  await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
 }

@@ -1,32 +1,64 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { findHead, forgetVoterKeys, noteRollScattered, scatterChunk } from './repository.ts';
+import { findHead } from './repository.ts';
+import {
+  forgetVoterKeys,
+  listRollsToMix,
+  noteRollMixed,
+  noteRollScattered,
+  ROLL_TABLES,
+  scatterChunk,
+} from './roll-repository.ts';
 
-/** Rows written anew in one transaction: well within the time limit of a statement. */
+/** Rows written anew in one transaction after the close: well within the time limit of a statement. */
 const CHUNK = 2_000;
+/** While people vote the event is locked for a chunk, and their ballots wait that long: some milliseconds. */
+const CHUNK_WHILE_OPEN = 250;
+/** Larger rolls are written anew after the close alone: each mixing costs as much as there are voters. */
+const MOST_MIXED = 20_000;
 
-/**
- * Writes the roll of a finished election anew, in the order of the voters' IDs, and forgets its voter keys. While people
- * voted, rows were written in the order of their votes, and the log tells in which batch each ballot came: the two together
- * would narrow a ballot down to the voters of its batch. Afterwards no place, transaction ID or time tells that order.
- * Breaking off and beginning anew does no harm.
- */
-export async function scatterRoll(
-  deps: { readonly db: Database; readonly clock: Clock },
-  event: VotingEvent,
-): Promise<void> {
-  const head = await findHead(deps.db, event.id);
-  const closedAt = closeTime(event) ?? 0;
-  if (head === undefined || (head.rollScatteredAt !== null && head.rollScatteredAt >= closedAt)) return;
-  for (const what of ['participation', 'voters'] as const) {
+export interface ScatterDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+}
+
+async function writeAnew({ db }: ScatterDeps, eventId: string, chunk: number): Promise<void> {
+  for (const what of ROLL_TABLES) {
     let after: string | null = '';
     while (after !== null) {
       const from: string = after;
-      after = await inTransaction(deps.db, (tx) => scatterChunk(tx, what, event.id, from, CHUNK));
+      after = await inTransaction(db, (tx) => scatterChunk(tx, what, eventId, from, chunk));
+      await setImmediate();
     }
   }
+}
+
+/**
+ * Writes the rolls of open elections anew when ballots were sealed since the last time, in the order of the voters' IDs.
+ * Rows are written in the order of the votes, and the log tells in which batch each ballot came: the two together narrow a
+ * ballot down to the voters of its batch. After a mixing, nothing of that order is left but for who came since.
+ */
+export async function mixRolls(deps: ScatterDeps): Promise<void> {
+  for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
+    // Noted with the time before it began: whoever comes meanwhile is mixed the next time.
+    const nowMs = deps.clock.now();
+    await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
+    await noteRollMixed(deps.db, eventId, nowMs);
+  }
+}
+
+/**
+ * Writes the roll of a finished election anew, whatever its size, and forgets its voter keys: afterwards no place,
+ * transaction ID or time of it tells the order of the votes. Breaking off and beginning anew does no harm.
+ */
+export async function scatterRoll(deps: ScatterDeps, event: VotingEvent): Promise<void> {
+  const head = await findHead(deps.db, event.id);
+  const closedAt = closeTime(event) ?? 0;
+  if (head === undefined || (head.rollScatteredAt !== null && head.rollScatteredAt >= closedAt)) return;
+  await writeAnew(deps, event.id, CHUNK);
   await inTransaction(deps.db, async (tx) => {
     await forgetVoterKeys(tx, event.id);
     await noteRollScattered(tx, event.id, deps.clock.now());

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
-import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { openBallot, openWaitingTime } from '#src/ballots/sealed-entries.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
@@ -17,6 +17,7 @@ import { Frontier } from './frontier.ts';
 import { encodeLeaf, hashOfJson, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { equalHashes } from './merkle-tree.ts';
+import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
 import {
   type BoxRow,
@@ -35,7 +36,7 @@ import {
   takeSequencer,
   updateHead,
 } from './repository.ts';
-import { scatterRoll } from './scatter-roll.ts';
+import { mixRolls, scatterRoll } from './scatter-roll.ts';
 import type { NoteSigner } from './signed-note.ts';
 import type { Witness } from './witness.ts';
 
@@ -65,7 +66,7 @@ export interface SealDeps {
   readonly countFinally: (paper: BallotPaper) => Promise<FinalCount>;
 }
 
-/** Looks after the log of every event that has something to do. One that fails keeps no other from its turn. */
+/** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
 export async function tendBallotLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
   for (const eventId of await listEventsToTend(deps.db, LEAST_WHILE_OPEN)) {
@@ -76,6 +77,7 @@ export async function tendBallotLogs(deps: SealDeps): Promise<void> {
       deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
     }
   }
+  await mixRolls(deps);
   if (failed.length > 0) throw new Error(`${failed.length} ballot logs could not be tended`);
 }
 
@@ -85,6 +87,17 @@ export async function tendBallotLogs(deps: SealDeps): Promise<void> {
  * @param least how many ballots must wait to be moved while the event may take more
  */
 export async function tendBallotLog(deps: SealDeps, eventId: string, least: number): Promise<void> {
+  try {
+    await bringUpToDate(deps, eventId, least);
+  } catch (fault) {
+    // Outside of the transaction, which is undone.
+    if (fault instanceof LogSetBack)
+      await raiseAlarm(deps, eventId, { alarm: fault.alarm, size: fault.size, signed: fault.signed });
+    throw fault;
+  }
+}
+
+async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
     if (step.note !== undefined) await deps.witness.remember(eventId, step.note);
@@ -137,6 +150,7 @@ const EMPTY_HEAD = {
   configSeq: 0,
   paperVersion: 0,
   closedSize: null,
+  rollMixedAt: null,
   rollScatteredAt: null,
 };
 
@@ -146,7 +160,19 @@ function hasOpened(event: VotingEvent, nowMs: number): boolean {
 }
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
-export class LogSetBack extends Error {}
+export class LogSetBack extends Error {
+  readonly alarm: 'ballot_log_set_back' | 'ballot_log_changed';
+  /** Leaves in the database, and in the checkpoint that was signed last. */
+  readonly size: number;
+  readonly signed: number | undefined;
+
+  constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined) {
+    super('the log of an event is not what was signed');
+    this.alarm = alarm;
+    this.size = size;
+    this.signed = signed;
+  }
+}
 
 /**
  * The root of the head must be that of its last checkpoint, and what was signed last must be in the log.
@@ -165,10 +191,7 @@ async function requireUndisputed(
   };
   const genuine = frontier === undefined || (await isStored({ size: frontier.size, rootHash: frontier.root() }));
   if (genuine && (remembered === undefined || (await isStored(remembered)))) return;
-  const alarm = genuine ? 'ballot_log_set_back' : 'ballot_log_changed';
-  const size = frontier?.size ?? 0;
-  deps.log.error({ event: eventId, alarm, size, signed: remembered?.size }, 'a ballot log is not what was signed');
-  throw new LogSetBack('the log of an event is not what was signed');
+  throw new LogSetBack(genuine ? 'ballot_log_set_back' : 'ballot_log_changed', frontier?.size ?? 0, remembered?.size);
 }
 
 /** The `open` leaf of a new log, a `config` leaf where the configuration is another one. */
@@ -220,6 +243,13 @@ function shuffle(rows: BoxRow[]): BoxRow[] {
   return rows;
 }
 
+/** A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it. */
+function openRow(secrets: Secrets, eventId: string, row: BoxRow): BoxRow {
+  const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
+  const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
+  return { ...row, entries, sealedTime, ...sealed };
+}
+
 async function sealBallots(
   deps: SealDeps,
   tx: Transaction,
@@ -228,10 +258,7 @@ async function sealBallots(
   rows: readonly BoxRow[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const opened = rows.map((row) => ({
-    ...row,
-    entries: openEntries(deps.secrets, paper.event.id, row.codeTag, row.entries),
-  }));
+  const opened = rows.map((row) => openRow(deps.secrets, paper.event.id, row));
   await insertBallots(tx, paper.event.id, frontier.size, opened);
   await appendLeaves(
     tx,

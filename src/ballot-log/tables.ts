@@ -23,6 +23,8 @@ export const ballotLogs = pgTable('ballot_logs', {
   paperVersion: count('paper_version').notNull(),
   /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
   closedSize: count('closed_size'),
+  /** When the roll was written anew while the event was open (`scatter-roll.ts`); null before the first time. */
+  rollMixedAt: timeMs('roll_mixed_at'),
   /** Set once the roll was written anew after the close, so that no order of it tells who voted when. */
   rollScatteredAt: timeMs('roll_scattered_at'),
 });
@@ -64,6 +66,13 @@ export const logCheckpoints = pgTable(
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
 );
+
+/** Logs that are not what was signed, as the checks found them: the service's metrics show them until a check finds them well. */
+export const logAlarms = pgTable('log_alarms', {
+  votingEventId: eventId().primaryKey(),
+  alarm: text().notNull(),
+  foundAt: timeMs('found_at').notNull(),
+});
 
 /** Ballots that no longer count because their payment was reversed. Each gets a `void` leaf once its own leaf stands. */
 export const voidedBallots = pgTable(

@@ -13,11 +13,12 @@ import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { unpackEntries } from './ballot-encoding.ts';
+import { waitingTags } from './ballot-tag.ts';
 import type { BallotWriter } from './ballot-writer.ts';
 import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-code.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import { type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
-import { openEntries } from './sealed-entries.ts';
+import { openBallot, openWaitingTime, sealWaitingTime } from './sealed-entries.ts';
 import type { ConfirmationView } from './view-schemas.ts';
 
 export interface ConfirmDeps {
@@ -48,29 +49,71 @@ export async function confirmVotes(
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
   if (code === undefined) throw unknownCode(deps, caller.keyId);
-  const nowMs = deps.clock.now();
-  const row: ConfirmRow = {
-    eventId: event.id,
-    codeTag: codeTagOf(code),
-    ballotId: deps.ids.random('bal'),
-    salt: randomBytes(SALT_BYTES),
-    sealedTime: sealTime(code, nowMs),
-    atMs: nowMs,
-    newVoterId: deps.ids.sortable('vtr'),
-  };
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
-  const shape = (verdict: ConfirmVerdict): Answer => {
-    const entries = openEntries(deps.secrets, event.id, row.codeTag, verdict.entries);
-    const logPromise = deps.receipts.promise(paper, { ...verdict, codeTag: row.codeTag, entries });
-    return ok({ ...viewConfirmation(paper, code, { ...verdict, entries }), logPromise });
-  };
-  const { verdict, answer } = await write(deps, row, shape, claim);
+  const { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
   if (verdict === 'unknown') throw unknownCode(deps, caller.keyId);
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
   if (verdict === 'confirmed') deps.receipts.confirmed(event.id);
   return answer;
+}
+
+interface Written {
+  readonly verdict: string;
+  readonly answer: Answer | undefined;
+}
+
+/** Looks for the ballot by the tag that new ones get, and only where that is unknown by those of earlier ones. */
+async function confirmByAnyTag(
+  deps: ConfirmDeps,
+  paper: BallotPaper,
+  code: string,
+  claim: Claim | undefined,
+): Promise<Written> {
+  const tags = waitingTags(deps.secrets, paper.event, code);
+  let written: Written = { verdict: 'unknown', answer: undefined };
+  for (const tag of tags) {
+    const row = confirmRow(deps, paper.event.id, code, tag);
+    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, paper, code, row, verdict);
+    written = await write(deps, row, shape, claim);
+    if (written.verdict !== 'unknown') break;
+  }
+  return written;
+}
+
+function confirmRow(deps: ConfirmDeps, eventId: string, code: string, tag: Buffer): ConfirmRow {
+  const nowMs = deps.clock.now();
+  const leafTag = codeTagOf(code);
+  const secret = !tag.equals(leafTag);
+  const masked = sealTime(code, nowMs);
+  return {
+    eventId,
+    codeTag: tag,
+    leafTag,
+    ballotId: deps.ids.random('bal'),
+    // A secret ballot brings its salt along, sealed.
+    salt: secret ? Buffer.alloc(0) : randomBytes(SALT_BYTES),
+    sealedTime: secret ? sealWaitingTime(deps.secrets, eventId, tag, masked) : masked,
+    atMs: nowMs,
+    newVoterId: deps.ids.sortable('vtr'),
+  };
+}
+
+function shapeConfirmation(
+  deps: ConfirmDeps,
+  paper: BallotPaper,
+  code: string,
+  row: ConfirmRow,
+  verdict: ConfirmVerdict,
+): Answer {
+  const { eventId, codeTag, leafTag } = row;
+  const { entries, sealed } = openBallot(deps.secrets, eventId, codeTag, verdict.entries);
+  const { weightMicro } = verdict;
+  const salt = sealed?.salt ?? verdict.salt;
+  const sealedTime = openWaitingTime(deps.secrets, eventId, codeTag, verdict.sealedTime);
+  const logPromise = deps.receipts.promise(paper, { codeTag: leafTag, salt, entries, weightMicro });
+  return ok({ ...viewConfirmation(paper, code, { ...verdict, salt, sealedTime, entries }), logPromise });
 }
 
 function isConfirmed(verdict: ConfirmVerdict): boolean {
@@ -82,7 +125,7 @@ async function write(
   row: ConfirmRow,
   shape: (verdict: ConfirmVerdict) => Answer,
   claim: Claim | undefined,
-): Promise<{ verdict: string; answer: Answer | undefined }> {
+): Promise<Written> {
   try {
     if (claim === undefined) {
       const result = await deps.ballots.confirm(row);

@@ -11,10 +11,11 @@ import { hashVoterKey } from '#src/voters/voter-key.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { packEntries } from './ballot-encoding.ts';
 import { type BallotEntry, costOf, judgeBallot } from './ballot-rules.ts';
+import { waitingTags } from './ballot-tag.ts';
 import { codeTagOf } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
 import type { CastBody } from './schemas.ts';
-import { sealEntries } from './sealed-entries.ts';
+import { sealEntries, sealSecretBallot } from './sealed-entries.ts';
 
 export interface PrepareDeps {
   readonly db: Database;
@@ -51,15 +52,19 @@ export async function prepareBallot(
           : {},
     );
   }
-  const codeTag = codeTagOf(code);
+  const packed = packEntries(judgement.positions);
+  const tag = waitingTags(deps.secrets, event, code)[0] ?? codeTagOf(code);
   return {
     eventId: event.id,
     paperVersion: event.paperVersion,
     voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,
-    codeTag,
-    entries: sealEntries(deps.secrets, event.id, codeTag, packEntries(judgement.positions)),
+    codeTag: tag,
+    entries:
+      event.type === 'poll'
+        ? sealEntries(deps.secrets, event.id, tag, packed)
+        : sealSecretBallot(deps.secrets, event.id, tag, { codeTag: codeTagOf(code), packed }),
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,

@@ -14,6 +14,7 @@ export interface CastRow {
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
+  /** What the ballot is found by (`ballot-tag.ts`). */
   readonly codeTag: Buffer;
   readonly entries: Buffer;
   readonly visitorId: string | null;
@@ -174,7 +175,10 @@ export async function dropPendingBallot(tx: Transaction, eventId: string, codeTa
 
 export interface ConfirmRow {
   readonly eventId: string;
+  /** What the ballot is found by while it is pending or waits. */
   readonly codeTag: Buffer;
+  /** What it is found by in the box: SHA-256 of "code" and the confirmation code. */
+  readonly leafTag: Buffer;
   readonly ballotId: string;
   readonly salt: Buffer;
   readonly sealedTime: Buffer;
@@ -223,11 +227,12 @@ const CONFIRM_COLUMNS = [
   'sealed_time bytea',
   'at bigint',
   'new_voter text',
+  'leaf_tag bytea',
 ] as const;
 const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
 
 function confirmColumns(row: ConfirmRow): unknown[] {
-  return [row.eventId, row.codeTag, row.ballotId, row.salt, row.sealedTime, row.atMs, row.newVoterId];
+  return [row.eventId, row.codeTag, row.ballotId, row.salt, row.sealedTime, row.atMs, row.newVoterId, row.leafTag];
 }
 
 /**

@@ -1,31 +1,106 @@
-import type { Secrets } from '#src/platform/secrets.ts';
+import { base32 } from '#src/platform/ids.ts';
+import { takeRandomBytes } from '#src/platform/random-bytes.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 
 /**
- * A ballot's packed entries as they are stored until the ballot is sealed into the log: encrypted (AES-256-GCM), because
- * until then the database could tell whose ballot it is. Version 2 of the column's encoding:
+ * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
+ * tell whose ballot it is. The column's first byte is the version:
  *
- *   byte 0       the version, 2
- *   4 bytes      the ID of the secret key
- *   the rest     nonce, ciphertext and tag
+ *   1   a packed ballot in clear (`ballot-encoding.ts`): one that was sealed into the log
+ *   2   sealed packed entries: a poll's, whose ballots carry their voter anyway
+ *   3   a sealed ballot of a secret event, with everything of it that will be public one day
  *
- * A first byte of 1 is a packed ballot in clear (`ballot-encoding.ts`): one that was sealed into the log.
+ * Sealed ones go on with 4 bytes, the ID of the secret key, then nonce, ciphertext and tag. What version 3 seals is the tag
+ * of the code (32 bytes), the salt (32), the length of the packed entries (4, big-endian), the packed entries, and zeros up
+ * to a multiple of 128 bytes, so that the length does not tell how many entries there are. Tag and salt stand in the log and
+ * in its openings: a copy of the queue that held them in clear would be joined with those later.
  */
-const SEALED_VERSION = 2;
+const POLL_VERSION = 2;
+const SECRET_VERSION = 3;
 const KEY_ID_BYTES = 4;
+const HASH_BYTES = 32;
+const LENGTH_BYTES = 4;
+const HEAD_BYTES = 2 * HASH_BYTES + LENGTH_BYTES;
+const BLOCK_BYTES = 128;
+/** A masked time in clear; sealed it is longer. */
+const TIME_BYTES = 6;
+
+type Column = 'entries' | 'sealed_time';
 
 /** Ties the ciphertext to its ballot: copied to another one it does not open. */
-function placeOf(eventId: string, codeTag: Uint8Array) {
-  return { table: 'ballot_queue', column: 'entries', row: `${eventId}/${Buffer.from(codeTag).toString('hex')}` };
+function placeOf(column: Column, eventId: string, tag: Uint8Array) {
+  return { table: 'ballot_queue', column, row: `${eventId}/${Buffer.from(tag).toString('hex')}` };
 }
 
-export function sealEntries(secrets: Secrets, eventId: string, codeTag: Uint8Array, packed: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.of(SEALED_VERSION), secrets.sealBytes(packed, placeOf(eventId, codeTag))]);
+function seal(secrets: Secrets, place: ReturnType<typeof placeOf>, plain: Uint8Array): Buffer {
+  return secrets.sealBytes(plain, place);
 }
 
-/** The packed entries of a stored ballot, sealed or not. @throws Error when it was changed, moved, or its key is not configured */
-export function openEntries(secrets: Secrets, eventId: string, codeTag: Uint8Array, stored: Uint8Array): Buffer {
+function open(secrets: Secrets, place: ReturnType<typeof placeOf>, sealed: Buffer): Buffer {
+  return secrets.open(
+    `${sealed.toString('hex', 0, KEY_ID_BYTES)}.${sealed.toString('base64url', KEY_ID_BYTES)}`,
+    place,
+  );
+}
+
+/** Seals the packed entries of a poll's ballot. @param tag what the row is found by */
+export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, packed: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.of(POLL_VERSION), seal(secrets, placeOf('entries', eventId, tag), packed)]);
+}
+
+/** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which tells nothing of `codeTag` */
+export function sealSecretBallot(
+  secrets: Secrets,
+  eventId: string,
+  tag: Uint8Array,
+  { codeTag, packed }: { readonly codeTag: Uint8Array; readonly packed: Uint8Array },
+): Buffer {
+  const plain = Buffer.alloc(Math.ceil((HEAD_BYTES + packed.length) / BLOCK_BYTES) * BLOCK_BYTES);
+  plain.set(codeTag);
+  plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
+  plain.writeUInt32BE(packed.length, 2 * HASH_BYTES);
+  plain.set(packed, HEAD_BYTES);
+  return Buffer.concat([Buffer.of(SECRET_VERSION), seal(secrets, placeOf('entries', eventId, tag), plain)]);
+}
+
+/** What a stored ballot says. */
+export interface OpenedBallot {
+  /** Packed entries, in clear. */
+  readonly entries: Buffer;
+  /** What a secret ballot brings along in place of its row's own values; undefined for every other one. */
+  readonly sealed: { readonly id: string; readonly codeTag: Buffer; readonly salt: Buffer } | undefined;
+}
+
+/**
+ * Opens a stored ballot of any version.
+ * @param tag what its row is found by
+ * @throws Error when it was changed, moved, or its key is not configured
+ */
+export function openBallot(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): OpenedBallot {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
-  if (bytes[0] !== SEALED_VERSION) return bytes;
-  const keyId = bytes.toString('hex', 1, 1 + KEY_ID_BYTES);
-  return secrets.open(`${keyId}.${bytes.toString('base64url', 1 + KEY_ID_BYTES)}`, placeOf(eventId, codeTag));
+  if (bytes[0] !== POLL_VERSION && bytes[0] !== SECRET_VERSION) return { entries: bytes, sealed: undefined };
+  const plain = open(secrets, placeOf('entries', eventId, tag), bytes.subarray(1));
+  if (bytes[0] === POLL_VERSION) return { entries: plain, sealed: undefined };
+  const codeTag = plain.subarray(0, HASH_BYTES);
+  const salt = plain.subarray(HASH_BYTES, 2 * HASH_BYTES);
+  const entries = plain.subarray(HEAD_BYTES, HEAD_BYTES + plain.readUInt32BE(2 * HASH_BYTES));
+  // Another ID than that of its row in the queue, and the same one each time.
+  const id = `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
+  return { entries, sealed: { id, codeTag, salt } };
+}
+
+/** The packed entries alone. */
+export function openEntries(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {
+  return openBallot(secrets, eventId, tag, stored).entries;
+}
+
+/** Seals the masked time of a secret ballot while it waits: it will stand in the box, where it must not be found again. */
+export function sealWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, masked: Uint8Array): Buffer {
+  return seal(secrets, placeOf('sealed_time', eventId, tag), masked);
+}
+
+/** The masked time of a stored ballot, waiting or not. */
+export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {
+  const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
+  return bytes.length === TIME_BYTES ? bytes : open(secrets, placeOf('sealed_time', eventId, tag), bytes);
 }

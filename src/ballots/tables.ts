@@ -17,9 +17,9 @@ export const pendingBallots = pgTable(
     participant: text().notNull(),
     /** Everything by which the participant is told apart; each may vote once. */
     participants: text().array().notNull(),
-    /** SHA-256 of "code" and the confirmation code. */
+    /** What the ballot is found by: of an election a keyed hash of its code (`ballot-tag.ts`), of a poll SHA-256 of "code" and the code. */
     codeTag: bytes('code_tag').notNull(),
-    /** The packed entries; `ballot-encoding.ts` reads and writes them. */
+    /** The sealed ballot; `sealed-entries.ts` reads and writes it. */
     entries: bytes('entries').notNull(),
     weightMicro: micro('weight_micro').notNull(),
     /** Polls: what becomes visible once confirmed. */
@@ -46,9 +46,12 @@ const boxColumns = () => ({
     .references(() => votingEvents.id, { onDelete: 'cascade' }),
   /** Random: it says nothing of when the ballot came. */
   id: text().notNull(),
+  /** SHA-256 of "code" and the confirmation code; while it waits, what the pending ballot was found by. */
   codeTag: bytes('code_tag').notNull(),
+  /** In the box packed (`ballot-encoding.ts`), while it waits sealed (`sealed-entries.ts`). */
   entries: bytes('entries').notNull(),
   weightMicro: micro('weight_micro').notNull(),
+  /** Empty while a secret ballot waits: it is sealed with the entries. */
   salt: bytes('salt').notNull(),
   /** When it was confirmed, readable only with the confirmation code: no time can be joined with a voter. */
   sealedTime: bytes('sealed_time').notNull(),

@@ -16,6 +16,7 @@ export interface Readings {
   readonly oldestJobSeconds: number;
   readonly pendingWebhooks: number;
   readonly unsealedBallots: number;
+  readonly logAlarms: number;
 }
 
 export interface Metrics {
@@ -49,6 +50,7 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
   const poolWaiting = gauge('database_pool_waiting', 'Requests that wait for a database connection');
   const oldestJob = gauge('jobs_oldest_seconds', 'How long the oldest due job has been waiting');
   const pendingWebhooks = gauge('webhooks_pending', 'Deliveries that are due and not delivered');
+  const logAlarms = gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed');
   const unsealedBallots = new Gauge({
     name: 'ballots_unsealed',
     help: 'Confirmed ballots on their way into the log',
@@ -59,6 +61,7 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
       oldestJob.set(readings.oldestJobSeconds);
       pendingWebhooks.set(readings.pendingWebhooks);
       unsealedBallots.set(readings.unsealedBallots);
+      logAlarms.set(readings.logAlarms);
     },
   });
   return {

@@ -10,6 +10,7 @@ export type SecretPurpose =
   | 'download'
   | 'identity'
   | 'invite'
+  | 'ballot-tag'
   | 'log-signing'
   | 'count-snapshot';
 
@@ -23,6 +24,8 @@ export interface SealedPlace {
 export interface Secrets {
   /** HMAC-SHA256 under the key of a purpose. */
   mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
+  /** The same under each secret key that is configured, the current one first: finds what was stored before a rotation. */
+  macs(purpose: SecretPurpose, message: string | Uint8Array): Buffer[];
   /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
   derive(purpose: SecretPurpose): Buffer;
   /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
@@ -54,6 +57,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'download',
   'identity',
   'invite',
+  'ballot-tag',
   'log-signing',
   'count-snapshot',
 ];
@@ -88,8 +92,11 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
   const rings = masters.map(createKeyring);
   const current = rings[0];
   if (current === undefined) throw new Error('at least one secret key is needed');
+  const macOf = (ring: Keyring, purpose: SecretPurpose, message: string | Uint8Array): Buffer =>
+    createHmac('sha256', keyFor(ring, purpose)).update(message).digest();
   return {
-    mac: (purpose, message) => createHmac('sha256', keyFor(current, purpose)).update(message).digest(),
+    mac: (purpose, message) => macOf(current, purpose, message),
+    macs: (purpose, message) => rings.map((ring) => macOf(ring, purpose, message)),
     derive: (purpose) => keyFor(current, purpose),
     seal: (plain, place) => `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
     sealBytes: (plain, place) => Buffer.concat([Buffer.from(current.id, 'hex'), ...encrypt(current, plain, place)]),

@@ -1,6 +1,6 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
-import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
@@ -31,8 +31,9 @@ function votesOf(
   filter: VoteFilter,
 ): PlacedVote[] {
   const weight = weights === undefined || weights.has(ballot.weightMicro) ? microToNumber(ballot.weightMicro) : null;
-  const packed = openEntries(secrets, paper.event.id, ballot.codeTag, ballot.entries);
-  const entries = unpackEntries(packed).flatMap(({ position, entries: own }) =>
+  const opened = openBallot(secrets, paper.event.id, ballot.codeTag, ballot.entries);
+  const ballotId = opened.sealed?.id ?? ballot.id;
+  const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>
     own.map((entry) => ({ position, ...entry })),
   );
   return entries.flatMap(({ position: number, candidate, value }, index) => {
@@ -46,7 +47,7 @@ function votesOf(
     const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
     const vote: Vote = {
       // Drawn from the ballot's random ID: the same vote has the same ID each time, and tells nothing of its order.
-      id: `vot_${base32(sha256(`${ballot.id}/${index}`), 26)}`,
+      id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
       candidateId,
       value: valued ? value : null,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Database, Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -13,7 +13,10 @@ const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, 
 
 /** Takes voters whose deletion was answered 202 out of the database, with their keys. */
 export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {
-  return defineJob({ ...REMOVE_DELETED_VOTERS, work: ({ eventId }) => removeDeletedVoters(db, eventId) });
+  return defineJob({
+    ...REMOVE_DELETED_VOTERS,
+    work: ({ eventId }) => inTransaction(db, (tx) => removeDeletedVoters(tx, eventId)),
+  });
 }
 
 /** Queues the deletion of a voter (202): gone for every reader at once. @throws ApiError 404, 409 `event_has_ballots` for one who voted */

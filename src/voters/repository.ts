@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Identity } from './identity.ts';
 import { voterKeys, voters } from './tables.ts';
@@ -176,8 +177,10 @@ export async function hasBallot(tx: Transaction, eventId: string, voterId: strin
 }
 
 /** Removes voters whose deletion was queued, and their keys. Doing it again changes nothing. */
-export async function removeDeletedVoters(executor: Executor, eventId: string): Promise<void> {
-  await executor.execute(sql`
+export async function removeDeletedVoters(tx: Transaction, eventId: string): Promise<void> {
+  // A row that is written anew at this moment would be passed over.
+  await holdEvent(tx, eventId);
+  await tx.execute(sql`
     WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL RETURNING id)
     DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id`);
 }
@@ -192,13 +195,17 @@ export async function insertVoterKey(
   eventId: string,
   voterId: string,
   keyHash: Buffer,
-  nowMs: number,
 ): Promise<void> {
-  await tx.insert(voterKeys).values({ votingEventId: eventId, voterId, keyHash, createdAt: nowMs });
+  // Keys are also written anew when the roll is mixed, under the lock that this one waits for.
+  await holdEvent(tx, eventId);
+  await tx.execute(sql`
+    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number)
+    SELECT ${eventId}, ${voterId}, ${keyHash}, coalesce(max(number), 0) + 1 FROM voter_keys
+    WHERE voting_event_id = ${eventId} AND voter_id = ${voterId}`);
   await tx.execute(sql`
     DELETE FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId} AND key_hash IN (
       SELECT key_hash FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId}
-      ORDER BY created_at DESC, key_hash OFFSET ${KEYS_VALID})`);
+      ORDER BY number DESC, key_hash OFFSET ${KEYS_VALID})`);
 }
 
 export async function deleteVoterKey(

@@ -5,7 +5,7 @@ import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { deleteVoterKey, findVoter, insertVoterKey, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
@@ -48,7 +48,7 @@ async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter,
   const key = generateVoterKey();
   const keyHash = hashVoterKey(deps.secrets, event.id, key);
   // Stored before it is sent: a key that arrives must work at once.
-  await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, keyHash, deps.clock.now()));
+  await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, keyHash));
   try {
     await deps.mailer.send(keyMail(event, voter, to, key));
   } catch (fault) {
@@ -66,7 +66,11 @@ async function setKeyStatus(
   keyStatus: 'sent' | 'failed',
 ): Promise<void> {
   if (voter.keyStatus === 'used') return;
-  await inTransaction(deps.db, (tx) => updateVoter(tx, eventId, voter.id, { keyStatus }));
+  await inTransaction(deps.db, async (tx) => {
+    // The roll may be written anew at the same time: under the lock that this one waits for, so that no change is lost.
+    await holdEvent(tx, eventId);
+    await updateVoter(tx, eventId, voter.id, { keyStatus });
+  });
 }
 
 function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Mail {

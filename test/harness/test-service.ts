@@ -9,7 +9,7 @@ import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
-import { createLog } from '#src/platform/log.ts';
+import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
 import { createTestDatabase } from './test-database.ts';
@@ -36,6 +36,8 @@ export interface TestService {
   call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<TestAnswer>;
   /** A second server process' worth of service on the same database. */
   another(): Promise<TestService>;
+  /** The service with the same keys and data folder on another database: a restored copy, or the same one by another role. */
+  on(databaseUrl: string): Promise<TestService>;
   /** Mails written so far, newest last. */
   mails(): string[];
   stop(): Promise<void>;
@@ -54,6 +56,8 @@ export interface TestServiceOptions {
   readonly sandbox?: ProviderAddresses;
   /** Receivers of webhooks may run on this machine; they may unless said otherwise. */
   readonly webhookAllowPrivate?: boolean;
+  /** Where its log lines go; nowhere unless said otherwise. */
+  readonly log?: Log;
   /** Whether it runs jobs and sends webhooks; it does unless told otherwise. */
   readonly worker?: boolean;
   /** A database that stands already, with the newest schema; one of its own otherwise. */
@@ -82,7 +86,7 @@ async function serve(
     // Receivers of webhooks run on this machine.
     WEBHOOK_ALLOW_PRIVATE: options.webhookAllowPrivate === false ? 'off' : 'on',
   });
-  const deps = createDeps(config, databaseUrl, createLog('silent'), options.sandbox);
+  const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandbox);
   const service: Service = await startService(deps, databaseUrl);
   return {
     deps,
@@ -109,13 +113,17 @@ async function serve(
       return answer;
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
+    on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),
     mails() {
       const folder = path.join(dataDir, 'mail');
       try {
-        return readdirSync(folder)
-          .filter((name) => name.endsWith('.eml'))
-          .sort()
-          .map((name) => readFileSync(path.join(folder, name), 'utf8'));
+        return (
+          readdirSync(folder)
+            // A name with a dot in front is of a mail that is being written.
+            .filter((name) => name.endsWith('.eml') && !name.startsWith('.'))
+            .sort()
+            .map((name) => readFileSync(path.join(folder, name), 'utf8'))
+        );
       } catch {
         return [];
       }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type pg from 'pg';
 
 /** A row as somebody sees it who has the whole database: its place, its transaction, and every column. */
@@ -7,6 +8,23 @@ export interface DumpedRow {
   readonly place: number;
   readonly transaction: number;
   readonly columns: Readonly<Record<string, unknown>>;
+}
+
+/** Columns as they are, and those of JSON within them: bodies of messages, leaves of the log. */
+function unfold(columns: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const unfolded = { ...columns };
+  for (const [name, value] of Object.entries(columns)) {
+    const text =
+      typeof value === 'string' && value.startsWith('\\x7b') ? Buffer.from(value.slice(2), 'hex').toString() : value;
+    if (typeof text !== 'string' || !text.startsWith('{')) continue;
+    try {
+      const inner: Record<string, unknown> = JSON.parse(text);
+      for (const [key, one] of Object.entries(inner)) unfolded[`${name}.${key}`] = one;
+    } catch {
+      // A text that only looks like JSON.
+    }
+  }
+  return unfolded;
 }
 
 /** Everything that a database holds, job queue included. */
@@ -21,7 +39,12 @@ export async function dumpDatabase(pool: pg.Pool): Promise<DumpedRow[]> {
     );
     for (const { ctid, xmin, columns } of rows) {
       const [page, item] = (/\((\d+),(\d+)\)/.exec(ctid) ?? []).slice(1).map(Number);
-      dump.push({ table, place: (page ?? 0) * 1_000 + (item ?? 0), transaction: Number(xmin), columns });
+      dump.push({
+        table,
+        place: (page ?? 0) * 1_000 + (item ?? 0),
+        transaction: Number(xmin),
+        columns: unfold(columns),
+      });
     }
   }
   return dump;
@@ -31,7 +54,7 @@ export async function dumpDatabase(pool: pg.Pool): Promise<DumpedRow[]> {
 export interface KnownVoter {
   /** Whatever names the voter: ID, e-mail address. */
   readonly names: readonly string[];
-  /** What names the ballot: the hash of its code, in hex. */
+  /** What names the ballot in the box: the hash of its code, in hex. */
   readonly ballot: string;
 }
 
@@ -115,7 +138,12 @@ export interface AttackReport {
  */
 export function attack(dump: readonly DumpedRow[], known: readonly KnownVoter[]): AttackReport {
   const voterNames = new Map(known.flatMap(({ names }, who) => names.map((name): [string, number] => [name, who])));
-  const ballotNames = new Map(known.map(({ ballot }, who): [string, number] => [`\\x${ballot}`, who]));
+  const ballotNames = new Map(
+    known.flatMap(({ ballot }, who): [string, number][] => [
+      [ballot, who],
+      [`\\x${ballot}`, who],
+    ]),
+  );
   const voterRows = rowsAbout(dump, voterNames);
   const ballotRows = rowsAbout(dump, ballotNames);
   const ballotOrders = [...orderingsOf(ballotRows)].filter(([, ordering]) => !isConstant(ordering));
@@ -129,7 +157,66 @@ export function attack(dump: readonly DumpedRow[], known: readonly KnownVoter[])
       attacks.push({ by: `${voterKey} / ${ballotKey}`, ...compare(ranks(only(voterOrder)), ranks(only(ballotOrder))) });
     }
   }
-  return { joined: joinedRows(voterRows, ballotRows), attacks };
+  return {
+    joined: joinedRows(voterRows, ballotRows),
+    attacks: [...attacks, ...nearestTransactions(voterRows, ballotRows)],
+  };
+}
+
+/** Takes each ballot for that of the voter who was written last before it, or first after it. */
+function nearestTransactions(
+  voterRows: readonly [number, DumpedRow][],
+  ballotRows: readonly [number, DumpedRow][],
+): Attack[] {
+  const byTable = Map.groupBy(voterRows, ([, { table }]) => table);
+  return [...Map.groupBy(ballotRows, ([, { table }]) => table)].flatMap(([ballotTable, ballots]) =>
+    [...byTable].map(([voterTable, voters]) => {
+      const right = ballots.filter(([who, { transaction }]) => {
+        const distances = voters.map(([other, row]) => ({ other, distance: Math.abs(row.transaction - transaction) }));
+        const least = Math.min(...distances.map(({ distance }) => distance));
+        const nearest = distances.filter(({ distance }) => distance === least);
+        return nearest[randomInt(nearest.length)]?.other === who;
+      }).length;
+      return {
+        by: `${voterTable} nearest transaction / ${ballotTable}`,
+        right,
+        correlation: 0,
+        voters: ballots.length,
+      };
+    }),
+  );
+}
+
+/**
+ * Values of some rows that rows of another dump hold too: what two copies of a database, taken at two times, are joined by.
+ * A value that several of the earlier rows hold names none of them.
+ */
+export function sharedValues(earlier: readonly DumpedRow[], later: readonly DumpedRow[]): string[] {
+  const tables = new Map(later.flatMap(({ table, columns }) => wordsOf(columns).map(({ word }) => [word, table])));
+  const holders = new Map<string, number>();
+  for (const { columns } of earlier) {
+    for (const word of new Set(wordsOf(columns).map((one) => one.word)))
+      holders.set(word, (holders.get(word) ?? 0) + 1);
+  }
+  const shared = earlier.flatMap(({ table, columns }) =>
+    wordsOf(columns)
+      .filter(({ word }) => holders.get(word) === 1 && tables.has(word))
+      .map(({ name, word }) => `${table}.${name} / ${tables.get(word)}`),
+  );
+  return [...new Set(shared)];
+}
+
+function wordsOf(columns: Readonly<Record<string, unknown>>): { name: string; word: string }[] {
+  return Object.entries(columns).flatMap(([name, value]) =>
+    (JSON.stringify(value)?.match(/[\w+/=-]{7,}/g) ?? []).map((word) => ({ name, word: bare(word) })),
+  );
+}
+
+/** The same bytes, in hex or base64. */
+function bare(word: string): string {
+  const hex = word.replace(/^\\?x/, '');
+  if (/^([0-9a-f]{2})+$/.test(hex)) return hex;
+  return /^[\w+/]{43}=$/.test(word) ? Buffer.from(word, 'base64').toString('hex') : word;
 }
 
 function compare(voters: ReadonlyMap<number, number>, ballots: ReadonlyMap<number, number>): Omit<Attack, 'by'> {

@@ -1,33 +1,48 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
-import { generateVoterKey, hashVoterKey } from '#src/voters/voter-key.ts';
+import { createLog } from '#src/platform/log.ts';
+import { sealDeps } from '#src/work.ts';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-import { type AttackReport, attack, type DumpedRow, dumpDatabase, type KnownVoter } from './attacker.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+import { type AttackReport, attack, type DumpedRow, dumpDatabase, type KnownVoter, sharedValues } from './attacker.ts';
 
 const VOTERS = 1_000;
+/** Who asks for a key together, and then votes. */
+const GROUP = 50;
+/** From here on many vote at once, so that their ballots are written together, and without idempotency keys. */
+const TOGETHER_FROM = 800;
 /** Ballots that still wait in the queue when the first dump is taken. */
 const WAITING = 20;
 /** By pairing two orders that have nothing to do with each other, one of a thousand is right on average; ten are in one case of 10^7. */
 const RIGHT_BY_CHANCE = 10;
-/** Five standard deviations of the rank correlation of two such orders. */
-const CORRELATION_BY_CHANCE = 5 / Math.sqrt(VOTERS - 1);
+/** Six standard deviations of the rank correlation of two such orders. */
+const CORRELATION_BY_CHANCE = 6 / Math.sqrt(VOTERS - 1);
 
 let service: TestService;
 let account: TestAccount;
 let event: TestEvent;
 const known: KnownVoter[] = [];
+const secretTexts: string[] = [];
+const logLines: string[] = [];
+/** With ballots in the queue; once they were sealed and the recurring job had its turn; after the close. */
+let waiting: DumpedRow[];
 let whileOpen: DumpedRow[];
 let afterwards: DumpedRow[];
 
 interface Voter {
   readonly id: string;
   readonly email: string;
-  readonly voterKey: string;
 }
 
-/** Voters with a key each, as if it had come by mail. */
 async function createVoters(): Promise<Voter[]> {
   const voters: Voter[] = [];
   for (let batch = 0; batch < VOTERS / 100; batch += 1) {
@@ -36,23 +51,8 @@ async function createVoters(): Promise<Voter[]> {
       email: `v${batch}-${at}@mail.example`,
     }));
     const path = `/voting-events/${event.id}/voters/batch`;
-    demand(await service.call('POST', path, { voters: rows }, { key: account.write }), 201);
+    voters.push(...demand(await service.call('POST', path, { voters: rows }, { key: account.write }), 201));
   }
-  const { $client } = service.deps.db;
-  const { rows } = await $client.query<{ id: string; email: string }>(
-    'SELECT id, email FROM voters WHERE voting_event_id = $1',
-    [event.id],
-  );
-  for (const { id, email } of rows) voters.push({ id, email, voterKey: generateVoterKey() });
-  await $client.query(
-    `INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, created_at)
-     SELECT $1, id, hash, now_ms() FROM unnest($2::text[], $3::bytea[]) AS key(id, hash)`,
-    [
-      event.id,
-      voters.map(({ id }) => id),
-      voters.map(({ voterKey }) => hashVoterKey(service.deps.secrets, event.id, voterKey)),
-    ],
-  );
   for (let last = voters.length - 1; last > 0; last -= 1) {
     const other = randomInt(last + 1);
     [voters[last], voters[other]] = [voters[other] as Voter, voters[last] as Voter];
@@ -60,36 +60,80 @@ async function createVoters(): Promise<Voter[]> {
   return voters;
 }
 
-/** One after another, which is the easiest case for whoever looks at the order; idempotent, as a careful server asks. */
-async function vote(voter: Voter, number: number): Promise<void> {
-  const base = `/public/voting-events/${event.id}/ballot`;
-  const key = account.vote;
+const publicPath = (path: string): string => `/public/voting-events/${event.id}/${path}`;
+
+/** Has keys mailed, as voters do right before they vote. */
+async function requestKeys(voters: readonly Voter[]): Promise<Map<string, string>> {
+  const before = service.mails().length;
+  for (const { email } of voters) {
+    demand(await service.call('POST', publicPath('voter-key/request'), { email }, { key: account.vote }), 200);
+  }
+  return eventually(() => {
+    const mails = service.mails().slice(before);
+    const keys = new Map(
+      mails.map((mail): [string, string] => [
+        /^To: (\S+)$/m.exec(mail)?.[1] ?? '',
+        /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail)?.[0] ?? '',
+      ]),
+    );
+    return voters.every(({ email }) => keys.has(email)) ? keys : undefined;
+  }, 60_000);
+}
+
+/** Checks, casts and confirms; with idempotency keys where a number is given, as a careful server does. */
+async function vote({ id, email }: Voter, voterKey: string, number: number | undefined): Promise<void> {
+  const headers = (step: string) => (number === undefined ? {} : { 'Idempotency-Key': `${step}-${number}` });
+  const call = (path: string, body: unknown, step: string) =>
+    service.call('POST', publicPath(path), body, { key: account.vote, headers: headers(step) });
   const [position] = event.positions;
   const votes = [{ positionId: position?.id, candidateId: position?.candidates[randomInt(3)] }];
-  const body = { email: voter.email, voterKey: voter.voterKey, votes };
-  const cast = await service.call('POST', `${base}/cast`, body, {
-    key,
-    headers: { 'Idempotency-Key': `cast-${number}` },
-  });
-  const { confirmationCode } = demand(cast, 201);
-  const headers = { 'Idempotency-Key': `confirm-${number}` };
-  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key, headers }), 200);
-  known.push({ names: [voter.id, voter.email], ballot: codeTagOf(confirmationCode).toString('hex') });
+  expect(demand(await call('voter/check', { email, voterKey }, 'check'), 200)).toEqual({ eligible: true });
+  const { confirmationCode } = demand(await call('ballot/cast', { email, voterKey, votes }, 'cast'), 201);
+  demand(await call('ballot/confirm', { confirmationCode }, 'confirm'), 200);
+  known.push({ names: [id, email], ballot: codeTagOf(confirmationCode).toString('hex') });
+  secretTexts.push(confirmationCode, voterKey);
+}
+
+async function voteAll(voters: readonly Voter[]): Promise<void> {
+  for (let first = 0; first < voters.length; first += GROUP) {
+    const group = voters.slice(first, first + GROUP);
+    const keys = await requestKeys(group);
+    const keyOf = ({ email }: Voter): string => keys.get(email) ?? '';
+    if (first >= TOGETHER_FROM) await Promise.all(group.map((voter) => vote(voter, keyOf(voter), undefined)));
+    // One after another, which is the easiest case for whoever looks at the order.
+    else for (const voter of group) await vote(voter, keyOf(voter), known.length);
+  }
+}
+
+/** Votes while nothing is moved into the log, and dumps the database in that state. */
+async function dumpWithQueue(voters: readonly Voter[]): Promise<DumpedRow[]> {
+  const { $client } = service.deps.db;
+  const holder = await $client.connect();
+  const lock = [`seal ${event.id}`];
+  try {
+    await holder.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', lock);
+    await voteAll(voters);
+    return await dumpDatabase($client);
+  } finally {
+    await holder.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', lock);
+    holder.release();
+  }
 }
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ log: createLog('debug', { write: (line) => void logLines.push(line) }) });
   account = await createTestAccount(service);
-  event = await createTestEvent(service, account, { type: 'election' }, [
+  event = await createTestEvent(service, account, { type: 'election', ballot: { opening: 'observer' } }, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
   ]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed', 'log.checkpoint'] };
   demand(await service.call('POST', '/webhook-endpoints', endpoint, { key: account.write }), 201);
   const voters = await createVoters();
-  for (const [number, voter] of voters.entries()) {
-    if (number === VOTERS - WAITING) await sealBallots(service, event.id);
-    await vote(voter, number);
-  }
+  await voteAll(voters.slice(0, -WAITING));
+  await sealBallots(service, event.id);
+  waiting = await dumpWithQueue(voters.slice(-WAITING));
+  await sealBallots(service, event.id);
+  await tendBallotLogs(sealDeps(service.deps));
   whileOpen = await dumpDatabase(service.deps.db.$client);
   await finishEvent(service, event.id);
   afterwards = await dumpDatabase(service.deps.db.$client);
@@ -100,16 +144,27 @@ const best = ({ attacks }: AttackReport) => attacks.toSorted((a, b) => b.right -
 const strongest = ({ attacks }: AttackReport) =>
   attacks.toSorted((a, b) => Math.abs(b.correlation) - Math.abs(a.correlation))[0];
 
+function expectChance(dump: readonly DumpedRow[]): void {
+  const report = attack(dump, known);
+  console.info(
+    `${report.attacks.length} ways to pair ${VOTERS} voters with ballots: at best ${best(report)?.right} right`,
+  );
+  expect(report.joined).toEqual([]);
+  expect(report.attacks.length).toBeGreaterThan(50);
+  expect(best(report)?.right, best(report)?.by).toBeLessThan(RIGHT_BY_CHANCE);
+  expect(Math.abs(strongest(report)?.correlation ?? 1), strongest(report)?.by).toBeLessThan(CORRELATION_BY_CHANCE);
+}
+
+const ofTables = (dump: readonly DumpedRow[], ...tables: string[]): DumpedRow[] =>
+  dump.filter(({ table }) => tables.includes(table));
+
 describe(`an attacker who has the whole database of an election with ${VOTERS} voters`, () => {
   test('links voters and ballots no better than chance: by transactions, values, places, times, IDs, and what stood beside them', () => {
-    const report = attack(afterwards, known);
-    console.info(
-      `${report.attacks.length} ways to pair ${VOTERS} voters with ballots: at best ${best(report)?.right} right`,
-    );
-    expect(report.joined).toEqual([]);
-    expect(report.attacks.length).toBeGreaterThan(50);
-    expect(best(report)?.right).toBeLessThan(RIGHT_BY_CHANCE);
-    expect(Math.abs(strongest(report)?.correlation ?? 1), strongest(report)?.by).toBeLessThan(CORRELATION_BY_CHANCE);
+    expectChance(afterwards);
+  });
+
+  test('does so no better while the election is open, once what waits was sealed and the recurring job had its turn', () => {
+    expectChance(whileOpen);
   });
 
   test('does link all of them, by the same means, in the naive storage: one transaction writes voter and ballot', async () => {
@@ -129,30 +184,54 @@ describe(`an attacker who has the whole database of an election with ${VOTERS} v
     expect(best(report)?.right).toBe(VOTERS);
   });
 
-  test('finds no shared transaction while people vote, and cannot read the ballots that wait', () => {
-    const report = attack(whileOpen, known);
-    expect(report.joined).toEqual([]);
-    const waiting = whileOpen.filter(({ table }) => table === 'public.ballot_queue');
-    expect(waiting.length).toBeGreaterThanOrEqual(1);
-    // The first byte says that they are encrypted.
-    expect(new Set(waiting.map(({ columns }) => String(columns['entries']).slice(0, 4)))).toEqual(new Set(['\\x02']));
+  test('finds no shared transaction while ballots wait, and cannot read them', () => {
+    expect(attack(waiting, known).joined).toEqual([]);
+    const queue = ofTables(waiting, 'public.ballot_queue');
+    expect(queue.length).toBe(WAITING);
+    // The first byte says that they are encrypted; their length does not tell what was chosen.
+    const entries = queue.map(({ columns }) => String(columns['entries']));
+    expect(new Set(entries.map((one) => `${one.slice(0, 4)} ${one.length}`)).size).toBe(1);
+    expect(entries[0]?.slice(0, 4)).toBe('\\x03');
   });
 
-  test('sees while people vote in which order they came, and so a ballot’s batch: this is why the roll is written anew', () => {
-    expect(strongest(attack(whileOpen, known))?.correlation).toBeGreaterThan(0.95);
+  test('who copied the queue finds nothing of it in a later copy, the log, its openings or the list of votes', async () => {
+    const queue = ofTables(waiting, 'public.ballot_queue');
+    const box = ofTables(afterwards, 'public.ballots', 'public.log_leaves', 'public.log_checkpoints');
+    const observer = await createObserverKey(service, account, event.id);
+    const told: DumpedRow[] = [];
+    for (const [path, key] of [
+      [publicPath('log/openings'), observer],
+      [`/voting-events/${event.id}/votes`, account.read],
+    ] as const) {
+      let cursor = '';
+      do {
+        const { body } = await service.call('GET', `${path}?limit=200${cursor}`, undefined, { key });
+        for (const columns of body.data) told.push({ table: path, place: 0, transaction: 0, columns });
+        cursor = body.nextCursor === null ? '' : `&cursor=${body.nextCursor}`;
+      } while (cursor !== '');
+    }
+    expect(told.length).toBe(2 * VOTERS);
+    expect(sharedValues(queue, [...box, ...told])).toEqual([]);
+    // The same look finds the ballots of the openings in the box, so it would find those of the queue.
+    expect(sharedValues(box, told)).toContain(`public.ballots.salt / ${publicPath('log/openings')}`);
   });
 
   test('finds in no other table, idempotency, jobs, webhooks and audit included, a row that names both a voter and a ballot', () => {
     const tags = new Set(known.map(({ ballot }) => ballot));
     const names = new Set(known.flatMap((one) => one.names));
-    for (const dump of [whileOpen, afterwards]) {
+    for (const dump of [waiting, whileOpen, afterwards]) {
       const both = dump.filter(({ columns }) => {
-        const text = JSON.stringify(columns);
-        const words = new Set(text.split(/[^\w@.-]+/));
-        const namesVoter = [...words].some((word) => names.has(word));
-        return namesVoter && [...words].some((word) => tags.has(word.replace(/^x/, '')));
+        const words = [...new Set(JSON.stringify(columns).split(/[^\w@.-]+/))];
+        return words.some((word) => names.has(word)) && words.some((word) => tags.has(word.replace(/^x/, '')));
       });
       expect(both.map(({ table }) => table)).toEqual([]);
     }
+  });
+
+  test('reads in the log lines of the service neither voters nor codes nor keys', () => {
+    expect(logLines.length).toBeGreaterThan(4 * VOTERS);
+    const words = new Set(logLines.flatMap((line) => line.split(/[^\w@.-]+/)));
+    const told = [...known.flatMap(({ names, ballot }) => [...names, ballot]), ...secretTexts];
+    expect(told.filter((text) => words.has(text))).toEqual([]);
   });
 });

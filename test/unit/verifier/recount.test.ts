@@ -46,7 +46,7 @@ function fine(decimal: string): bigint {
 }
 
 describe("the verifier's own count", () => {
-  test(`agrees with the service's in ${ELECTIONS} random elections of every method`, () => {
+  test(`agrees with the service's in ${ELECTIONS} random elections of every method`, { timeout: 120_000 }, () => {
     for (let number = 1; number <= ELECTIONS; number += 1) {
       const drawn = randomElection(createRandom(number));
       const seed = drawn.options.seed ?? 'c0ffee';

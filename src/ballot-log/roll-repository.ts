@@ -1,0 +1,49 @@
+import { eq, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { FINAL } from './repository.ts';
+import { ballotLogs } from './tables.ts';
+
+/** Rolls of open elections that changed since they were mixed last, of at most so many voters. */
+export async function listRollsToMix(executor: Executor, maxVoters: number): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT e.id FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id
+    WHERE e.type = 'election' AND e.voter_count <= ${maxVoters} AND NOT (${FINAL}) AND EXISTS (
+      SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size
+        AND c.created_at >= coalesce(l.roll_mixed_at, 0))
+    ORDER BY e.id`);
+  return rows.map(({ id }) => id);
+}
+
+/** What is written anew of a roll, in this order. */
+export const ROLL_TABLES = ['participation', 'voters', 'voter_keys'] as const;
+const SCATTER = {
+  participation: sql`scatter_participation`,
+  voters: sql`scatter_voters`,
+  voter_keys: sql`scatter_voter_keys`,
+};
+
+/** Writes a chunk of the roll anew, in the order of its IDs. @returns the last ID, or null when there was none left */
+export async function scatterChunk(
+  tx: Transaction,
+  what: (typeof ROLL_TABLES)[number],
+  eventId: string,
+  after: string,
+  limit: number,
+): Promise<string | null> {
+  const { rows } = await tx.execute<{ last: string | null }>(
+    sql`SELECT ${SCATTER[what]}(${eventId}, ${after}, ${limit}) AS last`,
+  );
+  return rows[0]?.last ?? null;
+}
+
+export async function forgetVoterKeys(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT forget_voter_keys(${eventId})`);
+}
+
+export async function noteRollMixed(executor: Executor, eventId: string, nowMs: number): Promise<void> {
+  await executor.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
+}
+
+export async function noteRollScattered(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
+  await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
+}

@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { LogSetBack, tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { migrate } from '#src/database/migrate.ts';
+import { createLog } from '#src/platform/log.ts';
+import { readFigures } from '#src/read-figures.ts';
+import { sealDeps } from '#src/work.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
+import {
+  createTestEvent,
+  demand,
+  finishEvent,
+  sealBallots,
+  type TestEvent,
+  votePoll,
+} from '#test/harness/elections.ts';
+import { runStatements, withDatabase } from '#test/harness/test-database.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const ROLE = `app_${randomBytes(6).toString('hex')}`;
+const COPY = `voting_copy_${randomBytes(6).toString('hex')}`;
+
+let service: TestService;
+let account: TestAccount;
+const lines: Record<string, unknown>[] = [];
+
+beforeAll(async () => {
+  service = await startTestService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+async function pollWith(running: TestService, ballots: number): Promise<TestEvent> {
+  const event = await createTestEvent(running, account, {}, PLAN);
+  await voteTimes(running, event, ballots);
+  return event;
+}
+
+async function voteTimes(running: TestService, event: TestEvent, times: number): Promise<void> {
+  const [position] = event.positions;
+  for (let index = 0; index < times; index += 1) {
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
+    await votePoll(running, account, event, votes);
+  }
+  await sealBallots(running, event.id);
+}
+
+describe('the role of the service, as the operator’s guide makes it', () => {
+  const guide = readFileSync(path.join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+  const statements = (/```sql\n(CREATE ROLE[^`]+)```/.exec(guide)?.[1] ?? '').replaceAll('voting_app', ROLE);
+  let url: string;
+  let asRole: TestService;
+  let role: pg.Client;
+
+  beforeAll(async () => {
+    const password = randomBytes(12).toString('hex');
+    await service.deps.db.$client.query(statements.replace("'…'", `'${password}'`));
+    const address = new URL(service.databaseUrl);
+    [address.username, address.password] = [ROLE, password];
+    url = address.href;
+    asRole = await service.on(url);
+    role = new pg.Client({ connectionString: url });
+    await role.connect();
+  });
+  afterAll(async () => {
+    await role?.end();
+    await asRole?.stop();
+    await service.deps.db.$client.query(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`);
+  });
+
+  test('starts on a migrated database, and serves an event from its opening to its deletion', async () => {
+    await migrate(url);
+    const event = await pollWith(asRole, 5);
+    await finishEvent(asRole, event.id);
+    const results = demand(
+      await asRole.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    expect([results.stats.ballots, results.log.size]).toEqual([5, 7]);
+    const path = `/voting-events/${event.id}?force=true`;
+    expect((await asRole.call('DELETE', path, undefined, { key: account.write })).status).toBe(204);
+  });
+
+  test('cannot change or remove leaves, tiles, checkpoints or sealed ballots, nor switch the guards off', async () => {
+    await pollWith(asRole, 3);
+    for (const statement of [
+      ...['log_leaves', 'log_tiles', 'log_checkpoints', 'ballots', 'ballot_logs', 'voided_ballots'].flatMap((table) => [
+        `DELETE FROM ${table}`,
+        `TRUNCATE ${table}`,
+        `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
+        `DROP TABLE ${table}`,
+      ]),
+      "UPDATE log_leaves SET data = ''",
+      "UPDATE log_tiles SET root = ''",
+      "UPDATE log_checkpoints SET note = ''",
+      "UPDATE ballots SET entries = ''",
+      'DROP FUNCTION guard_ballot_log CASCADE',
+      "SET session_replication_role = 'replica'",
+    ]) {
+      await expect(role.query(statement), statement).rejects.toMatchObject({ code: '42501' });
+    }
+    // What it may change, the triggers watch.
+    await expect(role.query('UPDATE ballot_logs SET size = size - 1')).rejects.toMatchObject({ code: '23001' });
+  });
+});
+
+/** Changes the database as its owner can who takes the triggers away. */
+async function behindTheGuards(statement: string, values: unknown[]): Promise<void> {
+  const client = await service.deps.db.$client.connect();
+  try {
+    await client.query("SET session_replication_role = 'replica'");
+    await client.query(statement, values);
+    await client.query("SET session_replication_role = 'origin'");
+  } finally {
+    client.release();
+  }
+}
+
+const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event === eventId && alarm !== undefined);
+
+describe('the recurring check of all logs', () => {
+  test('raises an alarm for what does not agree with what was signed, and takes it back when it does again', async () => {
+    const event = await pollWith(service, 3);
+    const before = (await readFigures(service.deps.db)).logAlarms;
+    await checkLogs(service.deps, 0);
+    expect([alarmsOf(event.id), (await readFigures(service.deps.db)).logAlarms]).toEqual([[], before]);
+    const flip =
+      'UPDATE ballots SET entries = set_byte(entries, 3, get_byte(entries, 3) # 3) WHERE voting_event_id = $1 AND leaf_index = 2';
+    await behindTheGuards(flip, [event.id]);
+    await checkLogs(service.deps, 0);
+    expect(alarmsOf(event.id)).toMatchObject([
+      { level: 50, alarm: 'ballot_log_changed', reason: 'the ballot at 2 is not the one in the log' },
+    ]);
+    expect((await readFigures(service.deps.db)).logAlarms).toBe(before + 1);
+    await behindTheGuards(flip, [event.id]);
+    await checkLogs(service.deps, 0);
+    expect((await readFigures(service.deps.db)).logAlarms).toBe(before);
+  });
+
+  test.each([
+    ['a leaf beyond the head', "INSERT INTO log_leaves VALUES ($1, 99, '{}')", 'there is a leaf'],
+    ['a tile that is not full', "INSERT INTO log_tiles VALUES ($1, 0, 0, '', '')", 'there is a tile'],
+    ['a checkpoint of a longer log', "INSERT INTO log_checkpoints VALUES ($1, 99, '', '', 1)", 'there is a checkpoint'],
+    [
+      'another root in a checkpoint',
+      "UPDATE log_checkpoints SET root_hash = sha256('') WHERE voting_event_id = $1 AND size > 1",
+      'has another root',
+    ],
+    [
+      'a leaf that is missing',
+      'DELETE FROM log_leaves WHERE voting_event_id = $1 AND leaf_index = 1',
+      'leaves are missing',
+    ],
+    [
+      'a ballot that is missing',
+      'DELETE FROM ballots WHERE voting_event_id = $1 AND leaf_index = 1',
+      'is missing in the box',
+    ],
+  ])('finds %s', async (_, statement, reason) => {
+    const event = await pollWith(service, 3);
+    await behindTheGuards(statement, [event.id]);
+    await checkLogs(service.deps, 0);
+    expect(alarmsOf(event.id)).toMatchObject([
+      { alarm: 'ballot_log_changed', reason: expect.stringContaining(reason) },
+    ]);
+  });
+
+  test('finds a full tile that was changed, on either level, without holding more than a chunk of the log', async () => {
+    const event = await pollWith(service, 300);
+    await checkLogs(service.deps, 0);
+    expect(alarmsOf(event.id)).toEqual([]);
+    const change = 'UPDATE log_tiles SET root = sha256(root) WHERE voting_event_id = $1';
+    await behindTheGuards(change, [event.id]);
+    await checkLogs(service.deps, 0);
+    expect(alarmsOf(event.id)).toMatchObject([{ reason: 'tile 0/0 is another one' }]);
+  });
+
+  test('finds a ballot of an election that nobody took part for', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    await sealBallots(service, event.id);
+    await behindTheGuards(
+      "INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time) VALUES ($1, 'bal_x', 'x', 'x', 1, 'x', 'x')",
+      [event.id],
+    );
+    await checkLogs(service.deps, 0);
+    expect(alarmsOf(event.id)).toMatchObject([{ reason: 'there is a ballot of nobody that no log accounts for' }]);
+    await behindTheGuards('DELETE FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
+  });
+});
+
+/** Copies the database as it is now, as a backup does. A template must have no connections. */
+async function copyDatabase(): Promise<string> {
+  const source = new URL(service.databaseUrl).pathname.slice(1);
+  const admin = inject('databaseUrl');
+  await runStatements(admin, [`ALTER DATABASE ${source} ALLOW_CONNECTIONS false`]);
+  try {
+    await runStatements(admin, [
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${source}'`,
+      `CREATE DATABASE ${COPY} TEMPLATE ${source}`,
+      `ALTER DATABASE ${COPY} ALLOW_CONNECTIONS true`,
+    ]);
+  } finally {
+    await runStatements(admin, [`ALTER DATABASE ${source} ALLOW_CONNECTIONS true`]);
+  }
+  return withDatabase(admin, COPY);
+}
+
+describe('an older backup that was restored', () => {
+  test('is noticed by the service that starts on it: it raises the alarm, signs nothing, and loses no ballot that comes', async () => {
+    const event = await pollWith(service, 4);
+    const copyUrl = await copyDatabase();
+    await voteTimes(service, event, 3);
+    const { size } = await new LogReader(service, event.id, account.vote).checkpoint();
+    const restored = await service.on(copyUrl);
+    try {
+      const log = new LogReader(restored, event.id, account.vote);
+      const older = await log.checkpoint();
+      expect([older.size, size]).toEqual([5, 8]);
+      await expect(voteTimes(restored, event, 3)).rejects.toThrow(LogSetBack);
+      await expect(tendBallotLog(sealDeps(restored.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+      expect(alarmsOf(event.id)[0]).toMatchObject({ alarm: 'ballot_log_set_back', size: 5, signed: 8 });
+      expect((await readFigures(restored.deps.db)).logAlarms).toBeGreaterThan(0);
+      expect(await log.checkpoint()).toEqual(older);
+      await checkLogs(restored.deps, 0);
+      expect(alarmsOf(event.id).at(-1)).toMatchObject({
+        reason: expect.stringContaining('an older state was restored'),
+      });
+      const results = await restored.call('GET', `/voting-events/${event.id}/results`, undefined, {
+        key: account.read,
+      });
+      expect(demand(results, 200).stats.ballots).toBe(7);
+    } finally {
+      await restored.stop();
+      await runStatements(inject('databaseUrl'), [`DROP DATABASE IF EXISTS ${COPY} WITH (FORCE)`]);
+    }
+  });
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { generateVoterKey, hashVoterKey } from '#src/voters/voter-key.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, demand, sealBallots } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const VOTERS = 200;
+const DELETED = 20;
+
+let service: TestService;
+let other: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  other = await service.another();
+  account = await createTestAccount(service);
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+test('a roll that is mixed while people vote, get keys and are deleted loses nobody, and lets nobody vote twice', async () => {
+  const event = await createTestEvent(service, account, { type: 'election' }, [
+    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
+  ]);
+  const key = { key: account.write };
+  const voters: { id: string; email: string; voterKey: string }[] = [];
+  for (let batch = 0; batch < VOTERS; batch += 100) {
+    const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
+    const path = `/voting-events/${event.id}/voters/batch`;
+    const added = demand(await service.call('POST', path, { voters: rows }, key), 201);
+    voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: generateVoterKey() })));
+  }
+  const { $client } = service.deps.db;
+  await $client.query(
+    'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash) SELECT $1, id, hash FROM unnest($2::text[], $3::bytea[]) AS key(id, hash)',
+    [
+      event.id,
+      voters.map(({ id }) => id),
+      voters.map(({ voterKey }) => hashVoterKey(service.deps.secrets, event.id, voterKey)),
+    ],
+  );
+  const voting = voters.slice(DELETED);
+  const base = `/public/voting-events/${event.id}/ballot`;
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  let done = false;
+  let mixed = 0;
+  const mixing = (async () => {
+    while (!done) {
+      // As if the job had its turn again and again, not once a minute.
+      await sealBallots(other, event.id, 1);
+      await $client.query('UPDATE ballot_logs SET roll_mixed_at = NULL WHERE voting_event_id = $1', [event.id]);
+      await tendBallotLogs(sealDeps(other.deps));
+      mixed += 1;
+    }
+  })();
+  const cast = async (at: number, { email, voterKey }: (typeof voters)[number]) => {
+    const where = at % 2 === 0 ? service : other;
+    const answer = await where.call('POST', `${base}/cast`, { email, voterKey, votes }, { key: account.vote });
+    return { where, answer };
+  };
+  const outcomes: number[] = [];
+  for (let first = 0; first < voting.length; first += 20) {
+    const group = voting.slice(first, first + 20);
+    const gone = voters[first / 20];
+    const deleting = service.call('DELETE', `/voting-events/${event.id}/voters/${gone?.id}`, undefined, key);
+    await Promise.all(
+      group.map(async (voter, at) => {
+        const { where, answer } = await cast(at, voter);
+        const { confirmationCode } = demand(answer, 201);
+        const body = { confirmationCode };
+        const vote = { key: account.vote };
+        const both = await Promise.all([
+          where.call('POST', `${base}/confirm`, body, vote),
+          service.call('POST', `${base}/confirm`, body, vote),
+        ]);
+        outcomes.push(...both.map(({ status }) => status));
+        const again = await cast(at + 1, voter);
+        outcomes.push(again.answer.status === 409 ? 200 : again.answer.status);
+      }),
+    );
+    demand(await deleting, 202);
+  }
+  done = true;
+  await mixing;
+  expect(new Set(outcomes)).toEqual(new Set([200]));
+  expect(mixed).toBeGreaterThan(3);
+  const count = async (table: string) =>
+    Number(
+      (await $client.query(`SELECT count(*) AS count FROM ${table} WHERE voting_event_id = $1`, [event.id])).rows[0]
+        ?.count,
+    );
+  const removed = Math.ceil(voting.length / 20);
+  await eventually(async () => ((await count('voters')) === VOTERS - removed ? true : undefined));
+  expect(await count('participation')).toBe(voting.length);
+  expect((await count('ballots')) + (await count('ballot_queue'))).toBe(voting.length);
+  const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+  expect(demand(results, 200).stats).toMatchObject({ ballots: voting.length, electorate: VOTERS - removed });
+});

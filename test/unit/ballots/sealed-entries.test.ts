@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { waitingTags } from '#src/ballots/ballot-tag.ts';
+import { codeTagOf, generateConfirmationCode, openTime, sealTime } from '#src/ballots/confirmation-code.ts';
+import {
+  openBallot,
+  openWaitingTime,
+  sealEntries,
+  sealSecretBallot,
+  sealWaitingTime,
+} from '#src/ballots/sealed-entries.ts';
+import { createSecrets } from '#src/platform/secrets.ts';
+
+const [older, newer] = [randomBytes(32), randomBytes(32)];
+const before = createSecrets([older]);
+const rotated = createSecrets([newer, older]);
+const ELECTION = { id: 'evt_1', type: 'election' } as const;
+const code = generateConfirmationCode();
+const codeTag = codeTagOf(code);
+const packed = packEntries([{ position: 1, entries: [{ candidate: 2, value: 1 }] }]);
+
+describe('a ballot of an election that waits', () => {
+  test('is found by a tag that tells nothing of the one in the log, and is another one in another event', () => {
+    const [tag] = waitingTags(before, ELECTION, code);
+    const [elsewhere] = waitingTags(before, { ...ELECTION, id: 'evt_2' }, code);
+    expect(tag).toHaveLength(32);
+    expect(new Set([tag, elsewhere, codeTag].map((one) => one?.toString('hex'))).size).toBe(3);
+  });
+
+  test('is found and opened after the secret key was rotated', () => {
+    const tag = waitingTags(before, ELECTION, code)[0] ?? codeTag;
+    expect(waitingTags(rotated, ELECTION, code)).toContainEqual(tag);
+    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed });
+    expect(openBallot(rotated, 'evt_1', tag, stored)).toMatchObject({ entries: packed, sealed: { codeTag } });
+    const time = sealWaitingTime(before, 'evt_1', tag, sealTime(code, 1_234));
+    expect(openTime(code, openWaitingTime(rotated, 'evt_1', tag, time))).toBe(1_234);
+  });
+
+  test('brings a salt of its own, and an ID that is the same each time it is opened', () => {
+    const stored = [0, 1].map(() => sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed }));
+    const opened = stored.map((one) => openBallot(before, 'evt_1', codeTag, one).sealed);
+    expect(opened[0]?.salt.equals(opened[1]?.salt ?? Buffer.alloc(0))).toBe(false);
+    expect(opened[0]?.id).not.toBe(opened[1]?.id);
+    expect(openBallot(before, 'evt_1', codeTag, stored[0] ?? Buffer.alloc(0)).sealed).toEqual(opened[0]);
+    expect(opened[0]?.id).toMatch(/^bal_[0-9a-z]{26}$/);
+  });
+
+  test('is as long as any other of about its size, whatever is chosen', () => {
+    const lengths = [0, 1, 5, 12].map((entries) => {
+      const chosen = Array.from({ length: entries }, (_, at) => ({ candidate: at + 1, value: at + 1 }));
+      const ballot = packEntries([{ position: 1, entries: chosen }]);
+      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot }).length;
+    });
+    expect(new Set(lengths).size).toBe(1);
+  });
+
+  test('does not open when it was changed, or put in the place of another one', () => {
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed });
+    for (const byte of [5, 20, stored.length - 1]) {
+      const changed = Buffer.from(stored);
+      changed[byte] = (changed[byte] ?? 0) ^ 1;
+      expect(() => openBallot(before, 'evt_1', codeTag, changed)).toThrow();
+    }
+    expect(() => openBallot(before, 'evt_1', randomBytes(32), stored)).toThrow();
+    expect(() => openBallot(before, 'evt_2', codeTag, stored)).toThrow();
+    expect(() => openBallot(createSecrets([newer]), 'evt_1', codeTag, stored)).toThrow();
+  });
+});
+
+test('a poll’s ballot is found by the tag of the log, and opens to its entries; one in the box is in clear', () => {
+  expect(waitingTags(rotated, { id: 'evt_1', type: 'poll' }, code)).toEqual([codeTag]);
+  const stored = sealEntries(before, 'evt_1', codeTag, packed);
+  expect(openBallot(before, 'evt_1', codeTag, stored)).toEqual({ entries: packed, sealed: undefined });
+  expect(openBallot(before, 'evt_1', codeTag, packed)).toEqual({ entries: packed, sealed: undefined });
+});
