@@ -72,11 +72,15 @@ export async function checkOpenings(
   requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
   const tallies = readPaper(page['configuration']).map((position) => new PositionTally(position));
+  let newer = false;
   let [opened, counted, weight, whole, last] = [0, 0, 0n, true, -1];
   for (;;) {
     for (const value of listOf(page['data'])) {
       const one = fieldsOf(value);
       const index = numberOf(one['index']);
+      // Sealed since the head was read: it may be opened before it is asked about.
+      newer = index >= log.size && log.close === undefined;
+      if (newer) break;
       const commitment = index > last ? log.commitmentOf(index) : undefined;
       if (commitment === undefined)
         throw new Unbelievable(`an opening names leaf ${index}, which is no ballot or was opened`);
@@ -97,7 +101,7 @@ export async function checkOpenings(
     }
     onProgress(opened);
     const cursor = page['nextCursor'];
-    if (typeof cursor !== 'string') break;
+    if (newer || typeof cursor !== 'string') break;
     page = await readNextPage(read, base, cursor);
   }
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);

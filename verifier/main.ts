@@ -53,7 +53,8 @@ function readOptions() {
   const key = values.key ?? process.env['VOTING_KEY'];
   if (values.help === true || baseUrl === undefined || event === undefined || key === undefined) return undefined;
   const file = (path: string | undefined): string | undefined =>
-    path === undefined ? undefined : readFileSync(path, 'utf8');
+    // A note ends with one line end; what was pasted into a file may have more or none.
+    path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;
   const [since, promise, logKey] = [file(values.since), file(values.promise), values['log-key']];
   return {
     ...{ baseUrl, event, key, save: values.save, json: values.json === true },

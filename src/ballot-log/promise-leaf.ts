@@ -1,4 +1,5 @@
 import type { LogReceipts } from '#src/ballots/log-receipts.ts';
+import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -20,13 +21,16 @@ export function createLogReceipts(deps: {
   readonly db: Database;
   readonly log: Log;
   readonly logKey: NoteSigner;
+  readonly config: Pick<Config, 'webConcurrency'>;
 }): LogReceipts {
   const confirmed = new Map<string, number>();
+  // Each of several processes sees its part; a job that comes before the queue is full leaves it alone.
+  const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   return {
     promise: (paper, ballot) => signLogPromise(paper.event.id, hashLeaf(leafDataOf(paper, ballot)), deps.logKey),
     confirmed(eventId) {
       const count = (confirmed.get(eventId) ?? 0) + 1;
-      if (count < FULL_QUEUE) {
+      if (count < enough) {
         if (confirmed.size >= MAX_COUNTED) confirmed.clear();
         confirmed.set(eventId, count);
         return;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { requireFeature } from '#src/accounts/plans.ts';
 import { unknownCode } from '#src/ballots/confirm-ballot.ts';
 import { normaliseCode } from '#src/ballots/confirmation-code.ts';
 import type { Deps } from '#src/deps.ts';
@@ -11,19 +11,19 @@ import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
-import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { logOrigin, signCheckpoint } from './checkpoint.ts';
 import { listOpenings } from './list-openings.ts';
 import { EMPTY_ROOT } from './merkle-tree.ts';
 import { proveBallot, proveConsistency } from './prove.ts';
 import { readEntries, readHashTile } from './read-log.ts';
 import { findLastCheckpoint } from './repository.ts';
-import { encodeBundle, parseTilePath, TILE_WIDTH } from './tiles.ts';
+import { encodeBundle, parseTilePath } from './tiles.ts';
 import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
 
 const VOTE_OR_OBSERVE = ['vote', 'observe'] as const;
 const TEXT = 'text/plain; charset=utf-8';
-/** A full tile never changes. */
+/** A tile never changes: the address of one that is not full names its width. */
 const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 const sizeField = () =>
@@ -114,13 +114,14 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/openings`,
       scope: VOTE_OR_OBSERVE,
-      description: 'From 15 minutes after the close, as far as `ballot.opening` of the event allows.',
+      description:
+        'From the close on, as far as `ballot.opening` of the event allows; ballots that are confirmed within 15 minutes of it join them then.',
       answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
       refusals: ['openings_not_available', 'plan_feature'],
       query: openingsQuery,
       find: async (context) => {
         const target = await find(context);
-        requireFeature(deps.plans[context.caller.plan as keyof Plans], 'data_export');
+        requireFeature(deps.plans[target.ownerPlan], 'data_export');
         requireOpening(target, deps.clock.now());
         return target;
       },
@@ -131,16 +132,13 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
 
 const textAnswer = (content: string): Answer => ({ status: 200, text: { content, type: TEXT } });
 
-/** @throws ApiError 403 `openings_not_available` while ballots may still come, and for whom the organizer did not open them */
+/** @throws ApiError 403 `openings_not_available` before the close, and for whom the organizer did not open them */
 function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   const observing = caller.scopes.includes('observe');
   const allowed = event.ballotOpening === 'public' || (event.ballotOpening === 'observer' && observing);
   if (!allowed) throw forbidden('openings_not_available', 'The ballots of this event are not opened to this key.');
-  if (!isFinalAt(event, nowMs))
-    throw forbidden(
-      'openings_not_available',
-      'Ballots are opened 15 minutes after the close, when none can come any more.',
-    );
+  if (statusAt(event, nowMs) !== 'closed')
+    throw forbidden('openings_not_available', 'Ballots are opened after the close.');
 }
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
@@ -154,7 +152,7 @@ async function readTile(deps: Deps, eventId: string, path: string): Promise<Answ
   if (content === undefined) throw notFound();
   return {
     status: 200,
-    headers: width === TILE_WIDTH ? FOREVER : {},
+    headers: FOREVER,
     bytes: { content: new Uint8Array(content), type: 'application/octet-stream' },
   };
 }

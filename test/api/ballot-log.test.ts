@@ -150,11 +150,13 @@ describe('the log of an event', () => {
     }
   });
 
-  test('serves full tiles for ever, and no tile that it does not have', async () => {
+  test('serves tiles that may be kept for ever, and no tile that it does not have', async () => {
     const { log, event } = await pollWith(3);
     await sealBallots(service, event.id);
-    const partial = await log.get('tile/0/000.p/4');
-    expect([partial.status, partial.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    for (const path of ['tile/0/000.p/4', 'tile/entries/000.p/4', 'tile/0/000.p/2']) {
+      const tile = await log.get(path);
+      expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
+    }
     for (const path of [
       ...[
         'tile/0/000',
@@ -167,7 +169,8 @@ describe('the log of an event', () => {
       ],
       ...['tile/entries/000', 'tile/entries/000.p/05', 'tile/0/x000/000.p/1', 'tile/0', 'tile/0/000.p', 'tile/99/000'],
     ]) {
-      expect([path, (await log.get(path)).status]).toEqual([path, 404]);
+      const absent = await log.get(path);
+      expect([path, absent.status, absent.headers.get('cache-control')]).toEqual([path, 404, 'no-store']);
     }
   });
 
@@ -202,6 +205,9 @@ describe('the log of an event', () => {
       const early = await reader.get('openings');
       expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
     }
+    const close = { status: 'closed' };
+    demand(await service.call('PATCH', `/voting-events/${event.id}`, close, { key: account.write }), 200);
+    expect((await observer.get('openings')).body.data).toHaveLength(4);
     await finishEvent(service, event.id);
     expect((await log.get('openings')).status).toBe(403);
     const leaves = await log.leaves();
