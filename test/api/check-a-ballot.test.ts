@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
+import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+
+let service: TestService;
+let account: TestAccount;
+let folder: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  // The verifier alone: it must work where nothing else of the project is.
+  folder = mkdtempSync(path.join(tmpdir(), 'voting-check-test-'));
+  mkdirSync(path.join(folder, 'verifier'));
+  for (const name of readdirSync(path.join(ROOT, 'verifier'))) {
+    copyFileSync(path.join(ROOT, 'verifier', name), path.join(folder, 'verifier', name));
+  }
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The lines that the README gives a voter. */
+function readmeLines(): string[] {
+  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+  const section = readme.slice(readme.indexOf('## How a voter checks a ballot'));
+  const [, block = ''] = /```sh\n([\s\S]+?)```/.exec(section) ?? [];
+  return block.trim().split('\n');
+}
+
+async function hasTools(): Promise<boolean> {
+  try {
+    for (const tool of ['curl', 'sha256sum']) await promisify(execFile)(tool, ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('a voter who types the lines of the README sees that the ballot is in, and that it counts', async () => {
+  if (!(await hasTools())) {
+    console.info('curl or sha256sum is not on this machine: the lines of the README were not run');
+    return;
+  }
+  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+  const event: TestEvent = await createTestEvent(service, account, { results: { visibility: 'live' } }, plan);
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[1] }];
+  const confirmed = [];
+  for (let index = 0; index < 4; index += 1) confirmed.push(await votePoll(service, account, event, votes));
+  await sealBallots(service, event.id);
+  const { confirmationCode, logPromise } = confirmed[2];
+  const env = {
+    PATH: `${path.dirname(process.execPath)}:${process.env['PATH']}`,
+    CODE: confirmationCode,
+    PROMISE: logPromise,
+    EVENT: event.id,
+    URL: `http://127.0.0.1:${service.port}`,
+    VOTING_KEY: await createObserverKey(service, account, event.id),
+  };
+  const lines = readmeLines();
+  expect(lines).toHaveLength(5);
+  const outputs: string[] = [];
+  for (const [number, line] of lines.entries()) {
+    if (number === 4) await finishEvent(service, event.id);
+    const { stdout } = await promisify(execFile)('sh', ['-c', line], { cwd: folder, env });
+    outputs.push(stdout);
+  }
+  const [proof = '', saved, verified, hash = '', afterClose] = outputs;
+  const { status, index } = JSON.parse(proof).data;
+  expect([status, saved]).toEqual(['logged', '']);
+  expect(verified).toMatch(/✓ root .*\n(.*\n)*✓ promise kept/);
+  const leaves = await new LogReader(service, event.id, account.vote).leaves();
+  expect(leaves[index]?.['h']).toBe(hash.slice(0, 64));
+  expect(afterClose).toMatch(
+    /✓ consistency .*\n(.*\n)*✓ promise kept .*\n(.*\n)*✓ recount .*\n\nEverything is right\./,
+  );
+});
