@@ -108,7 +108,10 @@ function transpose(rows: readonly unknown[][], columns: number): unknown[] {
   return Array.from({ length: columns }, (_, index) => rows.map((row) => row[index]));
 }
 
+/** One ballot. */
 const CAST = forEachRow('cast_ballot_once', CAST_COLUMNS);
+/** Several: those that need nothing but to be stored are stored as a set. */
+const CAST_TOGETHER = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ')}) ORDER BY place`;
 
 type CastResult = {
   verdict: string;
@@ -136,7 +139,8 @@ function castVerdict(row: CastResult | undefined): CastVerdict {
 /** Stores pending ballots in one statement, or says of each why not. All or none of it is committed. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
   const values = transpose(requests.map(castColumns), CAST_COLUMNS.length);
-  return (await runNamed<CastResult>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
+  const [name, text] = requests.length === 1 ? ['cast_ballot', CAST] : ['cast_ballots', CAST_TOGETHER];
+  return (await runNamed<CastResult>(pool, name, text, values)).map(castVerdict);
 }
 
 /** Stores the pending ballot of a payment, in the transaction that fulfils it. */
