@@ -35,7 +35,7 @@ async function createElection(): Promise<TestEvent> {
   );
   for (const { id } of rows) {
     await service.deps.db.transaction((tx) =>
-      insertVoterKey(tx, event.id, id, hashVoterKey(service.deps.secrets, event.id, KEY), Date.now()),
+      insertVoterKey(tx, event.id, id, hashVoterKey(service.deps.secrets, event.id, KEY)),
     );
   }
   const idOf = (name: string): string => rows[NAMES.indexOf(name)].id;
