@@ -29,6 +29,8 @@ export interface DeliverDeps extends RecordDeps {
 const PER_PROCESS = 200;
 /** Places that endpoints of which no quick answer is known may take together: the others always find one. */
 const PER_PROCESS_DOUBTFUL = 150;
+/** Deliveries under way, and answers that wait to be noted. */
+const MAX_RUNNING = 3 * PER_PROCESS;
 /** Endpoints that one process holds at most. */
 const MAX_LANES = 1_000;
 /** Longer than two exchanges, and short enough that what a killed sender held is taken up within a minute. */
@@ -55,8 +57,12 @@ export class WebhookSender {
   /** Successes are noted together, as many as came while the last ones were being noted. */
   readonly #notes: Gatherer<DeliveredNote, undefined>;
   readonly #turns = new Turns();
+  /** Secrets that were opened, by what they are sealed as. */
+  readonly #opened = new Map<string, string>();
+  #underWay = 0;
   #doubtful = 0;
   #looksAgainAt = 0;
+  #hurried = false;
   #timer: NodeJS.Timeout | undefined;
   #turning: Promise<void> | undefined;
   #stopped = false;
@@ -80,7 +86,7 @@ export class WebhookSender {
       runAlone: async (note) => void (await noteDelivered(pool, [note])),
       keyOf: ({ deliveryId }) => deliveryId,
       maxRows: PER_PROCESS,
-      maxWaiting: PER_PROCESS,
+      maxWaiting: MAX_RUNNING,
       refusal: () => new Error('too many deliveries wait to be noted'),
     });
   }
@@ -92,21 +98,31 @@ export class WebhookSender {
   #schedule(waitMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
+      this.#timer = undefined;
       this.#turning = this.#turn().finally(() => {
         this.#turning = undefined;
       });
     }, waitMs);
   }
 
+  /** A lane has run dry: the next turn comes at once, and not only when it is time to look. */
+  #hurry(): void {
+    if (this.#timer === undefined || this.#hurried) return;
+    this.#hurried = true;
+    clearTimeout(this.#timer);
+    this.#schedule(BREATH_MS);
+  }
+
   async #turn(): Promise<void> {
+    this.#hurried = false;
     let waitMs = FAULT_PAUSE_MS;
     try {
       if (this.#deps.clock.now() >= this.#looksAgainAt) await this.#look();
       await this.#read();
       for (const lane of this.#lanes.values()) this.#turns.add(lane);
       this.#send();
-      const more = [...this.#lanes.values()].some((lane) => lane.mayHaveMore && lane.hasPlace);
-      waitMs = more ? BREATH_MS : Math.max(this.#looksAgainAt - this.#deps.clock.now(), BREATH_MS);
+      const hungry = [...this.#lanes.values()].some((lane) => lane.isHungry);
+      waitMs = hungry ? BREATH_MS : Math.max(this.#looksAgainAt - this.#deps.clock.now(), BREATH_MS);
     } catch (fault) {
       this.#deps.log.warn({ fault: summariseFault(fault) }, 'due webhooks could not be read');
     }
@@ -118,7 +134,7 @@ export class WebhookSender {
     const nowMs = this.#deps.clock.now();
     for (const lane of this.#lanes.values()) {
       // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
-      if (lane.heldUntil <= nowMs && lane.underWay.size === 0) this.#lanes.delete(lane.endpointId);
+      if (lane.heldUntil <= nowMs && !lane.isAtWork) this.#lanes.delete(lane.endpointId);
     }
     const lanes = [...this.#lanes.values()];
     const idsOf = (some: readonly Lane[]): string[] => some.map(({ endpointId }) => endpointId);
@@ -141,9 +157,7 @@ export class WebhookSender {
       const lane = this.#lanes.get(endpointId);
       if (lane !== undefined) lane.mayHaveMore = true;
     }
-    // Many endpoints make a look longer; it takes a tenth of the time at most.
-    const endedAt = this.#deps.clock.now();
-    this.#looksAgainAt = nowMs + Math.max(LOOK_AGAIN_MS, 10 * (endedAt - nowMs));
+    this.#looksAgainAt = this.#deps.clock.now() + LOOK_AGAIN_MS;
   }
 
   /** Reads what is due for the lanes that have run dry. */
@@ -158,7 +172,7 @@ export class WebhookSender {
 
   /** Lets lanes take turns until all places are taken or nothing waits. */
   #send(): void {
-    while (!this.#stopped && this.#running.size < PER_PROCESS) {
+    while (!this.#stopped && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
       const lane = this.#turns.next(this.#doubtful < PER_PROCESS_DOUBTFUL);
       if (lane === undefined) return;
       // An exchange that the hold might not outlast is left for when it was renewed.
@@ -170,10 +184,16 @@ export class WebhookSender {
   }
 
   #run(lane: Lane, delivery: DueDelivery): void {
+    this.#underWay += 1;
     const doubtful = lane.isDoubtful;
     if (doubtful) this.#doubtful += 1;
-    const startedAt = this.#deps.clock.now();
-    const run = this.#deliver(delivery)
+    const freePlace = (durationMs: number): void => {
+      this.#underWay -= 1;
+      if (doubtful) this.#doubtful -= 1;
+      lane.answer(delivery.id, durationMs);
+      this.#goOn(lane);
+    };
+    const run = this.#deliver(delivery, freePlace)
       .catch(async (fault: unknown) => {
         this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
         // It is still due, and is sent again (at least once): but not at once, over and over.
@@ -181,19 +201,47 @@ export class WebhookSender {
       })
       .finally(() => {
         this.#running.delete(run);
-        if (doubtful) this.#doubtful -= 1;
-        lane.end(delivery.id, this.#deps.clock.now() - startedAt);
-        this.#turns.add(lane);
-        this.#send();
+        lane.end(delivery.id);
+        this.#goOn(lane);
       });
     this.#running.add(run);
   }
 
-  async #deliver(delivery: DueDelivery): Promise<void> {
+  #goOn(lane: Lane): void {
+    this.#turns.add(lane);
+    this.#send();
+    if (lane.isHungry) this.#hurry();
+  }
+
+  async #deliver(delivery: DueDelivery, freePlace: (durationMs: number) => void): Promise<void> {
     const at = this.#deps.clock.now();
-    const secrets = secretsOf(this.#deps.secrets, delivery, at);
-    const headers = signMessage(secrets, delivery.messageId, Math.floor(at / SECOND_MS), delivery.body);
-    const outcome = await this.#poster.post(delivery.url, { ...headers }, delivery.body);
+    let outcome: PostOutcome | undefined;
+    try {
+      const headers = this.#sign(delivery, at);
+      outcome = await this.#poster.post(delivery.url, headers, delivery.body);
+    } finally {
+      freePlace(outcome?.durationMs ?? 0);
+    }
+    await this.#note(delivery, at, outcome);
+  }
+
+  #sign({ endpointId, messageId, body, ...endpoint }: DueDelivery, atMs: number): Record<string, string> {
+    const { secret, previousSecret, previousSecretUntil } = endpoint;
+    const old = previousSecret !== null && (previousSecretUntil ?? 0) > atMs ? [previousSecret] : [];
+    const secrets = [secret, ...old].map((sealed) => this.#open(endpointId, sealed));
+    return { ...signMessage(secrets, messageId, Math.floor(atMs / SECOND_MS), body) };
+  }
+
+  #open(endpointId: string, sealed: string): string {
+    const known = this.#opened.get(sealed);
+    if (known !== undefined) return known;
+    if (this.#opened.size >= 2 * MAX_LANES) this.#opened.clear();
+    const secret = openSecret(this.#deps.secrets, endpointId, sealed);
+    this.#opened.set(sealed, secret);
+    return secret;
+  }
+
+  async #note(delivery: DueDelivery, at: number, outcome: PostOutcome): Promise<void> {
     if (isDelivered(outcome)) {
       const { id: deliveryId, endpointId } = delivery;
       const { durationMs, status, body } = outcome;
@@ -222,13 +270,6 @@ export class WebhookSender {
       );
     }
   }
-}
-
-function secretsOf(secrets: Secrets, delivery: DueDelivery, atMs: number): string[] {
-  const { endpointId, previousSecret, previousSecretUntil } = delivery;
-  const current = openSecret(secrets, endpointId, delivery.secret);
-  if (previousSecret === null || (previousSecretUntil ?? 0) <= atMs) return [current];
-  return [current, openSecret(secrets, endpointId, previousSecret)];
 }
 
 function isDelivered(outcome: PostOutcome): outcome is PostOutcome & { status: number } {

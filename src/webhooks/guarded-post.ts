@@ -1,13 +1,11 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, request } from 'undici';
+import { Agent, buildConnector } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
-
-const MAX_READ_BYTES = 16_384;
-const MAX_KEPT_BYTES = 2_048;
+import { MAX_READ_BYTES, postMessage } from './post-message.ts';
 
 /** What came of one attempt to reach a receiver. */
 export interface PostOutcome {
@@ -84,23 +82,6 @@ function guardedConnector(allowPrivate: boolean, resolve: Resolve): buildConnect
   };
 }
 
-async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    // Leaving the loop closes the connection: nobody fills our memory with an answer.
-    if (bytes >= MAX_READ_BYTES) break;
-  }
-  const kept = Buffer.concat(chunks)
-    .subarray(0, MAX_READ_BYTES)
-    .filter((byte) => byte !== 0)
-    .subarray(0, MAX_KEPT_BYTES);
-  // As a stream: a character that was cut in two is left out, not replaced.
-  return new TextDecoder().decode(kept, { stream: true });
-}
-
 /** One word for why an exchange failed. */
 function errorWord(fault: unknown): string {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
@@ -152,20 +133,8 @@ export function createPoster(
         return outcome({ status: null, error: 'url_not_allowed', body: null, retryAfter: null });
       }
       try {
-        const answer = await request(url, {
-          method: 'POST',
-          dispatcher: agent,
-          signal: AbortSignal.timeout(exchangeMs),
-          headers: { 'content-type': 'application/json', 'user-agent': 'voting-service-webhooks/1', ...headers },
-          body,
-        });
-        const retryAfter = answer.headers['retry-after'];
-        return outcome({
-          status: answer.statusCode,
-          error: null,
-          body: await readStart(answer.body),
-          retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-        });
+        const sent = { 'content-type': 'application/json', 'user-agent': 'voting-service-webhooks/1', ...headers };
+        return outcome({ ...(await postMessage(agent, url, sent, body, exchangeMs)), error: null });
       } catch (fault) {
         return outcome({ status: null, error: errorWord(fault), body: null, retryAfter: null });
       }

@@ -7,6 +7,8 @@ const FIRST_WINDOW = 3;
 /** What one that was slow is given: it may be slow without anybody else waiting for a place. */
 const SLOW_WINDOW = 1;
 const SLOW_MS = 3_000;
+/** Answers of one endpoint that wait to be noted, at most: so many are sent twice when a sender is killed. */
+const MAX_UNNOTED = 20;
 /** Deliveries that are read ahead for an endpoint whose window is open all the way. */
 const READ_AHEAD = 120;
 
@@ -19,6 +21,8 @@ export class Lane {
   mayHaveMore = true;
   waiting: DueDelivery[] = [];
   readonly underWay = new Set<string>();
+  /** Those that were answered, which is not written down yet. */
+  readonly unnoted = new Set<string>();
   /** Those that ended since what is due was last asked for: the answer may still name them. */
   readonly ended = new Set<string>();
   #window = FIRST_WINDOW;
@@ -28,11 +32,11 @@ export class Lane {
   }
 
   get isBusy(): boolean {
-    return this.underWay.size > 0 || this.waiting.length > 0 || this.mayHaveMore;
+    return this.isAtWork || this.waiting.length > 0 || this.mayHaveMore;
   }
 
-  get hasPlace(): boolean {
-    return this.underWay.size < this.#window;
+  get isAtWork(): boolean {
+    return this.underWay.size > 0 || this.unnoted.size > 0;
   }
 
   /** Whether an answer of this endpoint is not known to come soon. */
@@ -42,21 +46,21 @@ export class Lane {
 
   /** Whether a delivery can begin now. */
   get isReady(): boolean {
-    return this.waiting.length > 0 && this.hasPlace;
+    return this.waiting.length > 0 && this.underWay.size < this.#window && this.unnoted.size < MAX_UNNOTED;
   }
 
   get isHungry(): boolean {
     return this.mayHaveMore && this.waiting.length < this.#window;
   }
 
-  /** How many due deliveries to ask for: those under way are among the answer. */
+  /** How many due deliveries to ask for: those that are not noted yet are among the answer. */
   get wanted(): number {
-    return this.underWay.size + (this.#window === MAX_WINDOW ? READ_AHEAD : this.#window);
+    return this.underWay.size + this.unnoted.size + (this.#window === MAX_WINDOW ? READ_AHEAD : this.#window);
   }
 
   /** Takes what was read as due, in place of what was read before. */
   fill(due: readonly DueDelivery[], asked: number): void {
-    this.waiting = due.filter(({ id }) => !this.underWay.has(id) && !this.ended.has(id));
+    this.waiting = due.filter(({ id }) => !this.underWay.has(id) && !this.unnoted.has(id) && !this.ended.has(id));
     this.mayHaveMore = due.length >= asked;
   }
 
@@ -76,10 +80,16 @@ export class Lane {
     return next;
   }
 
-  end(id: string, durationMs: number): void {
+  /** Frees the place of a delivery: its exchange is over. */
+  answer(id: string, durationMs: number): void {
     this.underWay.delete(id);
-    this.ended.add(id);
+    this.unnoted.add(id);
     this.#window = durationMs > SLOW_MS ? SLOW_WINDOW : Math.min(this.#window + 1, MAX_WINDOW);
+  }
+  /** What came of a delivery is written down. */
+  end(id: string): void {
+    this.unnoted.delete(id);
+    this.ended.add(id);
   }
 }
 

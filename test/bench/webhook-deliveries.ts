@@ -77,7 +77,7 @@ export const webhookDeliveries: BenchLine = async (bench) => {
       theirs: seen.bare,
       goal: { atLeast: 0.3, beyond: 0.5 },
       limit:
-        'The rows of a delivery are written three times (outbox, lease, outcome) and its attempt once, on the core that the sender shares.',
+        'A delivery is written twice and its attempt once, and every message is signed, on the core that the sender shares.',
     },
   ];
 };
