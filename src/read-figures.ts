@@ -7,7 +7,8 @@ export async function readFigures(db: Database): Promise<Readings> {
     SELECT
       (SELECT coalesce(extract(epoch FROM now() - min(run_at)), 0) FROM graphile_worker.jobs
         WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts)::text AS job,
-      (SELECT count(*) FROM webhook_deliveries WHERE status = 'pending' AND next_try_at <= now_ms())::text AS webhooks,
+      (SELECT count(*) FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.status = 'active'
+        WHERE d.status = 'pending' AND d.next_try_at <= now_ms())::text AS webhooks,
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
       (SELECT count(*) FROM log_alarms)::text AS alarms`);
   const [row] = rows;

@@ -6,7 +6,7 @@ const LOWEST_FREE_PORT = 1_024;
 const HTTPS_PORT = 443;
 /** Names that lead into the network that asks. */
 const INNER_NAMES =
-  /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|test|onion)$/;
+  /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
 
 /** The host of a URL as an address or a name: without brackets, and without the dot that ends a full name. */
 export function bareHost(url: URL): string {
@@ -23,10 +23,12 @@ export function endpointUrlFault(text: string, allowPrivate: boolean): string | 
     return 'must not hold credentials';
   }
   if (text.includes('#')) return 'must not hold a fragment';
+  const port = url.port === '' ? undefined : Number(url.port);
+  if (port !== undefined && port !== HTTPS_PORT && port < LOWEST_FREE_PORT) {
+    return 'must use port 443, or one from 1024 on';
+  }
   if (allowPrivate) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  const port = url.port === '' ? HTTPS_PORT : Number(url.port);
-  if (port !== HTTPS_PORT && port < LOWEST_FREE_PORT) return 'must use port 443, or one from 1024 on';
   const host = bareHost(url);
   if (isIP(host) !== 0) return isRefusedAddress(host) ? 'must not point into a private network' : undefined;
   if (!host.includes('.') || INNER_NAMES.test(host)) return 'must name a public host';

@@ -103,6 +103,24 @@ describe('an endpoint', () => {
     expect((await list(`?votingEventCode=${event.code}`)).map(({ id }: { id: string }) => id)).toEqual([made.id]);
   });
 
+  test('of one event hears of its deletion, and is then in no list and no count', async () => {
+    const account = await createTestAccount(service, 'free');
+    const receiver = await receive();
+    const key = { key: account.write };
+    const event = await createTestEvent(service, account, {}, [], false);
+    const types = ['voting_event.deleted'];
+    const { id } = await subscribe(account, receiver.url, types, { votingEventCode: event.code });
+    await subscribe(account, receiver.url, ['voter.created'], { votingEventCode: event.code });
+    expect((await service.call('DELETE', `/voting-events/${event.id}`, undefined, key)).status).toBe(204);
+    const [told] = await until(receiver, 1);
+    expect(JSON.parse(told?.body ?? '')).toMatchObject({ type: types[0], votingEventId: event.id });
+    expect((await service.call('GET', `/webhook-endpoints/${id}`, undefined, key)).status).toBe(404);
+    // The free plan has two.
+    for (const url of ['https://hooks.example.com/a', 'https://hooks.example.com/b'])
+      await subscribe(account, url, types);
+    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body.data).toHaveLength(2);
+  });
+
   test('is one of as many as the plan allows, however many are made at once', async () => {
     const account = await createTestAccount(service, 'free');
     const other = await service.another();

@@ -197,7 +197,9 @@ test('what is older than thirty days is forgotten with its attempts, and nothing
 test('receivers that are no longer reached are failures of their own kind', async () => {
   const account = await createTestAccount(service);
   const gone = await subscribe(account, 'http://no-such-name.invalid/hooks');
-  const nobody = await subscribe(account, 'http://127.0.0.1:1/hooks');
+  const stopped = await startReceiver();
+  await stopped.stop();
+  const nobody = await subscribe(account, stopped.url);
   await tell(account, 1);
   const errorOf = (id: string) =>
     eventually(async () => {

@@ -16,6 +16,13 @@ const present = existsSync(CASES);
 if (!present) console.info('webhooks: the shared cases are absent, passed over');
 const read = (name: string) => JSON.parse(readFileSync(path.join(CASES, name), 'utf8'));
 
+/** A port on which nobody listens. */
+async function closedPort(): Promise<string> {
+  const receiver = await startReceiver();
+  await receiver.stop();
+  return new URL(receiver.url).port;
+}
+
 describe.runIf(present)('the shared cases', () => {
   test('of addresses: every one that must be refused is, and no other', () => {
     const { blocked, allowed } = read('ssrf-addresses.json');
@@ -41,6 +48,22 @@ describe.runIf(present)('the shared cases', () => {
   });
 });
 
+test('an address in a private network is lifted of the rules about host, range and https, and of no other', () => {
+  const lifted = ['http://localhost:3000/', 'http://receiver/hooks', 'https://10.0.0.5/a', 'https://[::1]:8443/'];
+  const refused = [
+    'https://hooks.example.com:22/',
+    'https://user:pw@10.0.0.5/',
+    'https://10.0.0.5/#part',
+    'ftp://10.0.0.5/',
+    `https://10.0.0.5/${'a'.repeat(2_048)}`,
+  ];
+  for (const url of lifted) {
+    expect([url, endpointUrlFault(url, true)]).toEqual([url, undefined]);
+    expect([url, endpointUrlFault(url, false)]).toEqual([url, expect.any(String)]);
+  }
+  for (const url of refused) expect([url, endpointUrlFault(url, true)]).toEqual([url, expect.any(String)]);
+});
+
 describe('the guarded sender', () => {
   test('never reaches a name that begins to resolve into this machine after it was saved: 500 rebindings, no hit', async () => {
     const canary = await startReceiver();
@@ -64,7 +87,7 @@ describe('the guarded sender', () => {
 
   test('says in one word why nobody was reached', async () => {
     const poster = createPoster(true);
-    expect((await poster.post('http://127.0.0.1:1/', {}, '{}')).error).toBe('refused');
+    expect((await poster.post(`http://127.0.0.1:${await closedPort()}/`, {}, '{}')).error).toBe('refused');
     expect((await poster.post('http://no-such-name.invalid/', {}, '{}')).error).toBe('name_not_found');
     await poster.close();
   });
