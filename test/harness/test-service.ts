@@ -38,8 +38,8 @@ export interface TestService {
   another(): Promise<TestService>;
   /** The service with the same keys and data folder on another database: a restored copy, or the same one by another role. */
   on(databaseUrl: string): Promise<TestService>;
-  /** Mails written so far, newest last. */
-  mails(): string[];
+  /** Mails written so far, newest last, but for the first `from`. */
+  mails(from?: number): string[];
   stop(): Promise<void>;
 }
 
@@ -114,7 +114,7 @@ async function serve(
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),
-    mails() {
+    mails(from = 0) {
       const folder = path.join(dataDir, 'mail');
       try {
         return (
@@ -122,6 +122,7 @@ async function serve(
             // A name with a dot in front is of a mail that is being written.
             .filter((name) => name.endsWith('.eml') && !name.startsWith('.'))
             .sort()
+            .slice(from)
             .map((name) => readFileSync(path.join(folder, name), 'utf8'))
         );
       } catch {

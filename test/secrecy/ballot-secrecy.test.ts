@@ -69,7 +69,7 @@ async function requestKeys(voters: readonly Voter[]): Promise<Map<string, string
     demand(await service.call('POST', publicPath('voter-key/request'), { email }, { key: account.vote }), 200);
   }
   return eventually(() => {
-    const mails = service.mails().slice(before);
+    const mails = service.mails(before);
     const keys = new Map(
       mails.map((mail): [string, string] => [
         /^To: (\S+)$/m.exec(mail)?.[1] ?? '',
