@@ -68,14 +68,16 @@ export class IdempotencyStore {
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
     const fingerprint = this.#fingerprint(request);
     const token = takeRandomBytes(16);
+    const [name, ...earlier] = this.#names(request);
     const { rowCount } = await this.#db.$client.query(
       `INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
-       VALUES ($1, $2, $3, $4, ${NOW_MS}, ${NOW_MS} + ${KEPT_MS})
+       SELECT $1, $2, $3, $4, ${NOW_MS}, ${NOW_MS} + ${KEPT_MS} WHERE NOT EXISTS (
+         SELECT 1 FROM idempotency_keys o WHERE o.api_key_id = $1 AND o.key = ANY ($5) AND o.expires_at > ${NOW_MS})
        ON CONFLICT (api_key_id, key) DO UPDATE
          SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
              expires_at = excluded.expires_at, status = NULL, body = NULL
          WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND k.claimed_at <= ${NOW_MS} - ${ABANDONED_MS})`,
-      [request.apiKeyId, request.key, fingerprint, token],
+      [request.apiKeyId, name, fingerprint, token, earlier],
     );
     if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, fingerprint, token) };
     const row = await this.#find(request);
@@ -105,7 +107,7 @@ export class IdempotencyStore {
       },
       valuesFor: (answer) => ({
         apiKeyId: request.apiKeyId,
-        key: request.key,
+        key: this.#names(request)[0] ?? '',
         fingerprint,
         token,
         sealedAnswer: this.#seal(request, bodyText(answer)),
@@ -129,8 +131,8 @@ export class IdempotencyStore {
 
   async #find(request: IdempotentRequest): Promise<ClaimRow | undefined> {
     const { rows } = await this.#db.$client.query<ClaimRow>(
-      `SELECT fingerprint, status, body FROM idempotency_keys WHERE api_key_id = $1 AND key = $2 AND expires_at > ${NOW_MS}`,
-      [request.apiKeyId, request.key],
+      `SELECT fingerprint, status, body FROM idempotency_keys WHERE api_key_id = $1 AND key = ANY ($2) AND expires_at > ${NOW_MS}`,
+      [request.apiKeyId, this.#names(request)],
     );
     return rows[0];
   }
@@ -140,7 +142,7 @@ export class IdempotencyStore {
     const held = () =>
       and(
         eq(idempotencyKeys.apiKeyId, request.apiKeyId),
-        eq(idempotencyKeys.key, request.key),
+        eq(idempotencyKeys.key, this.#names(request)[0] ?? ''),
         eq(idempotencyKeys.claim, token),
       );
     const save = async (
@@ -179,6 +181,15 @@ export class IdempotencyStore {
         else await release();
       },
     };
+  }
+
+  /**
+   * What a key is stored as, the present name first: a keyed hash, because keys often name the voter. Then those under
+   * earlier secret keys, and the key itself, as it was stored once: who repeats a request is not taken for a new one.
+   */
+  #names(request: IdempotentRequest): string[] {
+    const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
+    return [...hashes.map((hash) => hash.toString('base64url')), request.key];
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {

@@ -6,6 +6,7 @@ export type SecretPurpose =
   | 'encryption'
   | 'voter-key'
   | 'fingerprint'
+  | 'idempotency-key'
   | 'cursor'
   | 'download'
   | 'identity'
@@ -53,6 +54,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'encryption',
   'voter-key',
   'fingerprint',
+  'idempotency-key',
   'cursor',
   'download',
   'identity',

@@ -63,7 +63,10 @@ type OrderKey = string;
 type Ordering = ReadonlyMap<number, number | string>;
 
 function isAbout(value: unknown, byName: ReadonlyMap<string, number>): number | undefined {
-  if (typeof value === 'string') return byName.get(value);
+  if (typeof value === 'string') {
+    const words = value.split(/[^\w@.\\-]+/);
+    return [value, ...words].map((word) => byName.get(word)).find((who) => who !== undefined);
+  }
   if (Array.isArray(value)) return value.map((one) => isAbout(one, byName)).find((one) => one !== undefined);
   return undefined;
 }
