@@ -23,7 +23,7 @@ import { createPricing } from '#src/payments/check-price.ts';
 import { createPaymentProviders, type ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
 import { createIds } from '#src/platform/ids.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readFigures } from '#src/read-figures.ts';
@@ -119,6 +119,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, () => deps.clock.now(), deps.log);
   const metrics = createMetrics(() => readFigures(deps.db));
+  onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({
     fetch: (request, env) => app.fetch(request, env),

@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type Log = Logger;
 
@@ -39,8 +39,30 @@ export function summariseFault(fault: unknown): FaultSummary {
   };
 }
 
+type AlarmListener = (name: string) => void;
+const alarmListeners = new WeakMap<Log, Set<AlarmListener>>();
+
+/** Hears of every line with the field `alarm`: something that a person has to look at, and that metrics count. */
+export function onAlarm(log: Log, listener: AlarmListener): void {
+  alarmListeners.get(log)?.add(listener);
+}
+
 /** JSON lines. Only allow-listed fields are ever passed in; there is nothing to redact. */
 export function createLog(level: string, destination?: DestinationStream): Log {
-  const options = { level, base: null, timestamp: () => `,"time":${Date.now()}` };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  const listeners = new Set<AlarmListener>();
+  const options: LoggerOptions = {
+    level,
+    base: null,
+    timestamp: () => `,"time":${Date.now()}`,
+    hooks: {
+      logMethod(line, method) {
+        const name = typeof line[0] === 'object' && line[0] !== null ? textOf(line[0], 'alarm') : undefined;
+        if (name !== undefined) for (const listener of listeners) listener(name);
+        method.apply(this, line);
+      },
+    },
+  };
+  const log = destination === undefined ? pino(options) : pino(options, destination);
+  alarmListeners.set(log, listeners);
+  return log;
 }

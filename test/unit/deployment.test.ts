@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '#src/config.ts';
+import { createMetrics } from '#src/http/metrics.ts';
+import { createLog, onAlarm } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
+
+/** The settings that the service knows, from the one place that reads them. */
+const SETTINGS = [...read('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map((match) => match[1] ?? '');
+
+/** The lines of a block of compose.yaml: those below its name that stand further in. */
+function blockOf(text: string, name: RegExp): string[] {
+  const lines = text.split('\n');
+  const at = lines.findIndex((line) => name.test(line));
+  const indent = /^ */.exec(lines[at] ?? '')?.[0].length ?? 0;
+  const rest = lines.slice(at + 1);
+  const end = rest.findIndex((line) => line.trim() !== '' && (/^ */.exec(line)?.[0].length ?? 0) <= indent);
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
+/** What a container gets, with every value that has to be given. */
+function environmentOf(block: readonly string[], given: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = block.flatMap((line) => {
+    const match = /^ +([A-Z][A-Z_]+): (.*)$/.exec(line);
+    return match === null ? [] : [[match[1] ?? '', (match[2] ?? '').replace(/^"|"$/g, '')] as const];
+  });
+  const fill = (text: string): string =>
+    text.replace(/\$\{([A-Z_]+):([-?])([^}]*)\}/g, (_, name: string, kind: string, rest: string) => {
+      const value = given[name] ?? (kind === '-' ? rest : undefined);
+      if (value === undefined) throw new Error(`compose.yaml asks for ${name}`);
+      return value;
+    });
+  return Object.fromEntries(pairs.map(([name, value]) => [name, fill(value)]));
+}
+
+const GIVEN = { SECRET_KEY: Buffer.alloc(32, 1).toString('base64'), POSTGRES_PASSWORD: 'secret' };
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const file = path.join(folder, name);
+    if (statSync(file).isDirectory()) return sourceFiles(file);
+    return name.endsWith('.ts') ? [file] : [];
+  });
+}
+
+const SOURCES = sourceFiles(path.join(ROOT, 'src')).map((file) => readFileSync(file, 'utf8'));
+
+describe('deployment', () => {
+  test('has a line of .env.example for every setting, and none that the service does not know', () => {
+    const named = [...read('.env.example').matchAll(/^([A-Z][A-Z_]+)=/gm)].map((match) => match[1] ?? '');
+    expect(SETTINGS.length).toBeGreaterThan(20);
+    expect(named.toSorted()).toEqual(SETTINGS.filter((name) => name !== 'NODE_ENV').toSorted());
+  });
+
+  test('gives containers settings that the service starts with: API processes without jobs, one process with them', () => {
+    const compose = read('compose.yaml');
+    const shared = environmentOf(blockOf(compose, /^ {2}environment: &environment$/), GIVEN);
+    expect(Object.keys(shared).filter((name) => !SETTINGS.includes(name))).toEqual([]);
+    const api = readConfig({ ...shared, NODE_ENV: 'production' });
+    expect(api).toMatchObject({ worker: false, trustProxy: 1, metricsPort: 9_100, dataDir: '/data', production: true });
+    const worker = { ...shared, ...environmentOf(blockOf(compose, /^ {2}worker:$/), GIVEN) };
+    expect(readConfig(worker)).toMatchObject({ worker: true, webConcurrency: 1 });
+    expect(() => environmentOf(blockOf(compose, /^ {2}environment: &environment$/), {})).toThrow(
+      'asks for POSTGRES_PASSWORD',
+    );
+    for (const name of ['api-1', 'api-2'])
+      expect([
+        name,
+        blockOf(compose, new RegExp(`^ {2}${name}:$`))
+          .join('')
+          .trim(),
+      ]).toEqual([name, '<<: *service']);
+    expect(compose).toMatch(/reverse_proxy api-1:3000 api-2:3000/);
+  });
+
+  test('waits longer for a container to stop than the service takes for requests and webhooks under way', () => {
+    const seconds = Number(/stop_grace_period: (\d+)s/.exec(read('compose.yaml'))?.[1]);
+    expect(seconds * 1_000).toBeGreaterThan(TIME_LIMITS.shutdownGraceMs + 3_000);
+  });
+
+  test('builds an image that holds every folder the service reads, runs as an ordinary user and says whether it is well', () => {
+    const dockerfile = read('Dockerfile');
+    const copied = [...dockerfile.matchAll(/^COPY (\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
+    const read_ = SOURCES.flatMap((text) => [
+      ...text.matchAll(/import\.meta\.(?:dirname|url)[^;\n]*?'(?:\.\.\/)+(\w+)/g),
+      ...text.matchAll(/new URL\('(?:\.\.\/)+(\w+)[^']*', import\.meta\.url/g),
+    ]).map((match) => match[1] ?? '');
+    expect(read_).toContain('migrations');
+    expect(read_.filter((folder) => !copied.includes(folder))).toEqual([]);
+    expect(dockerfile).toMatch(/\nUSER node\n(.*\n)*HEALTHCHECK .*\/health/);
+    for (const folder of copied) expect(read('.dockerignore')).toContain(`!${folder}\n`);
+  });
+});
+
+/** The metrics of a process that nobody asks for figures. */
+const metricsAlone = () => createMetrics(() => Promise.reject(new Error('nobody reads the database here')));
+
+describe('the runbook', () => {
+  test('names only metrics that are served, and has a line for each of ours', () => {
+    const { registry } = metricsAlone();
+    const served = registry.getMetricsAsArray().map(({ name }) => name);
+    const operations = read('docs/operations.md');
+    const named = [...operations.matchAll(/`((?:http|database|jobs|webhooks|ballots|alarms|nodejs|process)_[a-z_]+)/g)];
+    expect(named.map((match) => match[1] ?? '').filter((name) => !served.includes(name))).toEqual([]);
+    const ours = served.filter((name) => !/^(nodejs|process)_/.test(name));
+    expect(ours.filter((name) => !operations.includes(`\`${name}`))).toEqual([]);
+  });
+
+  test('hears of every alarm through a metric as well as through the log', async () => {
+    const lines: string[] = [];
+    const log = createLog('error', { write: (line) => lines.push(line) });
+    const { registry, alarm } = metricsAlone();
+    onAlarm(log, alarm);
+    log.error({ alarm: 'refund_refused', attempt: 'pay_1' }, 'a refund is refused');
+    log.error({ attempt: 'pay_2' }, 'no alarm');
+    expect(lines.map((line) => JSON.parse(line).alarm)).toEqual(['refund_refused', undefined]);
+    const counted = await registry.getSingleMetric('alarms_total')?.get();
+    expect(counted?.values).toEqual([expect.objectContaining({ labels: { alarm: 'refund_refused' }, value: 1 })]);
+  });
+
+  test('has a line for each alarm that the service raises', () => {
+    const raised = new Set(
+      SOURCES.flatMap((text) => [
+        ...text.matchAll(/\balarm(?:: |\()'([a-z_]+)'/g),
+        ...text.matchAll(/\balarm = [^;]*?'([a-z_]+)'(?: : '([a-z_]+)')?/g),
+      ]).flatMap((match) => match.slice(1).filter((name) => name !== undefined)),
+    );
+    const operations = read('docs/operations.md');
+    expect(raised.size).toBeGreaterThanOrEqual(4);
+    expect([...raised].filter((name) => !operations.includes(`\`${name}\``))).toEqual([]);
+  });
+});
