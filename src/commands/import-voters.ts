@@ -43,6 +43,8 @@ interface Run {
   readonly groups: ReadonlyMap<string, string>;
   /** The first rejected lines of this run. */
   readonly shown: { line: number; reason: string }[];
+  /** The last line of the file that is dealt with. */
+  lineDone: number;
   /** Set when somebody asks to stop: the batch under way is finished. */
   stopped: boolean;
 }
@@ -88,6 +90,7 @@ async function takeBatch(tx: Transaction, run: Run, take: TakeRows, batch: RollB
 function tell(run: Run, progress: ImportProgress, rejected: readonly RejectedLine[]): void {
   for (const { from, issues } of rejected.slice(0, SHOWN - run.shown.length))
     run.shown.push({ line: from.line, reason: reasonOf(issues) });
+  run.lineDone = progress.linesDone;
   run.bar.update(progress.linesDone, progress.rejected === 0 ? '' : `${progress.rejected} rejected`);
 }
 
@@ -176,7 +179,7 @@ async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise
   const report = new RejectedLines(roll, reportFile);
   const reportBytes = await report.resumeAt(begun.reportBytes);
   const run: Run = {
-    ...{ deps, author, roll, options, report, stopped: false, shown: [] },
+    ...{ deps, author, roll, options, report, stopped: false, shown: [], lineDone: begun.linesDone },
     bar: cli.json() ? NO_PROGRESS : showProgress(roll.lines, begun.linesDone),
     groups: await listGroupIdsByName(deps.db, author.event.id),
   };
@@ -189,6 +192,11 @@ async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise
     // A report that is gone begins anew; the row in the database still says how far it had come.
     progress = await (options.dryRun === true ? rehearseAll(run, begun) : importAll(run, { ...begun, reportBytes }));
     await report.close(progress.reportBytes);
+  } catch (fault) {
+    run.bar.stop();
+    if (!cli.json() && options.dryRun !== true)
+      process.stderr.write(`Stopped behind line ${run.lineDone}. The same command goes on from there.\n`);
+    throw fault;
   } finally {
     run.bar.stop();
     process.off('SIGINT', stop).off('SIGTERM', stop);

@@ -195,15 +195,15 @@ describe('voters import', () => {
 
   test('takes each voter once when two runs of one file race, and when it was imported before', async () => {
     const event = await createElection();
-    const rows = Array.from({ length: 5_000 }, (_, index) => `{"name":"V ${index}","voterId":"${index}"}`);
+    const rows = Array.from({ length: 25_000 }, (_, index) => `{"name":"V ${index}","voterId":"${index}"}`);
     const file = fileOf('race.jsonl', rows.join('\n'));
     const ends = await Promise.all([1, 2].map(() => runCommand(service, importing(event, file))));
     expect(ends.filter(({ code }) => code === 0).length).toBeGreaterThanOrEqual(1);
     for (const { code, stderr } of ends) if (code !== 0) expect(stderr).toContain('another run imports this file');
-    expect(await countOf(event)).toEqual({ rows: 5_000, counted: 5_000 });
+    expect(await countOf(event)).toEqual({ rows: 25_000, counted: 25_000 });
     const again = await importFile(event, file, '--again', '--skip-existing');
-    expect(again).toMatchObject({ code: 0, accepted: 0, existing: 5_000, rejected: 0 });
-    expect(await countOf(event)).toEqual({ rows: 5_000, counted: 5_000 });
+    expect(again).toMatchObject({ code: 0, accepted: 0, existing: 25_000, rejected: 0 });
+    expect(await countOf(event)).toEqual({ rows: 25_000, counted: 25_000 });
   }, 120_000);
 
   test('says in a dry run what the import then does, and stores nothing', async () => {
@@ -236,7 +236,7 @@ describe('voters import', () => {
     const file = fileOf('plan.jsonl', rows.join('\n'));
     const refused = await runCommand(service, importing(event, file));
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toMatch(/^Refused: At most 100 voters per event are possible here\./);
+    expect(refused.stderr).toBe('Refused: At most 100 voters per event are possible here.\n');
     expect(await countOf(event)).toEqual({ rows: 0, counted: 0 });
     await service.deps.db.$client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
     expect(await importFile(event, file)).toMatchObject({ code: 0, accepted: 120 });
