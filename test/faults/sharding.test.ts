@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
@@ -20,6 +22,17 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   webhook_holds: 'which sender has an endpoint now',
   webhook_endpoints: 'an endpoint belongs to an account and may hear of all its events',
 };
+
+const SOURCE = path.resolve(import.meta.dirname, '../../src');
+/** A join of a table, with its condition up to what may follow one. */
+const JOIN =
+  /\bJOIN\s+(\w+)\s+(?:AS\s+)?(?:(?!ON\b)\w+\s+)?ON\s+(.*?)(?=\bJOIN\b|\bLEFT\b|\bWHERE\b|\bGROUP\b|\bORDER\b|\bUNION\b|\bLIMIT\b|;|`|$)/gs;
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
 
 interface UniqueKey {
   readonly table: string;
@@ -99,5 +112,21 @@ describe('the database, as its own catalogue describes it', () => {
       return at < 0 || targets[at] !== (target === 'voting_events' ? 'id' : 'voting_event_id');
     });
     expect(wrong).toEqual([]);
+  });
+
+  test('joins tables of events by the event, in its functions and in the service’s statements', async () => {
+    const { rows } = await client.query<{ name: string; body: string }>(
+      "SELECT proname AS name, prosrc AS body FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    );
+    const statements = [
+      ...rows.map(({ name, body }) => ({ name, text: body })),
+      ...sourceFiles(SOURCE).map((file) => ({ name: path.relative(SOURCE, file), text: readFileSync(file, 'utf8') })),
+    ];
+    const joins = statements.flatMap(({ name, text }) =>
+      [...text.matchAll(JOIN)].map((match) => ({ name, table: match[1] ?? '', condition: match[2] ?? '' })),
+    );
+    const ofEvents = joins.filter(({ table }) => ofAnEvent().includes(table));
+    expect(ofEvents.length).toBeGreaterThan(5);
+    expect(ofEvents.filter(({ condition }) => !condition.includes('voting_event_id'))).toEqual([]);
   });
 });
