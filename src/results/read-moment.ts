@@ -46,7 +46,7 @@ const BASE = `
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 LIMIT 1)`;
+    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)`;
 
 const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
-import { sealEntries } from '#src/ballots/sealed-entries.ts';
+import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
 import { hashVoterKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import { addVoters, type BallotVote, type BenchElection, createElection, VOTER_KEY, voterIdOf } from './elections.ts';
@@ -70,7 +70,7 @@ export function castOverHttp(
 /** Our own statement for one ballot, as a script of pgbench: the same voters, the same bytes, a claim like a request's. */
 export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, paperVersion: number): string {
   const { secrets } = bench.deps;
-  const tag = codeTagOf(generateConfirmationCode());
+  const codeTag = codeTagOf(generateConfirmationCode());
   const packed = packEntries(
     election.positions.map((position) => ({
       position: position.number,
@@ -82,7 +82,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
         })),
     })),
   );
-  const entries = sealEntries(secrets, election.id, tag, packed);
+  const entries = sealSecretBallot(secrets, election.id, codeTag, { codeTag, packed });
   const keyHash = hashVoterKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;

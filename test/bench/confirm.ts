@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import type { Bench } from './bench-service.ts';
 import { prepareTwelve } from './casting.ts';
 import { addPendingBallots } from './elections.ts';
@@ -36,7 +37,7 @@ function ownConfirmScript(eventId: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
 SELECT verdict FROM confirm_ballot('${eventId}', sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8')),
-  'bal_' || left(md5(:n::text), 26), sha256(int8send(:n)), '\\x000000000000'::bytea, 0, 'vtr_none');
+  'bal_' || left(md5(:n::text), 26), ''::bytea, sha256(int8send(:n)), 0, 'vtr_none', sha256(int8send(:n)));
 `;
 }
 
@@ -48,7 +49,8 @@ export const confirm: BenchLine = async (bench) => {
   if (program === undefined) return [{ work, goal, missing: PGBENCH_MISSING }];
   const ballots = WINDOW_BALLOTS * WINDOWS;
   const [ours, theirs] = [await prepareTwelve(bench, ballots), await prepareTwelve(bench, ballots)];
-  for (const { election, votes } of [ours, theirs]) await addPendingBallots(bench, election, votes, 0, ballots);
+  await addPendingBallots(bench, ours.election, ours.votes, 0, ballots);
+  await addPendingBallots(bench, theirs.election, theirs.votes, 0, ballots, codeTagOf);
   const eventId = ours.election.id;
 
   let next = 0;

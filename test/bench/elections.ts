@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { waitingTags } from '#src/ballots/ballot-tag.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
-import { sealEntries } from '#src/ballots/sealed-entries.ts';
+import { sealSecretBallot, sealWaitingTime } from '#src/ballots/sealed-entries.ts';
 import { hashVoterKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import { copyRows } from './copy-rows.ts';
@@ -11,6 +12,7 @@ export const VOTER_KEY = '0123-4567-89AB-CDEF';
 
 /** Candidates that are created at the same time. */
 const TOGETHER = 8;
+const NOTHING = Buffer.alloc(0);
 
 export interface BenchPosition {
   readonly id: string;
@@ -33,6 +35,13 @@ export const voterIdOf = (index: number): string => `B${String(index).padStart(8
 export const voterRowIdOf = (index: number): string => `vtr_${String(index).padStart(22, '0')}`;
 /** The confirmation code of a ballot that a generator made: digits are valid in a code. */
 export const codeOf = (index: number): string => String(index).padStart(26, '0');
+
+/** What a ballot of an election is found by while it waits. */
+export function waitingTagOf(bench: Bench, eventId: string, code: string): Buffer {
+  const [tag] = waitingTags(bench.deps.secrets, { id: eventId, type: 'election' }, code);
+  if (tag === undefined) throw new Error('a ballot that waits has a tag');
+  return tag;
+}
 
 /** Creates an open election over the API, as an organizer does; candidates are then added in the database where they are many. */
 export async function createElection(
@@ -103,13 +112,18 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   await bench.pool.query('SELECT note_electorate($1, $2, $2::bigint * 1000000)', [eventId, rows]);
 }
 
-/** Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf` its number. */
+/**
+ * Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf`
+ * its number.
+ * @param tagOf what a ballot is found by; another one where SQL has to know it
+ */
 export async function addPendingBallots(
   bench: Bench,
   election: BenchElection,
   votes: readonly BallotVote[],
   from: number,
   to: number,
+  tagOf = (code: string): Buffer => waitingTagOf(bench, election.id, code),
 ): Promise<void> {
   const packed = packVotes(election, votes);
   await copyRows(bench.databaseUrl, {
@@ -118,8 +132,9 @@ export async function addPendingBallots(
     rows: to - from,
     row(index) {
       const participant = voterRowIdOf(from + index);
-      const tag = codeTagOf(codeOf(from + index));
-      const entries = sealEntries(bench.deps.secrets, election.id, tag, packed);
+      const code = codeOf(from + index);
+      const tag = tagOf(code);
+      const entries = sealSecretBallot(bench.deps.secrets, election.id, tag, { codeTag: codeTagOf(code), packed });
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
     },
   });
@@ -154,12 +169,14 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
   await copyRows(bench.databaseUrl, {
     ...{ table: 'ballot_queue', columns, rows },
     row(index) {
-      const tag = codeTagOf(codeOf(index));
+      const tag = waitingTagOf(bench, election.id, codeOf(index));
       const chosen = candidates.filter((_, place) => ((index + 1) >> place) & 1);
       const entries = chosen.map(({ number }) => ({ candidate: number, value: 1 }));
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
-      const sealed = sealEntries(bench.deps.secrets, election.id, tag, packed);
-      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, tag, tag.subarray(0, 6)];
+      const { secrets } = bench.deps;
+      const sealed = sealSecretBallot(secrets, election.id, tag, { codeTag: codeTagOf(codeOf(index)), packed });
+      const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
+      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time];
     },
   });
 }
