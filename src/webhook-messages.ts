@@ -60,6 +60,36 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'webhook_endpoint.disabled': endpointView,
 };
 
+/** When each type is sent. */
+const WHEN: Readonly<Record<EventType, string>> = {
+  'voting_event.created': 'A voting event was created.',
+  'voting_event.updated': 'A voting event was changed, or got or lost its payment business.',
+  'voting_event.deleted': 'A voting event was deleted.',
+  'voting_event.opened': 'A voting event takes ballots, because somebody opened it or its `startsAt` has come.',
+  'voting_event.closed': 'A voting event takes no more ballots, because somebody closed it or its `endsAt` has come.',
+  'candidate.created': 'A candidate was created or has registered.',
+  'candidate.updated': 'A candidate was changed, approved, rejected or withdrawn.',
+  'candidate.deleted': 'A candidate was deleted.',
+  'voter.created': 'A voter was put on the roll or has registered.',
+  'voter.updated': 'A voter was changed, approved or rejected.',
+  'voter.deleted': 'A voter was taken off the roll.',
+  'ballot.confirmed': 'A ballot was confirmed and counts.',
+  'payment.succeeded': 'A payer has paid: make the second call.',
+  'payment.fulfilled':
+    'What was paid for is done: the ballot is cast, the candidate registered, the credits are there.',
+  'payment.failed': 'A payment was declined.',
+  'payment.cancelled': 'A payment was given up: nobody paid in time, or it cannot be fulfilled any more.',
+  'payment.refunded': 'What was paid went back to the payer.',
+  'payment.reversed': 'A payment was taken back at the provider after it was fulfilled, by a refund or a chargeback.',
+  'results.published': 'Results have become public.',
+  'log.checkpoint': 'The ballot log has grown, and its new head is signed.',
+  'webhook_endpoint.disabled': 'A webhook endpoint was switched off because its receiver fails.',
+};
+
 /** Every message that receivers may get, for the API document. */
 export const webhookMessages = (): WebhookMessage[] =>
-  EVENT_TYPE_NAMES.map((type) => ({ type, description: EVENT_TYPES[type], data: DATA[type] }));
+  EVENT_TYPE_NAMES.map((type) => ({
+    type,
+    description: `${WHEN[type]}\n\n\`data\`: ${EVENT_TYPES[type]}.`,
+    data: DATA[type],
+  }));

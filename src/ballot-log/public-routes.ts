@@ -30,7 +30,8 @@ const sizeField = () =>
   z
     .string()
     .regex(/^\d{1,15}$/, 'must be a whole number of leaves')
-    .transform(Number);
+    .transform(Number)
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
 const openingsQuery = z.strictObject({ limit: limitField(), cursor: cursorField() });
 const proofBody = z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Route } from '#src/http/route.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
@@ -104,7 +105,10 @@ function describeMessage({ type, description, data }: WebhookMessage, book: Sche
       .meta({ description: 'The same on every retry, as `webhook-id`.', examples: ['msg_01m8wz3qc1k6s9v3x8b5e0p'] }),
     type: z.literal(type),
     createdAt: z.int().meta({ description: 'Unix time in milliseconds.', examples: [1_795_233_600_000] }),
-    votingEventId: z.string().nullable(),
+    votingEventId: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null where it is about no event.', examples: [EXAMPLE.event] }),
     data,
   });
   const schema = book.describeOutput(envelope);
@@ -113,7 +117,7 @@ function describeMessage({ type, description, data }: WebhookMessage, book: Sche
     post: {
       operationId: `on${type.replaceAll(/(?:^|[._])([a-z])/g, (_match, letter: string) => letter.toUpperCase())}`,
       summary: type,
-      description: `${description}.`,
+      description,
       tags: ['Webhooks'],
       security: [],
       parameters: [

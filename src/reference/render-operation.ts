@@ -142,7 +142,7 @@ export function renderOperation(placed: PlacedOperation, document: ReferenceDocu
 /** One message to a webhook endpoint: what it tells, its fields, and how it looks. */
 export function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
   const content = bodyOf(operation);
-  return html`<article class="op" id="${type}"><h3><a href="#${type}"><code>${type}</code></a></h3><div class="sides"><div><p>${operation.description}</p>${
+  return html`<article class="op" id="${type}"><h3><a href="#${type}"><code>${type}</code></a></h3><div class="sides"><div>${renderMarkdown(operation.description)}${
     content?.schema !== undefined &&
     html`<details><summary>Fields</summary>${renderFields(content.schema, document.components.schemas, false)}</details>`
   }</div><div class="examples">${renderCode(pretty(content?.example), 'json', `The body of ${type}`)}</div></div></article>`;

@@ -12,7 +12,8 @@ const momentField = () =>
   z
     .string()
     .regex(/^\d{1,15}$/, 'must be a time in Unix milliseconds')
-    .transform(Number);
+    .transform(Number)
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'Unix time in milliseconds, included.' } });
 
 const listChangesQuery = z.strictObject({
   search: searchField().optional(),

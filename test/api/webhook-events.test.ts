@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { webhookMessages } from '#src/webhook-messages.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
+import type { ApiContract } from '#test/harness/api-document.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
@@ -13,7 +13,13 @@ import {
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { createTestAccount, eventually, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  readContract,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {
@@ -26,10 +32,12 @@ type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
 
 let paid: PaidTestService;
 let service: TestService;
+let contract: ApiContract;
 
 beforeAll(async () => {
   paid = await startPaidTestService();
   service = paid.service;
+  contract = await readContract(service.port);
 });
 afterAll(() => paid.stop());
 
@@ -294,8 +302,7 @@ test.each(EVENT_TYPE_NAMES)(
     const id = message.headers['webhook-id'];
     expect(id).toMatch(/^msg_[0-9a-z]+$/);
     expect(payload).toEqual({ id, type, createdAt: expect.any(Number), ...told });
-    const described = webhookMessages().find((one) => one.type === type)?.data;
-    expect(described?.parse(told.data)).toEqual(told.data);
+    expect(contract.messageFault(type, payload)).toBeUndefined();
     const { rows } = await service.deps.db.$client.query(
       'SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1',
       [endpoint.id],
