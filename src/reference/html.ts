@@ -1,3 +1,5 @@
+import { escapeHtml } from '#src/platform/text.ts';
+
 /** Markup that is safe to write as it stands. */
 export class Html {
   readonly text: string;
@@ -6,16 +8,6 @@ export class Html {
     this.text = text;
   }
 }
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 
 type Part = Html | string | number | undefined | false | readonly Part[];
 

@@ -1,5 +1,6 @@
 import { Marked, type Tokens } from 'marked';
-import { escapeHtml, Html, html, slugOf } from './html.ts';
+import { escapeHtml } from '#src/platform/text.ts';
+import { Html, html, slugOf } from './html.ts';
 
 /** `json` with its keys told apart, so that the eye finds them. */
 export function renderJson(text: string): Html {

@@ -1,16 +1,9 @@
 import { z } from 'zod';
+import { VOTING_METHODS } from '#src/ballot-paper/types.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 
-const votingMethod = z.enum([
-  'plurality',
-  'approval',
-  'referendum',
-  'score',
-  'cumulative',
-  'quadratic',
-  'ranked_choice',
-]);
+const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
 
 const tieView = z

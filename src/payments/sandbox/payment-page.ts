@@ -1,14 +1,6 @@
+import { escapeHtml } from '#src/platform/text.ts';
 import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '../providers/currencies.ts';
 import type { Checkout } from './checkouts.ts';
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 
 const STYLE = `
 *{box-sizing:border-box}
