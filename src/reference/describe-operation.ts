@@ -75,7 +75,8 @@ export function refusalsOf(route: Route): Map<number, { codes: ErrorCode[]; case
   return new Map([...byStatus].sort(([left], [right]) => left - right));
 }
 
-const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
+/** What each code means, as the reference says it. */
+export const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
   bad_request: 'The URL, a query parameter or a header is wrong.',
   unauthorized: 'The key is missing, invalid, revoked or expired.',
   insufficient_scope: 'The key lacks the scope that this operation needs.',

@@ -1,4 +1,6 @@
-import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { hasReason, REFUSAL_CASES, type RefusalCase } from '#src/http/refusal-cases.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { CODE_WORDS } from './describe-operation.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import { type Html, html, slugOf } from './html.ts';
 import type { Guide } from './read-guides.ts';
@@ -36,7 +38,7 @@ function sectionsOf(document: ReferenceDocument): Section[] {
 function renderOverview(document: ReferenceDocument, guides: readonly Guide[], sections: readonly Section[]): Html {
   const { title, version, description } = document.info;
   return html`<h1>${title}</h1><div class="prose">${renderMarkdown(description)}</div>
-<p class="type">Version ${version} · <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1) for clients and tools</p>
+<p class="type">Version ${version} · <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1), from which generators make a client in your language</p>
 <h2 id="guides">Guides</h2><ul class="cards">${guides.map(
     ({ name, title, summary }) =>
       html`<li><a href="/reference/${name}"><strong>${title}</strong><span>${summary}</span></a></li>`,
@@ -59,9 +61,24 @@ function renderMessages(document: ReferenceDocument): Html {
 const renderSection = ({ link, description, operations }: Section, document: ReferenceDocument): Html =>
   html`<h1>${link.title}</h1><p class="lead">${renderLine(description)}</p>${operations.map((placed) => renderOperation(placed, document))}`;
 
-/** Every code with its status, below the guide to errors: made from the table that the program uses. */
-const errorCodes = (): Html =>
-  html`<h2 id="codes">Every code</h2><ul>${Object.entries(STATUS_BY_CODE).map(([code, status]) => html`<li>${status} <code>${code}</code></li>`)}</ul>`;
+const isCode = (code: string): code is ErrorCode => code in STATUS_BY_CODE;
+
+/** Every code and every reason, below the guide to errors: made from the tables that the program uses. */
+function renderErrorTables(): Html {
+  const codes = Object.entries(STATUS_BY_CODE).map(
+    ([code, status]) =>
+      html`<tr><td>${status}</td><td><code>${code}</code></td><td>${isCode(code) && renderLine(CODE_WORDS[code])}</td></tr>`,
+  );
+  const reasons = Object.entries(REFUSAL_CASES)
+    .filter(([name]) => hasReason(name as RefusalCase))
+    .map(
+      ([name, { code, when }]) =>
+        html`<tr><td>${STATUS_BY_CODE[code]}</td><td><code>${name}</code></td><td>${renderLine(when)}</td></tr>`,
+    );
+  const table = (head: string, rows: readonly Html[]): Html =>
+    html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>${head}</th><th>When</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<h2 id="codes">Every code</h2>${table('Code', codes)}<h2 id="reasons">Every reason</h2>${table('Reason', reasons)}`;
+}
 
 /** Every page of the reference by its name, the overview as the empty one. */
 export function renderReference(document: ReferenceDocument, guides: readonly Guide[]): ReadonlyMap<string, string> {
@@ -83,7 +100,7 @@ export function renderReference(document: ReferenceDocument, guides: readonly Gu
   return new Map([
     page('', document.info.title, renderOverview(document, guides, sections)),
     ...guides.map(({ name, title, content }) =>
-      page(name, title, name === 'errors' ? html`${content}${errorCodes()}` : content),
+      page(name, title, name === 'errors' ? html`${content}<div class="prose">${renderErrorTables()}</div>` : content),
     ),
     ...sections.map((section) => page(section.link.name, section.link.title, renderSection(section, document))),
     page(messages.name, messages.title, renderMessages(document)),
