@@ -45,6 +45,7 @@ async function call(server: ServerProcess, key: string, method: string, target: 
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${await answer.text()}`);
+  if (answer.status === 204) return {};
   return ((await answer.json()) as { data: Record<string, unknown> }).data;
 }
 
