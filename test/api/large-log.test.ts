@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { appendLeaves } from '#src/ballot-log/append-leaves.ts';
+import { checkLog } from '#src/ballot-log/check-log.ts';
+import { Frontier } from '#src/ballot-log/frontier.ts';
+import {
+  hashLeaf,
+  inclusionProof,
+  nodesOfInclusion,
+  verifyConsistency,
+  verifyInclusion,
+} from '#src/ballot-log/merkle-tree.ts';
+import { loadNodes } from '#src/ballot-log/read-log.ts';
+import { recordCheckpoint } from '#src/ballot-log/record-checkpoint.ts';
+import { insertHead } from '#src/ballot-log/repository.ts';
+import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
+import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+
+/** A tile of each of two levels is full, and the third has begun. */
+const SIZE = TILE_WIDTH ** 2 + 3 * TILE_WIDTH + 7;
+/** A size in between that was signed too. */
+const EARLIER = TILE_WIDTH ** 2 - 1;
+const CHUNK = 8_192;
+
+const leafOf = (index: number): Buffer => Buffer.from(`{"v":1,"t":"note","index":${index}}`);
+
+let service: TestService;
+let eventId: string;
+let log: LogReader;
+/** Roots of the sizes that were signed, as a frontier in memory has them. */
+const rootAt = new Map<number, Uint8Array>();
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  const account = await createTestAccount(service);
+  const plan = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+  ({ id: eventId } = await createTestEvent(service, account, {}, [plan]));
+  log = new LogReader(service, eventId, account.vote);
+  const { deps } = service;
+  const event = await findEventById(deps.db, eventId);
+  if (event === undefined) throw new Error('the event is there');
+  const frontier = new Frontier();
+  for (let from = 0; from < SIZE; from = frontier.size) {
+    const to = from < EARLIER ? Math.min(from + CHUNK, EARLIER) : Math.min(from + CHUNK, SIZE);
+    await inTransaction(deps.db, async (tx) => {
+      const leaves = Array.from({ length: to - from }, (_, at) => leafOf(from + at));
+      await appendLeaves(tx, eventId, frontier, leaves);
+      if (to !== EARLIER && to !== SIZE) return;
+      rootAt.set(to, frontier.root());
+      await recordCheckpoint(tx, deps, event, frontier);
+    });
+  }
+  const head = { frontier, ballots: 0, configHash: '', configSeq: 0, paperVersion: event.paperVersion };
+  await inTransaction(deps.db, (tx) =>
+    insertHead(tx, eventId, { ...head, closedSize: null, rollMixedAt: null, rollScatteredAt: null }),
+  );
+}, 120_000);
+afterAll(() => service.stop());
+
+const decode = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
+
+describe(`a log of ${SIZE} leaves`, () => {
+  test('proves leaves of every part of it from a few stored tiles', async () => {
+    const root = rootAt.get(SIZE) ?? Buffer.alloc(0);
+    for (const index of [0, 1, 255, 256, 40_000, EARLIER - 1, EARLIER, TILE_WIDTH ** 2, SIZE - 8, SIZE - 1]) {
+      const read = await loadNodes(service.deps.db, eventId, nodesOfInclusion(index, SIZE), SIZE);
+      const hashes = inclusionProof(index, SIZE, read);
+      expect(hashes.length).toBeLessThanOrEqual(17);
+      expect(verifyInclusion({ index, size: SIZE, root, hashes, leafHash: hashLeaf(leafOf(index)) })).toBe(true);
+    }
+  });
+
+  test('shows an earlier head to be its beginning', async () => {
+    const { hashes } = demand(await log.get(`consistency?from=${EARLIER}&to=${SIZE}`), 200);
+    const [fromRoot, toRoot] = [rootAt.get(EARLIER) ?? Buffer.alloc(0), rootAt.get(SIZE) ?? Buffer.alloc(0)];
+    expect(verifyConsistency({ from: EARLIER, to: SIZE, fromRoot, toRoot, hashes: decode(hashes) })).toBe(true);
+  });
+
+  test('serves the tiles of three levels, each made of those below', async () => {
+    const upper = await log.bytes('tile/1/000');
+    expect(upper).toHaveLength(TILE_WIDTH * 32);
+    expect(await log.bytes('tile/1/001.p/3')).toHaveLength(3 * 32);
+    expect(await log.bytes('tile/2/000.p/1')).toHaveLength(32);
+    expect(await log.bytes('tile/0/259.p/7')).toHaveLength(7 * 32);
+    for (const index of [0, 17, 255]) {
+      const lower = new Frontier();
+      const hashes = await log.bytes(`tile/0/${String(index).padStart(3, '0')}`);
+      for (let at = 0; at < TILE_WIDTH; at += 1) lower.append(hashes.subarray(at * 32, at * 32 + 32));
+      expect(upper.subarray(index * 32, index * 32 + 32)).toEqual(Buffer.from(lower.root()));
+    }
+    expect((await log.get('tile/1/001')).status).toBe(404);
+    expect((await log.get('tile/2/000')).status).toBe(404);
+  });
+
+  test('is found well by the check, and a changed tile of the second level is found', async () => {
+    expect(await checkLog(service.deps, eventId)).toBeUndefined();
+    const client = await service.deps.db.$client.connect();
+    await client.query("SET session_replication_role = 'replica'");
+    const flip = 'UPDATE log_tiles SET hashes = set_byte(hashes, 77, get_byte(hashes, 77) # 1) WHERE level = 1';
+    await client.query(flip);
+    client.release(true);
+    expect(await checkLog(service.deps, eventId)).toBe('tile 1/0 is another one');
+  });
+});
