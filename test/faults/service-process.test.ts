@@ -204,5 +204,5 @@ describe('the service as a process', () => {
     expect(await eventually(async () => ((await me()).status === 401 ? 401 : undefined), 2_000)).toBe(401);
     expect((await cli('keys', 'create', '--account', 'acc_none', '--name', 'x', '--scopes', 'vote')).code).toBe(1);
     expect((await cli('accounts', 'create')).code).toBe(2);
-  });
+  }, 90_000);
 });
