@@ -8,7 +8,6 @@ const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** Keeps ballots as they go out. A version of a paper has as many as there are orders of its candidates, one if these are fixed. */
 export class KeptBallots {
   readonly #kept = new Map<string, KeptText>();
-  #bytes = 0;
 
   /** The ballot of a paper as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
   take(paper: BallotPaper, seed: string | undefined): KeptText {
@@ -24,12 +23,18 @@ export class KeptBallots {
     }
     const fresh = new KeptText({ data: viewBallot(paper, order) });
     this.#kept.set(name, fresh);
-    this.#bytes += fresh.bytes.length;
-    for (const [oldest, { bytes }] of this.#kept) {
-      if (this.#bytes <= MAX_KEPT_BYTES || oldest === name) break;
-      this.#kept.delete(oldest);
-      this.#bytes -= bytes.length;
-    }
+    this.#makeRoom(name);
     return fresh;
+  }
+
+  /** Texts shrink once they are compressed, so what they hold is added up anew. */
+  #makeRoom(newest: string): void {
+    let held = 0;
+    for (const { heldBytes } of this.#kept.values()) held += heldBytes;
+    for (const [oldest, { heldBytes }] of this.#kept) {
+      if (held <= MAX_KEPT_BYTES || oldest === newest) break;
+      this.#kept.delete(oldest);
+      held -= heldBytes;
+    }
   }
 }

@@ -1,29 +1,58 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import { valuesOf } from './request-headers.ts';
 
 const compress = promisify(gzip);
+const decompress = promisify(gunzip);
 /** Below this a compressed answer saves no packet. */
 const WORTH_COMPRESSING = 1_400;
 
-/** A JSON answer that is made once and given many times; its tag lets a caller ask whether it still holds. */
+/**
+ * A JSON answer that is made once and given many times; its tag lets a caller ask whether it still holds. Once it was asked
+ * for compressed, only the compressed bytes are held: the 256 orders of a long ballot are 80 MB otherwise, and 10 MB so.
+ */
 export class KeptText {
-  readonly bytes: Buffer<ArrayBuffer>;
   /** Weak: the compressed answer says the same in other bytes. */
   readonly etag: string;
-  #gzipped: Promise<Buffer<ArrayBuffer>> | undefined;
+  readonly #length: number;
+  #plain: Buffer<ArrayBuffer> | undefined;
+  #gzipped: Buffer<ArrayBuffer> | undefined;
+  #compressing: Promise<Buffer<ArrayBuffer>> | undefined;
 
   constructor(body: unknown) {
-    this.bytes = Buffer.from(JSON.stringify(body));
-    this.etag = `W/"${createHash('sha256').update(this.bytes).digest('base64url').slice(0, 22)}"`;
+    const plain = Buffer.from(JSON.stringify(body));
+    this.etag = `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
+    this.#length = plain.length;
+    this.#plain = plain;
+  }
+
+  /** What it takes of the memory at this moment. */
+  get heldBytes(): number {
+    return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
+  }
+
+  /** The bytes as they are. */
+  async plain(): Promise<Buffer<ArrayBuffer>> {
+    if (this.#plain !== undefined) return this.#plain;
+    if (this.#gzipped === undefined) throw new Error('a kept text is held in one of its forms');
+    return decompress(this.#gzipped);
   }
 
   /** The compressed bytes where they are worth it, made when they are first asked for. */
-  gzipped(): Promise<Buffer<ArrayBuffer>> | undefined {
-    if (this.bytes.length < WORTH_COMPRESSING) return undefined;
-    this.#gzipped ??= compress(this.bytes);
-    return this.#gzipped;
+  gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
+    if (this.#length < WORTH_COMPRESSING) return undefined;
+    if (this.#gzipped !== undefined) return this.#gzipped;
+    this.#compressing ??= this.#compress();
+    return this.#compressing;
+  }
+
+  async #compress(): Promise<Buffer<ArrayBuffer>> {
+    const gzipped = await compress(await this.plain());
+    this.#gzipped = gzipped;
+    this.#plain = undefined;
+    this.#compressing = undefined;
+    return gzipped;
   }
 }
 

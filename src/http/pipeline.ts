@@ -215,7 +215,7 @@ async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
   outgoing.setHeader('Vary', 'Accept-Encoding');
   if (hasAlready(incoming.rawHeaders, kept.etag)) return c.body(null, 304);
   const gzipped = takesGzip(incoming.rawHeaders) ? kept.gzipped() : undefined;
-  if (gzipped === undefined) return c.body(kept.bytes, 200, { 'Content-Type': 'application/json' });
+  if (gzipped === undefined) return c.body(await kept.plain(), 200, { 'Content-Type': 'application/json' });
   return c.body(await gzipped, 200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
 }
 

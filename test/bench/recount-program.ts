@@ -58,7 +58,7 @@ async function main(task: RecountTask): Promise<RecountReport> {
   const event = await findEventById(deps.db, task.eventId);
   const paper = event === undefined ? undefined : await deps.papers.take(event);
   if (paper === undefined) throw new Error('there is no such event');
-  const count = () => new EventCounter(deps).results(paper, 'organizer', Date.now());
+  const count = () => new EventCounter(deps, false).results(paper, 'organizer', Date.now());
   // A count of nothing, so that what is compiled and connected is not taken for memory of the ballots.
   await deps.db.$client.query('SELECT count(*) FROM ballots WHERE voting_event_id = $1', [task.eventId]);
   globalThis.gc?.();
