@@ -7,6 +7,8 @@ import { alternate } from './windows.ts';
 const ROUNDS = 5;
 const WINDOW_MS = 1_000;
 const CANDIDATES = 1_000;
+const SENDING =
+  'The answer is in memory, compressed; sending tens of thousands of bytes takes longer than sending five hundred.';
 /** Seeds that as good as surely pick each of the 256 orders. */
 const SEEDS = 3_000;
 
@@ -53,11 +55,11 @@ export const ballot: BenchLine = async (bench) => {
   return [
     {
       ...{ work: `GET ballot, ${CANDIDATES} candidates`, reference, unit: '/s', ours: seen.fixed, theirs: seen.tiny },
-      ...{ goal: { atLeast: 0.7, beyond: 0.8 }, limit: '' },
+      ...{ goal: { atLeast: 0.7, beyond: 0.8 }, limit: SENDING },
     },
     {
       ...{ work: `GET ballot, ${CANDIDATES} candidates, seeded`, reference, unit: '/s' },
-      ...{ ours: seen.seeded, theirs: seen.tiny, goal: { atLeast: 0.6, beyond: 0.75 }, limit: '' },
+      ...{ ours: seen.seeded, theirs: seen.tiny, goal: { atLeast: 0.6, beyond: 0.75 }, limit: SENDING },
     },
   ];
 };

@@ -9,6 +9,7 @@ import {
 } from './casting.ts';
 import { type BenchLine, type Figure, figureOf, type Line } from './line.ts';
 import { findPgbench, PGBENCH_MISSING, runPgbench } from './pgbench.ts';
+import { ProcessorMeter } from './processor-meter.ts';
 import { alternate } from './windows.ts';
 
 export const VOTERS = 20_000;
@@ -43,8 +44,9 @@ export const cast: BenchLine = async (bench) => {
   const pgbench = (script: string, clients: number) => () =>
     runPgbench({ program, databaseUrl: bench.databaseUrl, script, clients, seconds: SECONDS });
   const p99: number[] = [];
+  const meter = new ProcessorMeter(bench.server);
   const http = async (): Promise<number> => {
-    const result = await castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000);
+    const result = await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000));
     p99.push(result.p99Ms);
     return result.perSecond;
   };
@@ -56,17 +58,18 @@ export const cast: BenchLine = async (bench) => {
     {
       ...{ work, unit: '/s', ours: seen.http, theirs: seen.own, goal: { atLeast: 1, beyond: 1.25 } },
       reference: 'pgbench, our statement, one a transaction, 8 clients',
-      limit: '',
+      limit: meter.describe(),
     },
     {
       ...{ work, unit: '/s', ours: seen.http, theirs: seen.usual, goal: { atLeast: 2.5, beyond: 3.5 } },
       reference: 'pgbench, several round trips, a row an entry, 8 clients',
-      limit: '',
+      limit: meter.describe(),
     },
     {
       work: 'cast latency, p99 at 32 connections',
       ...{ reference: undefined, unit: ' ms', ours: figureOf(p99), theirs: undefined },
-      ...{ goal: { atMost: 12, beyond: 8 }, limit: '' },
+      goal: { atMost: 12, beyond: 8 },
+      limit: `A ballot waits for the batch under way and for its own. ${meter.describe()}`,
     },
   ];
 };
@@ -80,15 +83,16 @@ export const castManyEntries: BenchLine = async (bench) => {
   const casting = await prepareTwoHundred(bench, VOTERS);
   const script = await usualCastScript(bench, casting);
   const usual = () => runPgbench({ program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: SECONDS });
+  const meter = new ProcessorMeter(bench.server);
   const http = async (): Promise<number> =>
-    (await castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000)).perSecond;
+    (await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000))).perSecond;
   await http();
   const seen = await alternate(ROUNDS, { http, usual });
   return [
     {
       ...{ work, unit: '/s', ours: seen.http, theirs: seen.usual, goal },
       reference: 'pgbench, several round trips, a row an entry, 8 clients',
-      limit: '',
+      limit: meter.describe(),
     },
   ];
 };
@@ -110,14 +114,15 @@ export const castVoters: BenchLine = async (bench) => {
     const casting = await prepareTwelve(bench, voters);
     const script = ownCastScript(bench, casting, await paperVersionOf(bench, casting));
     const own = () => runPgbench({ program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: 1 });
+    const meter = new ProcessorMeter(bench.server);
     const http = async (): Promise<number> =>
-      (await castOverHttp(bench, casting, bench.server.port, 32, 1_000)).perSecond;
+      (await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, 1_000))).perSecond;
     await http();
     const seen = await alternate(ROUNDS, { http, own });
     lines.push({
       ...{ work, unit: '/s', ours: seen.http, theirs: scaled(seen.own, PEER_IN_PGBENCH(perSecond)), goal },
       reference: 'nearest open peer, its figure scaled by pgbench',
-      limit: '',
+      limit: meter.describe(),
     });
   }
   return lines;
