@@ -5,8 +5,8 @@ import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { listCommonWeights, readBallotPage, type StoredVoteBallot } from './repository.ts';
+import { CommonWeights } from './common-weights.ts';
+import { readBallotPage, type StoredVoteBallot } from './repository.ts';
 import type { Vote } from './view-schemas.ts';
 
 export interface VoteFilter {
@@ -20,22 +20,22 @@ interface PlacedVote {
   readonly key: string;
 }
 
-/** A weight that so few voters have would name them. */
-export const COMMON_WEIGHT_HOLDERS = 5;
-
 function votesOf(
   secrets: Secrets,
   paper: BallotPaper,
   ballot: StoredVoteBallot,
-  weights: ReadonlySet<bigint> | undefined,
+  weights: CommonWeights,
   filter: VoteFilter,
 ): PlacedVote[] {
-  const weight = weights === undefined || weights.has(ballot.weightMicro) ? microToNumber(ballot.weightMicro) : null;
   const opened = openBallot(secrets, paper.event.id, ballot.codeTag, ballot.entries);
   const ballotId = opened.sealed?.id ?? ballot.id;
-  const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>
-    own.map((entry) => ({ position, ...entry })),
+  const answered = unpackEntries(opened.entries);
+  const shown = weights.shows(
+    answered.map(({ position }) => position),
+    ballot.weightMicro,
   );
+  const weight = shown ? microToNumber(ballot.weightMicro) : null;
+  const entries = answered.flatMap(({ position, entries: own }) => own.map((entry) => ({ position, ...entry })));
   return entries.flatMap(({ position: number, candidate, value }, index) => {
     const position = paper.positionByNumber.get(number);
     const candidateId = paper.candidateByNumber.get(candidate)?.id;
@@ -74,8 +74,7 @@ export async function listVotes(
   after: string | undefined,
   limit: number,
 ): Promise<PlacedVote[]> {
-  const secret = secrecyOf(paper.event) === 'secret';
-  const weights = secret ? await listCommonWeights(db, paper.event.id, COMMON_WEIGHT_HOLDERS) : undefined;
+  const weights = await CommonWeights.read(db, paper);
   const [place, seen] = after === undefined ? [undefined, -1] : splitKey(after);
   const found: PlacedVote[] = [];
   let from = place;

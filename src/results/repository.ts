@@ -135,14 +135,6 @@ export async function readBallotPage(
   return box.length === VOTE_BALLOTS ? box : page;
 }
 
-/** Weights that at least this many voters have. */
-export async function listCommonWeights(executor: Executor, eventId: string, holders: number): Promise<Set<bigint>> {
-  const { rows } = await executor.execute<{ weight: string }>(sql`
-    SELECT weight_micro::text AS weight FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NULL
-    GROUP BY weight_micro HAVING count(*) >= ${holders}`);
-  return new Set(rows.map((row) => BigInt(row.weight)));
-}
-
 /**
  * Weights that at least this many voters of a class have, as `<group>/<weight in millionths>`. A class is a group with
  * positions of its own, told by the contests on a ballot; the group of everybody else is empty.

@@ -6,8 +6,8 @@ import { conflict } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { COMMON_WEIGHT_HOLDERS } from './list-votes.ts';
-import { listCommonClasses, type RecordBallot, readRecordMoment, readRecords } from './repository.ts';
+import { COMMON_WEIGHT_HOLDERS, CommonWeights } from './common-weights.ts';
+import { type RecordBallot, readRecordMoment, readRecords } from './repository.ts';
 
 export interface RecordSource {
   readonly db: Database;
@@ -154,21 +154,24 @@ function recordOf(
   ballot: RecordBallot,
   packed: Uint8Array,
   place: number,
-  classes: ReadonlySet<string> | undefined,
+  weights: CommonWeights,
 ): string {
   const answered = unpackEntries(packed).map((own) => {
     const position = paper.positionByNumber.get(own.position);
     if (position === undefined) throw new Error('a ballot names a position that the paper does not have');
     return { position, own };
   });
-  const group = answered.find(({ position }) => position.groupId !== null)?.position.groupId ?? '';
-  const shown = classes === undefined || classes.has(`${group}/${ballot.weightMicro}`);
+  const shown = weights.shows(
+    answered.map(({ position }) => position.number),
+    ballot.weightMicro,
+  );
   const contests = answered.map(({ position, own }) =>
     contestRecord(position, own, shown ? ballot.weightMicro : undefined),
   );
   const snapshotId = `snapshot-${place}`;
   // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
-  const uniqueId = classes === undefined ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
+  const uniqueId =
+    secrecyOf(paper.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
   return JSON.stringify({
     '@type': 'CVR.CVR',
     ElectionId: paper.event.id,
@@ -191,15 +194,14 @@ export async function* writeCastVoteRecords(
   // In this order: a candidate that came after the paper cannot be named by a ballot of the moment.
   const moment = await readRecordMoment(db, eventId);
   const paper = await source.takePaper();
-  const secret = secrecyOf(paper.event) === 'secret';
-  const classes = secret ? await listCommonClasses(db, eventId, COMMON_WEIGHT_HOLDERS) : undefined;
+  const weights = await CommonWeights.read(db, paper);
   yield `${JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -1)},"CVR":[`;
   let place = 0;
   for await (const ballots of readRecords(db, eventId, moment)) {
     for (const ballot of ballots) {
       place += 1;
       const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
-      yield `${place === 1 ? '' : ','}\n${recordOf(paper, ballot, packed, place, classes)}`;
+      yield `${place === 1 ? '' : ','}\n${recordOf(paper, ballot, packed, place, weights)}`;
     }
   }
   yield ']}\n';
