@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { Logger, type Runner, run, type TaskList } from 'graphile-worker';
+import { Logger, type Runner, type RunnerOptions, run, type TaskList } from 'graphile-worker';
 import type { z } from 'zod';
 import type { Database, Executor } from '#src/database/client.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -52,6 +52,8 @@ export interface JobRunner {
 
 const CONCURRENCY = 4;
 const POLL_INTERVAL_MS = 500;
+/** Before jobs are started again that stopped by themselves. */
+const RESTART_PAUSE_MS = 1_000;
 
 // biome-ignore lint/suspicious/noExplicitAny: jobs of different payloads stand in one list; each checks its own
 export type AnyJob = Job<any>;
@@ -86,16 +88,43 @@ export async function runJobs(
       }
     };
   }
-  const runner: Runner = await run({
+  const options: RunnerOptions = {
     pgPool: db.$client,
     taskList,
     crontab: recurring.map((job) => `${job.schedule} ${job.name} ?max=1`).join('\n'),
     concurrency: CONCURRENCY,
     pollInterval: POLL_INTERVAL_MS,
     noHandleSignals: true,
+    // Written down one by one, the end of a job that meets a fault of the database is an unhandled rejection, and ends the process.
+    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     logger: new Logger(() => () => undefined),
-  });
-  return { stop: () => runner.stop() };
+  };
+  let runner: Runner = await run(options);
+  let stopping = false;
+  // The library gives up for good when the end of one job cannot be written down, as while the database is away.
+  const keepRunning = async (): Promise<void> => {
+    while (!stopping) {
+      await runner.promise.catch((fault: unknown) => log.error({ fault: summariseFault(fault) }, 'jobs have stopped'));
+      while (!stopping) {
+        await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS).unref());
+        if (stopping) return;
+        try {
+          runner = await run(options);
+          break;
+        } catch (fault) {
+          log.error({ fault: summariseFault(fault) }, 'jobs could not be started again');
+        }
+      }
+    }
+  };
+  void keepRunning();
+  return {
+    async stop() {
+      stopping = true;
+      // One that gave up by itself has stopped already, and says so by failing.
+      await runner.stop().catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'jobs stopped badly'));
+    },
+  };
 }
 
 /** A job runs for seconds; one that is held for longer belongs to a process that died with it. */
