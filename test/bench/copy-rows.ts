@@ -49,6 +49,18 @@ export async function copyRows(databaseUrl: string, task: CopyTask): Promise<voi
   }
 }
 
+/** How many rows a table has. */
+export async function countRows(databaseUrl: string, table: 'voters' | 'ballots'): Promise<number> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${table}`);
+    return rows[0]?.rows ?? 0;
+  } finally {
+    await client.end();
+  }
+}
+
 function* chunksOf({ rows, row }: CopyTask, done: (rows: number) => void): Generator<string> {
   for (let first = 0; first < rows; first += ROWS_A_CHUNK) {
     const end = Math.min(rows, first + ROWS_A_CHUNK);

@@ -1,6 +1,7 @@
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type Bench, startBench } from './bench-service.ts';
 import { castOverHttp, prepareTwelve } from './casting.ts';
+import { countRows } from './copy-rows.ts';
 import { addConfirmedBallots, addVoters, createElection } from './elections.ts';
 import type { BenchLine } from './line.ts';
 import { alternate } from './windows.ts';
@@ -11,14 +12,9 @@ const FEW = 1_000;
 const VOTERS = 2_000_000;
 const BALLOTS = 3_000_000;
 
-async function count(bench: Bench, table: 'voters' | 'ballots'): Promise<number> {
-  const { rows } = await bench.pool.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${table}`);
-  return rows[0]?.rows ?? 0;
-}
-
 /** Fills the database up to so many confirmed ballots, in an election of their own. */
 async function fillBallots(bench: Bench, wanted: number): Promise<void> {
-  const missing = wanted - (await count(bench, 'ballots'));
+  const missing = wanted - (await countRows(bench.databaseUrl, 'ballots'));
   if (missing <= 0) return;
   const { id, positions } = await createElection(bench, [{ votingMethod: 'plurality', candidates: 2 }]);
   const [position] = positions;
@@ -34,7 +30,7 @@ export const growth: BenchLine = async (bench) => {
     const [voters, ballots] = [VOTERS * bench.scale, BALLOTS * bench.scale];
     await fillBallots(bench, ballots);
     const many = await prepareTwelve(bench, FEW);
-    const added = Math.max(0, voters - (await count(bench, 'voters')));
+    const added = Math.max(0, voters - (await countRows(bench.databaseUrl, 'voters')));
     await addVoters(bench, many.election.id, FEW, FEW + added);
     const few = await prepareTwelve(small, FEW);
     const casting = { ...many, voters: FEW + added };
