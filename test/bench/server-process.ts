@@ -12,8 +12,6 @@ export interface ServerUsage {
   /** Of the whole process since its start. */
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** What is live after a collection: heap, buffers and what is outside of it. */
-  readonly liveBytes: number;
 }
 
 export interface ServerProcess {
@@ -33,10 +31,7 @@ export async function startServerProcess(
 ): Promise<ServerProcess> {
   const program = path.join(import.meta.dirname, 'server-program.ts');
   const child = fork(program, [kind], {
-    execArgv: [
-      '--expose-gc',
-      ...(profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]),
-    ],
+    execArgv: profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
