@@ -80,12 +80,13 @@ export async function sealBallots(service: TestService, eventId: string, least =
   const seal = sealDeps(service.deps);
   await eventually(async () => {
     await tendBallotLog(seal, eventId, least);
-    // A job that was at the same log has left nothing to this one: then it is tried again.
-    const { rows } = await service.deps.db.$client.query<{ waiting: string }>(
-      'SELECT count(*) AS waiting FROM ballot_queue WHERE voting_event_id = $1',
+    // A job that was at the same log has left nothing to this one: then it is tried again, until the job has committed.
+    const { rows } = await service.deps.db.$client.query<{ waiting: string; opened: boolean }>(
+      `SELECT count(*) AS waiting, EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = $1) AS opened
+       FROM ballot_queue WHERE voting_event_id = $1`,
       [eventId],
     );
-    return Number(rows[0]?.waiting) < least ? true : undefined;
+    return rows[0]?.opened === true && Number(rows[0].waiting) < least ? true : undefined;
   });
 }
 
