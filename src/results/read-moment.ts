@@ -34,14 +34,19 @@ const IS_VOID =
   'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
+/** The ballot of a tag, looked up by its index: what is void is next to nothing, which the planner cannot know. */
+const ofTag = (table: string): string =>
+  `SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
+    WHERE x.voting_event_id = v.voting_event_id AND x.code_tag = v.code_tag LIMIT 1`;
+
 const BASE = `
   (SELECT 'box' AS kind, b.leaf_index::text AS number, ${BALLOT} FROM ballots b
     WHERE b.voting_event_id = $1 AND b.leaf_index > $2 ORDER BY b.leaf_index LIMIT ${MAX_BOX_ROWS})
   UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
-  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v
-    JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = $1
-  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v
-    JOIN ballot_queue b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag WHERE v.voting_event_id = $1
+  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballots')}) b
+    WHERE v.voting_event_id = $1
+  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
+    WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', '0', frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1

@@ -17,6 +17,7 @@ export const voters = pgTable(
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
+    /** A group of the event; a constraint of the migrations sets it to null when the group is deleted, which is not said here. */
     groupId: text('group_id'),
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),

@@ -321,6 +321,20 @@ describe('voters', () => {
     event = (await post('/voting-events', { title: 'Roll', type: 'election' })).body.data.id;
   });
 
+  test('are in no group any more once theirs is deleted', async () => {
+    const own = (await post('/voting-events', { title: 'South', type: 'election' })).body.data.id;
+    const group = (await post(`/voting-events/${own}/groups`, { name: 'South' })).body.data.id;
+    const row = { name: 'Sue', email: 'sue@mail.example', groupId: group };
+    const voter = (await post(`/voting-events/${own}/voters`, row)).body.data;
+    expect(voter.groupId).toBe(group);
+    expect((await remove(`/voting-events/${own}/groups/${group}`)).status).toBe(202);
+    const found = await eventually(async () => {
+      const { data } = (await get(`/voting-events/${own}/voters/${voter.id}`)).body;
+      return data.groupId === null ? data : undefined;
+    });
+    expect(found).toEqual({ ...voter, groupId: null });
+  });
+
   test('come in batches, all or none, and every bad row is named', async () => {
     const target = `/voting-events/${event}/voters`;
     expect((await post(target, { name: 'Vera', email: 'vera@mail.example' })).status).toBe(201);

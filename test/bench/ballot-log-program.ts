@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { readConfig } from '#src/config.ts';
+import { databaseErrorCode } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
@@ -23,6 +24,8 @@ export interface BallotLogReport {
 }
 
 const SAMPLE_MS = 50;
+/** `query_canceled`. */
+const STATEMENT_TIMEOUT = '57014';
 
 async function sealAll({ eventId }: BallotLogTask): Promise<void> {
   const config = readConfig();
@@ -30,7 +33,11 @@ async function sealAll({ eventId }: BallotLogTask): Promise<void> {
   const seal = sealDeps(deps);
   // The service looks after the log too, and one that finds the other at it leaves it to the other.
   for (let closed = false; !closed; ) {
-    await tendBallotLog(seal, eventId, 1);
+    // A queue whose million rows are gone is slow to look through until PostgreSQL has cleaned up after them. The service's
+    // own job is tried again when it meets the time limit of statements, and so is this.
+    await tendBallotLog(seal, eventId, 1).catch((fault: unknown) => {
+      if (databaseErrorCode(fault) !== STATEMENT_TIMEOUT) throw fault;
+    });
     const { rows } = await deps.db.$client.query<{ closed: boolean }>(
       'SELECT size = closed_size AS closed FROM ballot_logs WHERE voting_event_id = $1',
       [eventId],

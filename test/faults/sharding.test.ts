@@ -126,7 +126,7 @@ describe('the database, as its own catalogue describes it', () => {
       [...text.matchAll(JOIN)].map((match) => ({ name, table: match[1] ?? '', condition: match[2] ?? '' })),
     );
     const ofEvents = joins.filter(({ table }) => ofAnEvent().includes(table));
-    expect(ofEvents.length).toBeGreaterThan(5);
+    expect(ofEvents.length).toBeGreaterThan(4);
     expect(ofEvents.filter(({ condition }) => !condition.includes('voting_event_id'))).toEqual([]);
   });
 });
