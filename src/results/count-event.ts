@@ -64,6 +64,19 @@ export class EventCounter {
     const { event } = paper;
     // In a secret election the difference of two live counts would show a single ballot; five together show none.
     const stepped = audience === 'public' && secrecyOf(event) === 'secret' && statusAt(event, nowMs) === 'open';
+    try {
+      return await this.#shared(paper, stepped, nowMs);
+    } catch (fault) {
+      if (!(fault instanceof PaperLacks)) throw fault;
+      const newer = await this.#newerPaper(paper);
+      if (newer === undefined) throw fault;
+      return this.results(newer, audience, nowMs);
+    }
+  }
+
+  /** The next count of these results, with all others who ask for it before it begins. */
+  #shared(paper: BallotPaper, stepped: boolean, nowMs: number): Promise<EventResults> {
+    const { event } = paper;
     const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${stepped}`;
     const waiting = this.#waiting.get(name);
     if (waiting !== undefined) return waiting;
@@ -72,14 +85,7 @@ export class EventCounter {
       return this.#count(paper, stepped, nowMs);
     });
     this.#waiting.set(name, mine);
-    try {
-      return await mine;
-    } catch (fault) {
-      if (!(fault instanceof PaperLacks)) throw fault;
-      const newer = await this.#newerPaper(paper);
-      if (newer === undefined) throw fault;
-      return this.results(newer, audience, nowMs);
-    }
+    return mine;
   }
 
   /** The paper as it is now, where that is newer: the event that the caller read may be a second old. */

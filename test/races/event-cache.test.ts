@@ -1,9 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadPaper } from '#src/ballot-paper/paper.ts';
 import { castVotes } from '#src/ballots/cast-ballot.ts';
+import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { PLURALITY, PRICE } from '#test/harness/payments.ts';
 import {
   createTestAccount,
@@ -89,6 +91,23 @@ describe('an event that voters ask for', () => {
     await first.call('DELETE', `/voting-events/${event.id}`, undefined, { key: account.write });
     expect(await status(first)).toBe(404);
     await eventually(async () => ((await status(second)) === 404 ? true : undefined));
+  });
+
+  test('has results for all who ask at once by a paper that was changed since, with the ballots of the new one', async () => {
+    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const remembered = await loadPaper(first.deps.db, event.id);
+    if (remembered === undefined) throw new Error('the event is there');
+    const [position] = event.positions;
+    const late = { name: 'Late', positionIds: [position?.id] };
+    const path = `/voting-events/${event.id}/candidates`;
+    const { id: candidateId } = demand(await first.call('POST', path, late, { key: account.write }), 201);
+    await votePoll(first, account, event, [{ positionId: position?.id, candidateId }]);
+    const counter = new EventCounter(first.deps);
+    const asked = Array.from({ length: 8 }, () => counter.results(remembered, 'organizer', Date.now()));
+    for (const { stats, positions } of await Promise.all(asked)) {
+      expect(stats.ballots).toBe(1);
+      expect(positions[0]?.candidates.map(({ id, votesWon }) => [id, votesWon])).toContainEqual([candidateId, 1]);
+    }
   });
 
   test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
