@@ -1,22 +1,21 @@
-import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import type { ContentfulStatusCode, StatusCode } from 'hono/utils/http-status';
 import type { Database } from '#src/database/client.ts';
-import { databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import { inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
-import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
-import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
+import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
 import type { ObservedRequest } from './metrics.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
 import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import type { DeferredClaim, Method, RequestContext, Route, UntypedCall } from './route.ts';
+import { answer, type Env, replay } from './send-answer.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
+import { toApiError } from './to-api-error.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
 export interface PipelineOptions {
@@ -38,11 +37,6 @@ export interface PipelineOptions {
   readonly secure: boolean;
 }
 
-type Env = {
-  Bindings: HttpBindings;
-  Variables: { requestId: string; target: RequestTarget; startedAt: number; log: Log };
-};
-
 const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
 /** A key that no route asks for: the caller of a route with scope `none`. */
@@ -63,29 +57,6 @@ const NOBODY: Caller = {
 function envelope(error: ApiError, requestId: string): string {
   const details = error.details === undefined ? {} : { details: error.details };
   return JSON.stringify({ error: { code: error.code, message: error.message, ...details, requestId } });
-}
-
-function isAway(fault: unknown): boolean {
-  const code = databaseErrorCode(fault);
-  if (code !== undefined) return /^(08|53|57|58|25P03|55P03)/.test(code) || code === '57014';
-  for (let error = fault; error instanceof Error; error = error.cause) {
-    if (/^(ECONN|ETIMEDOUT|EPIPE|ENOENT)/.test(String(Reflect.get(error, 'code')))) return true;
-    if (/timeout exceeded when trying to connect|Query read timeout|Connection terminated/.test(error.message))
-      return true;
-  }
-  return false;
-}
-
-/** Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. */
-export function toApiError(fault: unknown): ApiError {
-  if (fault instanceof ApiError) return fault;
-  const retryAfterSeconds = isAway(fault) ? 1 : undefined;
-  return new ApiError(
-    'internal',
-    'The request could not be completed. Retry with backoff.',
-    undefined,
-    retryAfterSeconds,
-  );
 }
 
 function allowsScope(route: Route, caller: Caller): boolean {
@@ -172,51 +143,6 @@ function logLine(
     },
     'request',
   );
-}
-
-/** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
-async function answerStream(
-  c: Context<Env>,
-  { open, type }: NonNullable<Answer['stream']>,
-  status: ContentfulStatusCode,
-): Promise<Response> {
-  const headers = { 'Content-Type': type };
-  if (c.req.method === 'HEAD') return c.body(null, status, headers);
-  const pieces = open()[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  async function* all(): AsyncGenerator<Uint8Array> {
-    if (first.done !== true) yield first.value;
-    try {
-      yield* { [Symbol.asyncIterator]: () => pieces };
-    } catch (fault) {
-      // The head has been sent: a connection that breaks is the only way left to say that this is not all.
-      c.var.log.error({ requestId: c.var.requestId, fault: summariseFault(fault) }, 'an answer broke off');
-      c.env.outgoing.destroy();
-    }
-  }
-  return c.body(ReadableStream.from(all()) as ReadableStream, status, headers);
-}
-
-function answer(c: Context<Env>, result: Answer): Response | Promise<Response> {
-  const status = result.status as ContentfulStatusCode;
-  for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
-  if (result.kept !== undefined) return answerKept(c, result.kept);
-  if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
-  if (result.bytes !== undefined) return c.body(result.bytes.content, status, { 'Content-Type': result.bytes.type });
-  if (result.stream !== undefined) return answerStream(c, result.stream, status);
-  if (result.body === undefined) return c.body(null, result.status as StatusCode);
-  return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
-}
-
-async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
-  const { outgoing, incoming } = c.env;
-  outgoing.setHeader('ETag', kept.etag);
-  outgoing.setHeader('Cache-Control', 'private, no-cache');
-  outgoing.setHeader('Vary', 'Accept-Encoding');
-  if (hasAlready(incoming.rawHeaders, kept.etag)) return c.body(null, 304);
-  const gzipped = takesGzip(incoming.rawHeaders) ? kept.gzipped() : undefined;
-  if (gzipped === undefined) return c.body(await kept.plain(), 200, { 'Content-Type': 'application/json' });
-  return c.body(await gzipped, 200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
 }
 
 async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: PipelineOptions): Promise<Response> {
@@ -403,13 +329,6 @@ async function run(
     if (claim !== undefined) await settle(claim, toApiError(fault), c, options);
     throw fault;
   }
-}
-
-function replay(c: Context<Env>, { status, body }: StoredAnswer): Response {
-  c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
-  return body === ''
-    ? c.body(null, status as StatusCode)
-    : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
 }
 
 /**
