@@ -13,16 +13,11 @@ import {
   visitor,
   votePoll,
 } from '#test/harness/elections.ts';
+import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 const SCHEMA = path.resolve(import.meta.dirname, '../../../shared/cases/nist-1500-103-cvr.schema.json');
 const schemaPresent = existsSync(SCHEMA);
@@ -117,11 +112,9 @@ async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]):
     ids.push(
       demand(await service.call('POST', `/voting-events/${event.id}/voters`, row, { key: account.write }), 201).id,
     );
-    demand(await service.call('POST', `${base}/voter-key/request`, { email }, { key: account.vote }), 200);
-    const voterKey = await eventually(() => {
-      const mail = service.mails().find((text) => text.includes(email));
-      return /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail ?? '')?.[0];
-    });
+    const voterKey = await mailedVoterKey(service, async () =>
+      demand(await service.call('POST', `${base}/voter-key/request`, { email }, { key: account.vote }), 200),
+    );
     const body = { voterKey, email, votes: votes(event) };
     const { confirmationCode } = demand(
       await service.call('POST', `${base}/ballot/cast`, body, { key: account.vote }),

@@ -200,6 +200,7 @@ describe('a cast writes little to the log of the database', () => {
   const approvals = (count: number) =>
     packEntries([{ position: 1, entries: Array.from({ length: count }, (_, candidate) => ({ candidate, value: 1 })) }]);
 
+  let nextVoter = 21_000;
   const unclaimed = (request: CastRequest): CastRequest => ({ ...request, claim: undefined });
 
   test.each([
@@ -208,14 +209,20 @@ describe('a cast writes little to the log of the database', () => {
     [' and an Idempotency-Key', 12, 1_500, (request: CastRequest) => request],
     [' and an Idempotency-Key', 200, 3_000, (request: CastRequest) => request],
   ])('of a ballot%s, %i entries: at most %i bytes, alone and among others', async (_key, count, most, made) => {
-    // The first one of a page writes more, and the first one of a connection is planned.
-    await countLogBytes([made(castRequest(21_000, approvals(count)))]);
-    const alone = await countLogBytes([made(castRequest(21_001, approvals(count)))]);
+    const requests = (voters: number) =>
+      Array.from({ length: voters }, () => {
+        nextVoter += 1;
+        return made(castRequest(nextVoter, approvals(count)));
+      });
+    // One that splits a page of an index, or is the first on a page after a checkpoint, writes that page as well: the middle of several tells.
+    const each: number[] = [];
+    for (let at = 0; at < 9; at += 1) each.push(await countLogBytes(requests(1)));
+    const alone = each.sort((one, other) => one - other)[4];
     expect(alone).toBeGreaterThan(100);
     expect(alone).toBeLessThanOrEqual(most);
-    const together = await countLogBytes(
-      Array.from({ length: 32 }, (_, index) => made(castRequest(21_100 + index, approvals(count)))),
-    );
+    const batches: number[] = [];
+    for (let at = 0; at < 3; at += 1) batches.push(await countLogBytes(requests(32)));
+    const together = batches.sort((one, other) => one - other)[1] ?? Number.NaN;
     expect(together / 32).toBeLessThanOrEqual(most);
   });
 });

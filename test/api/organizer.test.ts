@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import { mailedVoterKey } from '#test/harness/mails.ts';
 import {
   createTestAccount,
   eventually,
@@ -391,10 +392,8 @@ describe('voters', () => {
       { key: account.vote },
     );
     expect([registered.status, registered.body.data.status]).toEqual([201, 'pending']);
-    const before = service.mails().length;
-    await service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote });
-    const voterKey = await eventually(
-      () => /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
+    const voterKey = await mailedVoterKey(service, () =>
+      service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote }),
     );
     const check = await service.call(
       'POST',

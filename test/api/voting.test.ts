@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { mailedVoterKey } from '#test/harness/mails.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
 let account: TestAccount;
@@ -285,12 +280,9 @@ describe('a poll', () => {
 
 describe('an election', () => {
   async function keyFor(base: string, identity: object): Promise<string> {
-    const before = service.mails().length;
-    const answer = await service.call('POST', `${base}/voter-key/request`, identity, { key: account.vote });
-    expect([answer.status, answer.body.data.sent]).toEqual([200, true]);
-    return eventually(() => {
-      const mail = service.mails().slice(before).at(-1);
-      return /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail ?? '')?.[0];
+    return mailedVoterKey(service, async () => {
+      const answer = await service.call('POST', `${base}/voter-key/request`, identity, { key: account.vote });
+      expect([answer.status, answer.body.data.sent]).toEqual([200, true]);
     });
   }
 

@@ -1,5 +1,6 @@
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from './elections.ts';
+import { mailedVoterKey } from './mails.ts';
 import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
 import { inviteToken } from './sharing.ts';
 import { createTestAccount, eventually, type TestAccount, type TestService } from './test-service.ts';
@@ -25,11 +26,9 @@ const PRICE = { amountMinor: 500, currency: 'usd' };
 type Send = (method: string, path: string, body?: unknown) => Promise<{ readonly id: string }>;
 
 async function sendVoterKey(service: TestService, account: TestAccount, event: string): Promise<string> {
-  const before = service.mails().length;
   const path = `/public/voting-events/${event}/voter-key/request`;
-  demand(await service.call('POST', path, { email: 'vera@club.example' }, { key: account.vote }), 200);
-  return eventually(
-    () => /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(service.mails().slice(before).at(-1) ?? '')?.[0],
+  return mailedVoterKey(service, async () =>
+    demand(await service.call('POST', path, { email: 'vera@club.example' }, { key: account.vote }), 200),
   );
 }
 

@@ -43,7 +43,7 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-let contract: ApiContract | undefined;
+let contract: Promise<ApiContract> | undefined;
 
 /** The API document, as the service under test gives it: every answer of every test is held against it. */
 export async function readContract(port: number): Promise<ApiContract> {
@@ -88,6 +88,9 @@ async function serve(
   });
   const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandbox);
   const service: Service = await startService(deps, databaseUrl);
+  // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
+  contract ??= readContract(service.port);
+  const held = await contract;
   return {
     deps,
     port: service.port,
@@ -107,8 +110,7 @@ async function serve(
       const text = await response.text();
       const json = text !== '' && response.headers.get('content-type')?.startsWith('application/json') === true;
       const answer = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
-      contract ??= await readContract(service.port);
-      const fault = contract.faultOf({ method, target, ...answer });
+      const fault = held.faultOf({ method, target, ...answer });
       if (fault !== undefined) throw new Error(`not as the API document says: ${fault}`);
       return answer;
     },
@@ -181,7 +183,7 @@ export async function createTestAccount(service: TestService, plan: PlanName = '
 /** Waits until something becomes true, for work that a job does. */
 export async function eventually<T>(
   what: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 10_000,
+  timeoutMs = 25_000,
 ): Promise<T> {
   const until = Date.now() + timeoutMs;
   for (;;) {

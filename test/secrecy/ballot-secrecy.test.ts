@@ -6,6 +6,7 @@ import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import {
   createTestAccount,
   eventually,
@@ -70,12 +71,7 @@ async function requestKeys(voters: readonly Voter[]): Promise<Map<string, string
   }
   return eventually(() => {
     const mails = service.mails(before);
-    const keys = new Map(
-      mails.map((mail): [string, string] => [
-        /^To: (\S+)$/m.exec(mail)?.[1] ?? '',
-        /(?<=^ {4})[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/m.exec(mail)?.[0] ?? '',
-      ]),
-    );
+    const keys = new Map(mails.map((mail): [string, string] => [recipientOf(mail), voterKeyIn(mail) ?? '']));
     return voters.every(({ email }) => keys.has(email)) ? keys : undefined;
   }, 60_000);
 }
