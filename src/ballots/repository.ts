@@ -163,7 +163,9 @@ export async function hasVoted(pool: Pool, eventId: string, participants: readon
     pool,
     'has_voted',
     `SELECT EXISTS (SELECT 1 FROM participation WHERE voting_event_id = $1 AND participant = ANY ($2))
-       OR EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = $1 AND participant = $3 AND payment_attempt_id IS NOT NULL) AS found`,
+       OR EXISTS (SELECT 1 FROM (
+         SELECT * FROM pending_ballots WHERE voting_event_id = $1 AND participant >= $3 ORDER BY participant LIMIT 1
+       ) AS b WHERE b.participant = $3 AND b.payment_attempt_id IS NOT NULL) AS found`,
     [eventId, participants, participants[0] ?? ''],
   );
   return rows[0]?.found === true;

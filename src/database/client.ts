@@ -77,7 +77,8 @@ export async function inTransaction<T>(db: Database, work: (tx: Transaction) => 
 }
 
 /**
- * A hot statement: named, so that it is parsed and planned once for each connection.
+ * A hot statement: named, so that it is parsed and planned once for each connection. The plan may be kept from a time when
+ * tables were empty: where several indexes fit a look-up, the statement says by its order which one it means.
  * Rows come back as the driver gives them; the repository that calls this turns them into its types.
  */
 export async function runNamed<Row extends pg.QueryResultRow>(

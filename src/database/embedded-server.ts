@@ -46,6 +46,8 @@ function configuration(settings: ServerSettings, port: number): Record<string, s
     fsync: sync,
     full_page_writes: sync,
     synchronous_commit: sync,
+    // A young database grows fast: statistics of a minute ago know nothing of it.
+    autovacuum_naptime: '15s',
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_destination: 'stderr',

@@ -34,10 +34,15 @@ const IS_VOID =
   'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
-/** The ballot of a tag, looked up by its index: what is void is next to nothing, which the planner cannot know. */
+/**
+ * The ballot of a tag: the first one from it on, in the order of the index that is meant. Several begin with the event, and
+ * a plan that was made while the table was small may have taken any of them.
+ */
 const ofTag = (table: string): string =>
-  `SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
-    WHERE x.voting_event_id = v.voting_event_id AND x.code_tag = v.code_tag LIMIT 1`;
+  `SELECT * FROM (
+    SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
+    WHERE x.voting_event_id = v.voting_event_id AND x.code_tag >= v.code_tag ORDER BY x.code_tag LIMIT 1
+  ) AS x WHERE x.code_tag = v.code_tag`;
 
 const BASE = `
   (SELECT 'box' AS kind, b.leaf_index::text AS number, ${BALLOT} FROM ballots b

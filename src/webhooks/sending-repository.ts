@@ -166,7 +166,8 @@ const NOTE_DELIVERED = `
 
 /** Notes deliveries that arrived, many in one statement. */
 export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[]): Promise<void> {
-  await runNamed(pool, 'note_delivered', NOTE_DELIVERED, [
+  // Planned each time, for as many deliveries as there are by now: batches are few.
+  await pool.query(NOTE_DELIVERED, [
     notes.map(({ deliveryId }) => deliveryId),
     notes.map(({ endpointId }) => endpointId),
     notes.map(({ at }) => at),
