@@ -1,11 +1,11 @@
 import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
+import { ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -58,7 +58,7 @@ export function newVoter(
   deps: VoterDeps,
   event: VotingEvent,
   input: VoterInput,
-  { source, status }: Pick<NewVoterSource, 'source' | 'status'>,
+  { source, status }: NewVoterSource,
 ) {
   const nowMs = deps.clock.now();
   return {
@@ -116,13 +116,27 @@ function duplicates(
 export interface NewVoterSource {
   readonly source: 'organizer' | 'registration';
   readonly status: 'approved' | 'pending';
-  /** The plan of the event's account. */
-  readonly plan: PlanName;
 }
 
 /**
- * Adds voters, all or none (completions 3, "Voters").
- * @throws ApiError 422 naming each bad row, 409 naming each duplicate, 422 `plan_limit`
+ * Takes room for voters from the plan of the event's account. The last step of a transaction that adds them: whoever adds to
+ * the same event waits from here to the commit.
+ * @throws ApiError 422 `plan_limit`, which undoes what was added
+ */
+export async function takeRoomForVoters(
+  tx: Transaction,
+  { plans }: Pick<VoterDeps, 'plans'>,
+  event: VotingEvent,
+  plan: PlanName,
+  count: number,
+): Promise<void> {
+  const limit = plans[plan].votersPerEvent;
+  if (!(await takeVotersFromPlan(tx, event.id, count, limit))) throw planLimit('voters_per_event', limit);
+}
+
+/**
+ * Adds voters, all or none (completions 3, "Voters"). Room for them is taken by the caller, at the end.
+ * @throws ApiError 422 naming each bad row, 409 naming each duplicate
  */
 export async function addVoters(
   tx: Transaction,
@@ -135,10 +149,8 @@ export async function addVoters(
   const groupIds = await groupsFor(tx, event, inputs);
   const issues = inputs.flatMap((row, index) => rowIssues(event, row, groupIds, (field) => name(index, field)));
   if (issues.length > 0) throw validationError(issues);
-  const limit = deps.plans[source.plan].votersPerEvent;
-  if (!(await takeVotersFromPlan(tx, event.id, inputs.length, limit))) throw planLimit('voters_per_event', limit);
   const rows = inputs.map((input) => newVoter(deps, event, input, source));
-  const inserted = await insertVoters(tx, rows);
+  const inserted = await insertIntoEvent(tx, rows);
   if (inserted.size < rows.length) {
     const others = rows.filter((row) => !inserted.has(row.id));
     const mine = new Set(rows.filter((row) => inserted.has(row.id)).flatMap((row) => [row.emailKey, row.voterIdKey]));
@@ -149,6 +161,16 @@ export async function addVoters(
     throw duplicates(rows, { emails: found.emails.difference(mine), voterIds: found.voterIds.difference(mine) }, name);
   }
   return announceVoters(tx, deps, event, rows);
+}
+
+/** @throws ApiError 404 where the event was deleted meanwhile */
+async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+  try {
+    return await insertVoters(tx, rows);
+  } catch (fault) {
+    if (violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk') throw notFound();
+    throw fault;
+  }
 }
 
 /** Tells receivers of voters that were just inserted, and returns them as they are. */
@@ -177,9 +199,10 @@ export async function createVoters(
   inputs: readonly VoterInput[],
   name: FieldName,
 ): Promise<Voter[]> {
-  const source: NewVoterSource = { source: 'organizer', status: 'approved', plan: author.ownerPlan };
+  const source: NewVoterSource = { source: 'organizer', status: 'approved' };
   const voters = await addVoters(tx, deps, author.event, inputs, source, name);
   await recordCreation(tx, deps, author, voters);
+  await takeRoomForVoters(tx, deps, author.event, author.ownerPlan, voters.length);
   return voters;
 }
 

@@ -6,7 +6,7 @@ import { forbidden, invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
+import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
 import type { registerVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
@@ -44,7 +44,7 @@ export async function registerVoter(
   // What is wrong with the body is told before the state of the event (completions 1.6).
   requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {
-    const source = { source: 'registration', status: 'pending', plan: ownerPlan } as const;
+    const source = { source: 'registration', status: 'pending' } as const;
     const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
     if (voter === undefined) throw new Error('one voter was added and none came back');
     await recordChange(tx, deps, {
@@ -56,6 +56,7 @@ export async function registerVoter(
       after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
     });
     await store(tx, voter);
+    await takeRoomForVoters(tx, deps, event, ownerPlan, 1);
     return voter;
   });
 }

@@ -72,8 +72,6 @@ export async function createEvent(
     repeatVotes: row.repeatVotes,
   };
   checkSettings(merged, body, issues);
-  const limit = plan.votingEvents;
-  if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const event = await insertWithFreeCode(tx, row);
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
@@ -88,6 +86,9 @@ export async function createEvent(
     },
   });
   await scheduleAnnouncements(tx, event);
+  // Last: whoever creates an event in the same account waits from here to the commit.
+  const limit = plan.votingEvents;
+  if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return event;
 }
 
