@@ -54,12 +54,7 @@ export async function groupsFor(
 }
 
 /** The row that a voter becomes. */
-export function newVoter(
-  deps: VoterDeps,
-  event: VotingEvent,
-  input: VoterInput,
-  { source, status }: NewVoterSource,
-) {
+export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
   const nowMs = deps.clock.now();
   return {
     votingEventId: event.id,

@@ -24,7 +24,15 @@ export async function recordEvent(tx: Transaction, deps: RecordDeps, event: Doma
   await announce(tx, deps, event.change, event.type, [event.data]);
 }
 
-/** Tells receivers of several facts of one type at once: one statement, which is one look where nobody subscribed. */
+/** Whether any endpoint is told of a type, asked by the same rule as `record_webhook_events`. */
+async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
+      AND (e.voting_event_id IS NULL OR e.voting_event_id = ${votingEventId}) AND ${type} = ANY (e.event_types)) AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Tells receivers of several facts of one type at once. Where nobody subscribed, only a single one is put into words. */
 export async function announce(
   tx: Transaction,
   deps: RecordDeps,
@@ -34,6 +42,7 @@ export async function announce(
 ): Promise<void> {
   if (facts.length === 0) return;
   const { accountId, votingEventId } = about;
+  if (facts.length > 1 && !(await hasSubscriber(tx, accountId, votingEventId, type))) return;
   const messages = sql.param(facts.map(() => deps.ids.sortable('msg')));
   const data = sql.param(facts.map((fact) => JSON.stringify(fact)));
   await tx.execute(sql`
