@@ -54,9 +54,32 @@ const CONCURRENCY = 4;
 const POLL_INTERVAL_MS = 500;
 /** Before jobs are started again that stopped by themselves. */
 const RESTART_PAUSE_MS = 1_000;
+/** Failed looks for a job, one after the other, after which jobs are started anew: some seconds of them. */
+const MOST_FAILED_LOOKS = 24;
 
 // biome-ignore lint/suspicious/noExplicitAny: jobs of different payloads stand in one list; each checks its own
 export type AnyJob = Job<any>;
+
+/**
+ * Starts the library's runner. It keeps a fault that it met while it learnt which jobs there are, and then never finds one
+ * again, without ever giving up: one that only fails is stopped, and begun anew with options of its own, by which it keeps.
+ */
+async function startRunner(log: Log, options: RunnerOptions): Promise<Runner> {
+  const runner = await run({ ...options });
+  let failedLooks = 0;
+  const wellAgain = (): void => {
+    failedLooks = 0;
+  };
+  runner.events.on('worker:getJob:empty', wellAgain);
+  runner.events.on('job:start', wellAgain);
+  runner.events.on('worker:getJob:error', ({ error }) => {
+    failedLooks += 1;
+    if (failedLooks === 1) log.warn({ fault: summariseFault(error) }, 'the queue of jobs could not be read');
+    if (failedLooks !== MOST_FAILED_LOOKS) return;
+    runner.stop().catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'jobs stopped badly'));
+  });
+  return runner;
+}
 
 /** Runs jobs until stopped; a failing job is tried again with growing pauses. */
 export async function runJobs(
@@ -99,7 +122,7 @@ export async function runJobs(
     preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     logger: new Logger(() => () => undefined),
   };
-  let runner: Runner = await run(options);
+  let runner = await startRunner(log, options);
   let stopping = false;
   // The library gives up for good when the end of one job cannot be written down, as while the database is away.
   const keepRunning = async (): Promise<void> => {
@@ -109,7 +132,7 @@ export async function runJobs(
         await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS).unref());
         if (stopping) return;
         try {
-          runner = await run(options);
+          runner = await startRunner(log, options);
           break;
         } catch (fault) {
           log.error({ fault: summariseFault(fault) }, 'jobs could not be started again');

@@ -1,45 +1,94 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { z } from 'zod';
-import { connectDatabase } from '#src/database/client.ts';
-import { defineJob, enqueue, runJobs } from '#src/jobs/queue.ts';
+import { connectDatabase, type Database } from '#src/database/client.ts';
+import { type AnyJob, defineJob, enqueue, type JobRunner, runJobs } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-test('jobs go on after the end of one could not be written down', { timeout: 120_000 }, async () => {
-  const database = await createTestDatabase();
-  const log = createLog('silent');
-  const db = connectDatabase({ url: database.url, log, maxConnections: 8 });
-  const ran: string[] = [];
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const job = defineJob({
+interface World {
+  readonly db: Database;
+  /** Runs jobs of a kind until the test is over. */
+  run(job: AnyJob): Promise<void>;
+  /** Holds a table of the queue in a lock until it is let go. */
+  lock(table: string, mode: 'ACCESS EXCLUSIVE' | 'SHARE'): Promise<() => Promise<void>>;
+}
+
+const WORLD = test.extend<{ world: World }>({
+  // biome-ignore lint/correctness/noEmptyPattern: the library reads which fixtures are asked for off this pattern
+  world: async ({}, use) => {
+    const database = await createTestDatabase();
+    const log = createLog('silent');
+    const db = connectDatabase({ url: database.url, log, maxConnections: 8 });
+    const runners: JobRunner[] = [];
+    await use({
+      db,
+      async run(job) {
+        runners.push(await runJobs(db, log, [job], []));
+      },
+      async lock(table, mode) {
+        const blocker = new pg.Client({ connectionString: database.url });
+        await blocker.connect();
+        await blocker.query(`BEGIN; LOCK TABLE graphile_worker.${table} IN ${mode} MODE`);
+        return async () => {
+          await blocker.query('ROLLBACK');
+          await blocker.end();
+        };
+      },
+    });
+    for (const runner of runners) await runner.stop();
+    await db.$client.end();
+    await database.drop();
+  },
+});
+
+/** A job that writes down under which name it ran. */
+function noting(ran: string[], until: (name: string) => Promise<void> = async () => undefined) {
+  return defineJob({
     name: 'note_name',
     maxAttempts: 5,
     payload: z.strictObject({ name: z.string() }),
     async work({ name }) {
       ran.push(name);
-      if (name === 'first') await held;
+      await until(name);
     },
   });
-  const runner = await runJobs(db, log, [job], []);
+}
+
+/** Longer than any statement may wait. */
+const TOO_LONG_MS = 6_000;
+
+WORLD('jobs go on after the end of one could not be written down', { timeout: 120_000 }, async ({ world }) => {
+  const { db, run, lock } = world;
+  const ran: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const job = noting(ran, async (name) => (name === 'first' ? held.promise : undefined));
+  await run(job);
   await enqueue(db, job, { name: 'first' });
   await eventually(() => (ran.length === 1 ? true : undefined));
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
-  await blocker.query('BEGIN; LOCK TABLE graphile_worker._private_jobs IN ACCESS EXCLUSIVE MODE');
-  release();
-  // Longer than any statement may wait: the end of the first job is given up.
-  await new Promise((resolve) => setTimeout(resolve, 6_000));
-  await blocker.query('ROLLBACK');
-  await blocker.end();
+  const letGo = await lock('_private_jobs', 'ACCESS EXCLUSIVE');
+  held.resolve();
+  await pause(TOO_LONG_MS);
+  await letGo();
   await enqueue(db, job, { name: 'second' });
   await eventually(() => (ran.includes('second') ? true : undefined), 30_000);
-  expect(ran).toContain('second');
-  await runner.stop();
-  await db.$client.end();
-  await database.drop();
 });
+
+WORLD(
+  'jobs begin once the database answers that did not when they were started',
+  { timeout: 120_000 },
+  async ({ world }) => {
+    const { db, run, lock } = world;
+    const ran: string[] = [];
+    const job = noting(ran);
+    // Whoever begins writes down there which jobs it knows.
+    const letGo = await lock('_private_tasks', 'SHARE');
+    await run(job);
+    await pause(TOO_LONG_MS);
+    await letGo();
+    await enqueue(db, job, { name: 'first' });
+    await eventually(() => (ran.length === 1 ? true : undefined), 60_000);
+  },
+);
