@@ -1,6 +1,7 @@
 import { base32 } from '#src/platform/ids.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import { sha256 } from '#src/platform/secrets.ts';
+import { readTyped } from '#src/platform/typed-text.ts';
 
 const CODE_CHARACTERS = 26;
 const CODE_BYTES = 16;
@@ -13,7 +14,7 @@ export function generateConfirmationCode(): string {
 
 /** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
 export function normaliseCode(text: string): string | undefined {
-  const code = text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');
+  const code = readTyped(text);
   return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(code) ? code : undefined;
 }
 

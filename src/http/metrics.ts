@@ -64,9 +64,19 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
       logAlarms.set(readings.logAlarms);
     },
   });
+  // Routes and statuses are few, and finding a series by its labels takes longer than counting.
+  const series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
+  const seriesOf = ({ method, route, status }: ObservedRequest) => {
+    const name = `${method} ${status} ${route}`;
+    const kept = series.get(name);
+    if (kept !== undefined) return kept;
+    const fresh = duration.labels({ method, route, status: String(status) });
+    series.set(name, fresh);
+    return fresh;
+  };
   return {
     registry,
-    observe: ({ method, route, status, ms }) => duration.observe({ method, route, status: String(status) }, ms / 1_000),
+    observe: (request) => seriesOf(request).observe(request.ms / 1_000),
     alarm: (alarm) => alarms.inc({ alarm }),
   };
 }

@@ -13,7 +13,7 @@ import { readRequestBody } from './read-body.ts';
 import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 import type { DeferredClaim, Method, RequestContext, Route, UntypedCall } from './route.ts';
-import { answer, type Env, replay } from './send-answer.ts';
+import { answer, type Env, replay, send } from './send-answer.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
 import { toApiError } from './to-api-error.ts';
 import { parseBody, parseQuery } from './validation.ts';
@@ -96,12 +96,13 @@ async function frame(c: Context<Env>, next: () => Promise<void>, options: Pipeli
   c.set('requestId', requestId);
   c.set('log', options.log);
   c.set('startedAt', startedAt);
-  const { outgoing } = c.env;
-  outgoing.setHeader('X-Request-Id', requestId);
-  outgoing.setHeader('X-Content-Type-Options', 'nosniff');
-  outgoing.setHeader('Cache-Control', 'no-store');
-  outgoing.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
-  if (options.secure) outgoing.setHeader('Strict-Transport-Security', 'max-age=31536000');
+  c.set('headers', {
+    'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+    ...(options.secure ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
+  });
   // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
   c.set('target', parseRequestTarget(url ?? ''));
   await next();
@@ -117,8 +118,8 @@ function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions):
     );
   }
   logLine(c, error.status, startedAt, options);
-  if (error.retryAfterSeconds !== undefined) c.env.outgoing.setHeader('Retry-After', String(error.retryAfterSeconds));
-  return c.body(envelope(error, requestId), error.status, { 'Content-Type': 'application/json' });
+  if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);
+  return send(c, error.status, 'application/json', envelope(error, requestId));
 }
 
 function logLine(
@@ -150,7 +151,7 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
   const route = byMethod.get(method as Method);
   if (route === undefined) {
     const allowed = [...byMethod.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
-    c.env.outgoing.setHeader('Allow', allowed);
+    c.get('headers')['Allow'] = allowed;
     return answerError(
       c,
       badRequest(`This address takes ${allowed}, not ${c.req.method}.`, { allow: allowed }),
@@ -215,9 +216,10 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
     });
   }
   const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
-  c.env.outgoing.setHeader('X-RateLimit-Limit', String(state.limit));
-  c.env.outgoing.setHeader('X-RateLimit-Remaining', String(state.remaining));
-  c.env.outgoing.setHeader('X-RateLimit-Reset', String(state.resetSeconds));
+  const headers = c.get('headers');
+  headers['X-RateLimit-Limit'] = String(state.limit);
+  headers['X-RateLimit-Remaining'] = String(state.remaining);
+  headers['X-RateLimit-Reset'] = String(state.resetSeconds);
   if (state.retryAfterSeconds !== undefined)
     throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
   return caller;

@@ -1,6 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import type { ContentfulStatusCode, StatusCode } from 'hono/utils/http-status';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { StoredAnswer } from './idempotency.ts';
@@ -10,17 +9,38 @@ import type { RequestTarget } from './request-target.ts';
 /** What the guard knows of a request by the time that it is answered. */
 export type Env = {
   Bindings: HttpBindings;
-  Variables: { requestId: string; target: RequestTarget; startedAt: number; log: Log };
+  Variables: {
+    requestId: string;
+    target: RequestTarget;
+    startedAt: number;
+    log: Log;
+    /** What the answer's head will hold, whoever answers. */
+    headers: Record<string, string>;
+  };
 };
+
+/**
+ * The answer with everything that its head holds. A plain object goes to Node as it is, in one call: a header at a time, or an
+ * object of `Headers`, costs a cast as much as judging its votes.
+ */
+export function send(
+  c: Context<Env>,
+  status: number,
+  type: string | undefined,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
+): Response {
+  const headers = c.get('headers');
+  if (type !== undefined) headers['Content-Type'] = type;
+  return new Response(body, { status, headers });
+}
 
 /** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
 async function answerStream(
   c: Context<Env>,
   { open, type }: NonNullable<Answer['stream']>,
-  status: ContentfulStatusCode,
+  status: number,
 ): Promise<Response> {
-  const headers = { 'Content-Type': type };
-  if (c.req.method === 'HEAD') return c.body(null, status, headers);
+  if (c.req.method === 'HEAD') return send(c, status, type, null);
   const pieces = open()[Symbol.asyncIterator]();
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
@@ -33,36 +53,36 @@ async function answerStream(
       c.env.outgoing.destroy();
     }
   }
-  return c.body(ReadableStream.from(all()) as ReadableStream, status, headers);
+  return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
 }
 
 /** Sends what a handler answered, in whichever form it gave it. */
 export function answer(c: Context<Env>, result: Answer): Response | Promise<Response> {
-  const status = result.status as ContentfulStatusCode;
-  for (const [name, value] of Object.entries(result.headers ?? {})) c.env.outgoing.setHeader(name, value);
+  const { status } = result;
+  if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
   if (result.kept !== undefined) return answerKept(c, result.kept);
-  if (result.text !== undefined) return c.body(result.text.content, status, { 'Content-Type': result.text.type });
-  if (result.bytes !== undefined) return c.body(result.bytes.content, status, { 'Content-Type': result.bytes.type });
+  if (result.text !== undefined) return send(c, status, result.text.type, result.text.content);
+  if (result.bytes !== undefined) return send(c, status, result.bytes.type, result.bytes.content);
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
-  if (result.body === undefined) return c.body(null, result.status as StatusCode);
-  return c.body(JSON.stringify(result.body), status, { 'Content-Type': 'application/json' });
+  if (result.body === undefined) return send(c, status, undefined, null);
+  return send(c, status, 'application/json', JSON.stringify(result.body));
 }
 
 async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
-  const { outgoing, incoming } = c.env;
-  outgoing.setHeader('ETag', kept.etag);
-  outgoing.setHeader('Cache-Control', 'private, no-cache');
-  outgoing.setHeader('Vary', 'Accept-Encoding');
-  if (hasAlready(incoming.rawHeaders, kept.etag)) return c.body(null, 304);
-  const gzipped = takesGzip(incoming.rawHeaders) ? kept.gzipped() : undefined;
-  if (gzipped === undefined) return c.body(await kept.plain(), 200, { 'Content-Type': 'application/json' });
-  return c.body(await gzipped, 200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
+  const { rawHeaders } = c.env.incoming;
+  const headers = c.get('headers');
+  headers['ETag'] = kept.etag;
+  headers['Cache-Control'] = 'private, no-cache';
+  headers['Vary'] = 'Accept-Encoding';
+  if (hasAlready(rawHeaders, kept.etag)) return send(c, 304, undefined, null);
+  const gzipped = takesGzip(rawHeaders) ? kept.gzipped() : undefined;
+  if (gzipped === undefined) return send(c, 200, 'application/json', await kept.plain());
+  headers['Content-Encoding'] = 'gzip';
+  return send(c, 200, 'application/json', await gzipped);
 }
 
 /** Sends an answer that was stored under an Idempotency-Key, word for word. */
 export function replay(c: Context<Env>, { status, body }: StoredAnswer): Response {
-  c.env.outgoing.setHeader('Idempotent-Replayed', 'true');
-  return body === ''
-    ? c.body(null, status as StatusCode)
-    : c.body(body, status as ContentfulStatusCode, { 'Content-Type': 'application/json' });
+  c.get('headers')['Idempotent-Replayed'] = 'true';
+  return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
 }

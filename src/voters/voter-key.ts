@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { base32 } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { readTyped } from '#src/platform/typed-text.ts';
 
 const KEY_CHARACTERS = 16;
 
@@ -10,12 +11,7 @@ export function generateVoterKey(): string {
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 
-/** Crockford's reading of what people type: any case, no dashes or spaces, O is 0, I and L are 1. */
-export function normaliseTyped(text: string): string {
-  return text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');
-}
-
 /** What is stored of a key. Bound to the event, so that one hash never speaks for two. */
 export function hashVoterKey(secrets: Secrets, eventId: string, key: string): Buffer {
-  return secrets.mac('voter-key', `${eventId}\n${normaliseTyped(key)}`);
+  return secrets.mac('voter-key', `${eventId}\n${readTyped(key)}`);
 }
