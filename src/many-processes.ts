@@ -1,12 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
 import { serveMetrics } from '#src/http/metrics.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
 import { withSecretKey } from '#src/secret-key.ts';
-import { createDeps, type Service, startService } from '#src/service.ts';
+import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
 /** What the first process tells the others: everything that is not in their environment. */
 export interface Prepared {
@@ -38,6 +39,17 @@ export async function serveAsOneOfMany(): Promise<void> {
   process.send?.({ port: service.port });
 }
 
+/**
+ * Processes that share a port in the kernel would share it with another service that does so too.
+ * @throws what listening on a port that is taken throws
+ */
+async function requireFreePort({ port, host }: Config): Promise<void> {
+  const probe = createServer().listen({ port, host, exclusive: true });
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
+}
+
 function portOf(message: unknown): number | undefined {
   const port: unknown = typeof message === 'object' && message !== null ? Reflect.get(message, 'port') : undefined;
   return typeof port === 'number' ? port : undefined;
@@ -57,6 +69,7 @@ async function stopWorker(worker: Worker): Promise<void> {
  * Resolves once all of them listen.
  */
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
+  if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();
   let stopping = false;
   let port = config.port;

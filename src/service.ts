@@ -71,6 +71,14 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   };
 }
 
+/**
+ * Whether several processes listen on a port themselves, and the kernel deals the connections out. Elsewhere the first
+ * process takes them all and hands them on; one that it hands to a process that is being killed is never answered.
+ */
+export function sharesPortInKernel(port: number): boolean {
+  return process.platform === 'linux' && port !== 0;
+}
+
 /** Answers the first process when it asks for figures: the library listens once it has an aggregator. */
 function shareMetrics(registry: Registry): void {
   AggregatorRegistry.setRegistries(registry);
@@ -126,6 +134,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     port: deps.config.port,
     host: deps.config.host,
     log: deps.log,
+    reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
   });
   const notifications = listenForNotifications(
     databaseUrl,

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { Logger, type Runner, type RunnerOptions, run, type TaskList } from 'graphile-worker';
 import type { z } from 'zod';
@@ -124,28 +125,31 @@ export async function runJobs(
   };
   let runner = await startRunner(log, options);
   let stopping = false;
+  const stopRunner = (): Promise<void> =>
+    // One that gave up by itself has stopped already, and says so by failing.
+    runner.stop().catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'jobs stopped badly'));
   // The library gives up for good when the end of one job cannot be written down, as while the database is away.
   const keepRunning = async (): Promise<void> => {
-    while (!stopping) {
+    for (;;) {
       await runner.promise.catch((fault: unknown) => log.error({ fault: summariseFault(fault) }, 'jobs have stopped'));
-      while (!stopping) {
-        await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS).unref());
-        if (stopping) return;
-        try {
-          runner = await startRunner(log, options);
-          break;
-        } catch (fault) {
-          log.error({ fault: summariseFault(fault) }, 'jobs could not be started again');
-        }
+      if (stopping) return;
+      await pause(RESTART_PAUSE_MS);
+      if (stopping) return;
+      try {
+        runner = await startRunner(log, options);
+      } catch (fault) {
+        log.error({ fault: summariseFault(fault) }, 'jobs could not be started again');
       }
+      // Told to stop while it started: nobody else would stop this one.
+      if (stopping) await stopRunner();
     }
   };
-  void keepRunning();
+  const kept = keepRunning();
   return {
     async stop() {
       stopping = true;
-      // One that gave up by itself has stopped already, and says so by failing.
-      await runner.stop().catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'jobs stopped badly'));
+      await stopRunner();
+      await kept;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -154,8 +155,12 @@ describe('the service as a process', () => {
     const [one = ''] = stdout.trim().split('\n');
     process.kill(Number(one), 'SIGKILL');
     for (let index = 0; index < 20; index += 1) {
-      const answer = await fetch(`http://127.0.0.1:${started.port}/health`).catch(() => undefined);
-      // A connection that the dead process held may break; the service itself never stops.
+      const asked = { signal: AbortSignal.timeout(20_000) };
+      const answer = await fetch(`http://127.0.0.1:${started.port}/health`, asked).catch((fault: Error) => {
+        // A connection that the dead process held may break, but none is left without an end; the service itself never stops.
+        expect(fault.name).not.toBe('TimeoutError');
+        return undefined;
+      });
       if (answer !== undefined) expect(answer.status).toBe(200);
     }
     await eventually(async () => {
@@ -173,6 +178,16 @@ describe('the service as a process', () => {
     started.child.kill('SIGTERM');
     expect(await exitOf(started.child)).toBe(0);
   }, 90_000);
+
+  test('with several processes, refuses a port that somebody else would share', async () => {
+    const port = await freePort();
+    const other = createServer().listen({ port, host: '127.0.0.1', reusePort: true });
+    await once(other, 'listening');
+    const started = await start({ WEB_CONCURRENCY: '2', HOST: '127.0.0.1', PORT: String(port) });
+    expect(await exitOf(started.child)).toBe(1);
+    expect(started.output()).toContain('Cannot start: the port is already in use.');
+    other.close();
+  });
 
   test('stops on SIGTERM with status 0, and names a bad setting in one line with status 1', async () => {
     const started = await start();

@@ -23,6 +23,11 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
   let provider: PaymentProvider;
   let credentials: ProviderCredentials;
 
+  const connect = (timeoutMs: number): PaymentProvider =>
+    name === 'provider_a'
+      ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs, maxNetworkRetries: 0 })
+      : createProviderB({ baseUrl: sandbox.url, timeoutMs });
+
   beforeEach(async () => {
     sandbox = await startSandbox({
       production: false,
@@ -30,10 +35,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
       webhookTarget: () => undefined,
       ...(judge === undefined ? {} : { judge }),
     });
-    provider =
-      name === 'provider_a'
-        ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs: 500, maxNetworkRetries: 0 })
-        : createProviderB({ baseUrl: sandbox.url, timeoutMs: 500 });
+    provider = connect(10_000);
     const country = name === 'provider_a' ? 'DE' : 'GH';
     const secretKey = sandboxKey('biz_test', country, randomBytes(16).toString('hex'));
     credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
@@ -136,7 +138,9 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
     ['talking nonsense', { malformedTimes: 9 }],
   ] as const)('says of a provider that is %s that it may be asked again', async (_what, faults) => {
     Object.assign(sandbox.faults, faults);
-    await expect(provider.createCheckout(credentials, order())).rejects.toBeInstanceOf(PaymentProviderUnavailable);
+    const hasty = connect(500);
+    await expect(hasty.createCheckout(credentials, order())).rejects.toBeInstanceOf(PaymentProviderUnavailable);
+    await hasty.close();
   });
 
   test('says of a wrong key that asking again is of no use, and repeats it nowhere', async () => {
