@@ -70,7 +70,7 @@ function createKeyring(master: Uint8Array): Keyring {
   if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   const keys = new Map(PURPOSES.map((purpose) => [purpose, deriveKey(master, purpose)]));
   const id = createHash('sha256').update('key-id').update(deriveKey(master, 'encryption')).digest('hex').slice(0, 8);
-  const macs = new Map(PURPOSES.map((purpose) => [purpose, new HmacKey(deriveKey(master, purpose))]));
+  const macs = new Map([...keys].map(([purpose, key]) => [purpose, new HmacKey(key)]));
   return { id, keys, macs };
 }
 

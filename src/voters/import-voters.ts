@@ -8,11 +8,12 @@ import {
   newVoter,
   rowIssues,
   TAKEN,
+  takeRoomForVoters,
   tellOfVoters,
   type VoterAuthor,
   type VoterDeps,
 } from './create-voters.ts';
-import { findTaken, holdVoterCount, insertVoters, takeVotersFromPlan } from './repository.ts';
+import { findTaken, holdVoterCount, insertVoters } from './repository.ts';
 import type { VoterInput } from './schemas.ts';
 
 /** A row that was not taken, and why. */
@@ -87,9 +88,7 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
             tx,
             rows.map(({ row }) => row),
           );
-    const limit = deps.plans[author.ownerPlan].votersPerEvent;
-    if (inserted.size > 0 && !(await takeVotersFromPlan(tx, event.id, inserted.size, limit)))
-      throw planLimit('voters_per_event', limit);
+    if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, inserted.size);
     const others = rows.filter(({ row }) => !inserted.has(row.id));
     const keys = keysOf(others.map(({ row }) => row));
     const taken = others.length === 0 ? undefined : await findTaken(tx, event.id, keys.emails, keys.voterIds);
