@@ -30,10 +30,9 @@ BEGIN
 END $function$;
 
 CREATE FUNCTION cast_ballot(
-  p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_failure_identity bytea,
-  p_expected_group text, p_participants text[], p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text,
-  p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT retry_after_ms bigint,
-  OUT short_position text, OUT required bigint, OUT available bigint
+  p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants text[],
+  p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text,
+  p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint
 )
  RETURNS record
  LANGUAGE plpgsql
@@ -52,9 +51,8 @@ BEGIN
   IF verdict <> 'open' THEN RETURN; END IF;
   IF p_voter IS NOT NULL THEN
     SELECT * INTO judged FROM verify_voter(
-      p_event, p_voter ->> 'kind', p_voter ->> 'identity', p_key_hash, p_failure_identity, e.voter_approval);
+      p_event, p_voter ->> 'kind', p_voter ->> 'identity', p_key_hash, e.voter_approval);
     verdict := judged.verdict;
-    retry_after_ms := judged.retry_after_ms;
     IF verdict <> 'eligible' THEN RETURN; END IF;
     IF p_expected_group IS DISTINCT FROM coalesce(judged.group_id, '') AND p_expected_group IS NOT NULL THEN
       verdict := 'stale';
@@ -63,21 +61,15 @@ BEGIN
     key := judged.voter_id;
     weight := judged.weight_micro;
   ELSE
-    IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, p_visitor_id); END IF;
-    -- A ballot that was paid for waits for its confirmation: an unpaid one must not take its place.
-    IF (NOT e.repeat_votes AND EXISTS (
-      SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants)))
-      OR EXISTS (SELECT 1 FROM (
-        SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= key ORDER BY b.participant LIMIT 1
-      ) AS b WHERE b.participant = key AND b.payment_attempt_id IS NOT NULL)
-    THEN
+    IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
+    IF has_voted(p_event, p_participants, e.repeat_votes) THEN
       verdict := 'already_voted';
       RETURN;
     END IF;
   END IF;
   IF p_credits IS NOT NULL THEN
     SELECT h.short_position, h.required, h.available INTO short_position, required, available
-    FROM hold_credits(p_event, key, p_visitor_id, p_code_tag, p_credits) AS h;
+    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
     IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
   END IF;
   INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, cast_at)
@@ -91,11 +83,10 @@ END $function$;
 
 CREATE FUNCTION cast_ballot_once(
   p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text,
-  p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_failure_identity bytea, p_expected_group text,
-  p_participants jsonb, p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text,
-  p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT retry_after_ms bigint, OUT short_position text,
-  OUT required bigint, OUT available bigint, OUT stored_fingerprint bytea, OUT stored_status smallint,
-  OUT stored_answer text
+  p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb,
+  p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text,
+  p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint,
+  OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text
 )
  RETURNS record
  LANGUAGE plpgsql
@@ -116,9 +107,9 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  SELECT c.verdict, c.retry_after_ms, c.short_position, c.required, c.available
-  INTO verdict, retry_after_ms, short_position, required, available
-  FROM cast_ballot(p_event, p_paper_version, p_voter, p_key_hash, p_failure_identity, p_expected_group,
+  SELECT c.verdict, c.short_position, c.required, c.available
+  INTO verdict, short_position, required, available
+  FROM cast_ballot(p_event, p_paper_version, p_voter, p_key_hash, p_expected_group,
     ARRAY(SELECT jsonb_array_elements_text(p_participants)), p_code_tag, p_entries,
     p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits) AS c;
   IF verdict <> 'cast' AND p_idempotency_key IS NOT NULL THEN
@@ -130,11 +121,11 @@ END $function$;
 
 CREATE FUNCTION cast_ballots_together(
   p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
-  p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_failure_identity bytea[], p_expected_group text[],
-  p_participants jsonb[], p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[],
-  p_email text[], p_name text[], p_country text[], p_credits jsonb[]
+  p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
+  p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
+  p_country text[], p_credits jsonb[]
 )
- RETURNS TABLE(place integer, verdict text, retry_after_ms bigint, short_position text, required bigint, available bigint, stored_fingerprint bytea, stored_status smallint, stored_answer text)
+ RETURNS TABLE(place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea, stored_status smallint, stored_answer text)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -153,10 +144,10 @@ BEGIN
   WITH asked AS (
     SELECT r.*, r.voter ->> 'kind' AS kind, r.voter ->> 'identity' AS identity FROM unnest(
       p_api_key, p_idempotency_key, p_fingerprint, p_claim, p_answer, p_event, p_paper_version, p_voter, p_key_hash,
-      p_failure_identity, p_expected_group, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name,
+      p_expected_group, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name,
       p_country, p_credits
     ) WITH ORDINALITY AS r (
-      api_key, idempotency_key, fingerprint, claim, answer, event, paper_version, voter, key_hash, failure_identity,
+      api_key, idempotency_key, fingerprint, claim, answer, event, paper_version, voter, key_hash,
       expected_group, participants, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
   ), plain AS MATERIALIZED (
     SELECT r.*, known.id AS participant, known.participants AS all_participants, known.weight_micro
@@ -173,9 +164,8 @@ BEGIN
       WHERE v.deleted_at IS NULL AND v.status = 'approved' AND v.key_status = 'used'
         AND (r.expected_group IS NULL OR r.expected_group = coalesce(v.group_id, ''))
         AND EXISTS (SELECT 1 FROM voter_keys k
-          WHERE k.voting_event_id = r.event AND k.voter_id = v.id AND k.key_hash = r.key_hash OFFSET 0)
-        AND NOT EXISTS (SELECT 1 FROM voter_key_failures f
-          WHERE f.voting_event_id = r.event AND f.identity = r.failure_identity AND f.failures >= 10 OFFSET 0)
+          WHERE k.voting_event_id = r.event AND k.voter_id = v.id
+            AND k.key_hash = ANY (voter_key_hashes(r.key_hash, v.id)) OFFSET 0)
       UNION ALL
       SELECT sent.participants[1], sent.participants, 1000000::bigint
       FROM (SELECT ARRAY(SELECT jsonb_array_elements_text(r.participants)) AS participants) AS sent WHERE r.voter IS NULL
@@ -183,6 +173,8 @@ BEGIN
     WHERE r.credits IS NULL AND e.paper_version = r.paper_version AND event_status(e, at) = 'open'
       AND ((r.voter IS NULL AND e.repeat_votes) OR NOT EXISTS (SELECT 1 FROM participation p
         WHERE p.voting_event_id = r.event AND p.participant = ANY (known.participants) OFFSET 0))
+      AND (r.voter IS NOT NULL OR e.repeat_votes OR NOT EXISTS (SELECT 1 FROM waiting_participants w
+        WHERE w.voting_event_id = r.event AND w.participant = ANY (known.participants) OFFSET 0))
       AND NOT EXISTS (SELECT 1 FROM (
           SELECT * FROM pending_ballots b WHERE b.voting_event_id = r.event AND b.participant >= known.id ORDER BY b.participant LIMIT 1
         ) AS b WHERE b.participant = known.id AND (b.payment_attempt_id IS NOT NULL OR b.credits IS NOT NULL) OFFSET 0)
@@ -206,13 +198,13 @@ BEGIN
   FOR i IN 1 .. cardinality(p_event) LOOP
     place := i;
     IF i = ANY (together) THEN
-      verdict := 'cast'; retry_after_ms := NULL; short_position := NULL; required := NULL; available := NULL;
+      verdict := 'cast'; short_position := NULL; required := NULL; available := NULL;
       stored_fingerprint := NULL; stored_status := NULL; stored_answer := NULL;
     ELSE
-      SELECT c.verdict, c.retry_after_ms, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
-      INTO verdict, retry_after_ms, short_position, required, available, stored_fingerprint, stored_status, stored_answer
+      SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
+      INTO verdict, short_position, required, available, stored_fingerprint, stored_status, stored_answer
       FROM cast_ballot_once(p_api_key[i], p_idempotency_key[i], p_fingerprint[i], p_claim[i], p_answer[i], p_event[i],
-        p_paper_version[i], p_voter[i], p_key_hash[i], p_failure_identity[i], p_expected_group[i], p_participants[i],
+        p_paper_version[i], p_voter[i], p_key_hash[i], p_expected_group[i], p_participants[i],
         p_code_tag[i], p_entries[i], p_visitor_id[i], p_voter_id[i], p_email[i], p_name[i], p_country[i], p_credits[i]) AS c;
     END IF;
     RETURN NEXT;
@@ -232,6 +224,7 @@ DECLARE
   at bigint := now_ms();
   closed_at bigint;
   key text;
+  taken integer;
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
@@ -243,22 +236,22 @@ BEGIN
   ELSIF verdict <> 'open' THEN
     RETURN;
   END IF;
-  IF NOT e.repeat_votes AND EXISTS (
-    SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants)) THEN
+  IF has_voted(p_event, p_participants, e.repeat_votes) THEN
     verdict := 'already_voted';
     RETURN;
   END IF;
   key := p_participants[1] || CASE WHEN e.repeat_votes THEN '#' || p_attempt ELSE '' END;
-  IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, p_visitor_id); END IF;
-  IF EXISTS (SELECT 1 FROM (
-    SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= key ORDER BY b.participant LIMIT 1
-  ) AS b WHERE b.participant = key AND b.payment_attempt_id IS NOT NULL) THEN
-    verdict := 'already_voted';
-    RETURN;
+  IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
+  -- Each of its identities is taken: of two payments of one participant, whatever their devices, one is fulfilled.
+  IF NOT e.repeat_votes THEN
+    INSERT INTO waiting_participants (voting_event_id, participant, code_tag)
+    SELECT p_event, participant, p_code_tag FROM unnest(p_participants) AS participant ORDER BY participant ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken < cardinality(p_participants) THEN verdict := 'already_voted'; RETURN; END IF;
   END IF;
   IF p_credits IS NOT NULL THEN
     SELECT h.short_position, h.required, h.available INTO short_position, required, available
-    FROM hold_credits(p_event, key, p_visitor_id, p_code_tag, p_credits) AS h;
+    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
     IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
   END IF;
   INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, payment_attempt_id, cast_at)
@@ -285,6 +278,7 @@ DECLARE
   closed_at bigint;
   poll boolean;
   shown_id text;
+  standing text;
   inserted integer;
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
@@ -295,7 +289,7 @@ BEGIN
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
     ORDER BY p.code_tag LIMIT 1
   ) AS p WHERE p.code_tag = p_code_tag;
-  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, b.visitor_id); END IF;
+  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   -- Replaced meanwhile, it has another code and is not found.
   SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag
   FOR UPDATE;
@@ -315,8 +309,7 @@ BEGIN
     RETURN;
   END IF;
   IF b.cast_at <= at - 24 * 60 * 60 * 1000 THEN
-    PERFORM release_credits(p_event, b.visitor_id, b.code_tag, b.credits);
-    DELETE FROM pending_ballots p WHERE p.ctid = b.place;
+    PERFORM return_pending_ballot(p_event, p_code_tag);
     verdict := 'unknown';
     RETURN;
   END IF;
@@ -328,6 +321,15 @@ BEGIN
     RETURN;
   END IF;
   poll := e.type = 'poll';
+  -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
+  IF NOT poll THEN
+    SELECT v.status INTO standing FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id >= b.participant ORDER BY w.id LIMIT 1
+    ) AS v WHERE v.id = b.participant AND v.deleted_at IS NULL;
+    verdict := CASE WHEN standing IS NULL THEN 'voter_key_invalid' WHEN standing = 'rejected' THEN 'voter_rejected'
+      WHEN standing = 'pending' THEN 'voter_pending' END;
+    IF verdict IS NOT NULL THEN RETURN; END IF;
+  END IF;
   INSERT INTO participation (voting_event_id, participant, exclusive)
   SELECT p_event, participant, NOT e.repeat_votes FROM unnest(b.participants) AS participant ORDER BY participant
   ON CONFLICT DO NOTHING;
@@ -335,11 +337,12 @@ BEGIN
   IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
     RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
   END IF;
-  shown_id := CASE WHEN e.require_voter_id AND NOT e.save_voter_info THEN b.voter_id ELSE b.visitor_id END;
+  shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
-    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, (SELECT substr(i, 3) FROM unnest(b.participants) AS i WHERE i LIKE 'e:%'),
-      shown_id, shown_id, b.weight_micro, 'approved', 'poll', 'none', at, at)
+    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
+      -- No organizer's voter has such a key: participants are listed whoever else has their ID.
+      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
     ON CONFLICT DO NOTHING;
   END IF;
   -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still tell
@@ -351,8 +354,11 @@ BEGIN
   EXCEPTION WHEN check_violation THEN
     RAISE;
   END;
-  PERFORM spend_credits(p_event, b.visitor_id, b.code_tag, b.credits);
+  PERFORM spend_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
   DELETE FROM pending_ballots p WHERE p.ctid = b.place;
+  IF b.payment_attempt_id IS NOT NULL THEN
+    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);
+  END IF;
   PERFORM announce_ballot(e.account_id, p_event);
   verdict := 'confirmed';
   entries := b.entries;
@@ -370,6 +376,36 @@ AS $function$
     + (SELECT count(*) FROM ballot_queue WHERE voting_event_id = p_event);
 $function$;
 
+CREATE FUNCTION count_wrong_key(
+  p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint
+)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  at bigint := now_ms();
+  window_ms CONSTANT bigint := 15 * 60 * 1000;
+  by_voter record;
+  by_caller record;
+  roll bigint;
+BEGIN
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_voter, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_voter;
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_caller, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_caller;
+  SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
+  wrong := by_voter.failures;
+  retry_after_ms := greatest(
+    CASE WHEN by_voter.failures > 10 THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
+    CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
+END $function$;
+
 CREATE FUNCTION drop_expired_ballots()
  RETURNS integer
  LANGUAGE plpgsql
@@ -383,7 +419,7 @@ BEGIN
       OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000)
     ORDER BY b.cast_at LIMIT 1000
   LOOP
-    IF drop_pending_ballot(expired.voting_event_id, expired.code_tag) THEN dropped := dropped + 1; END IF;
+    IF return_pending_ballot(expired.voting_event_id, expired.code_tag) THEN dropped := dropped + 1; END IF;
   END LOOP;
   RETURN dropped;
 END $function$;
@@ -399,10 +435,14 @@ BEGIN
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
     ORDER BY p.code_tag LIMIT 1
   ) AS p WHERE p.code_tag = p_code_tag;
-  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, b.visitor_id); END IF;
+  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM release_credits(p_event, b.visitor_id, b.code_tag, b.credits);
+  PERFORM release_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  IF b.payment_attempt_id IS NOT NULL THEN
+    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants)
+      AND w.code_tag = b.code_tag;
+  END IF;
   RETURN true;
 END $function$;
 
@@ -433,6 +473,23 @@ AS $function$
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
 $function$;
+
+CREATE FUNCTION give_back_ballot(p_event text, p_attempt text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  a payment_attempts%ROWTYPE;
+BEGIN
+  SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
+  IF a.provider_payment_id IS NULL THEN RETURN; END IF;
+  INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
+  VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM graphile_worker.add_job('refund_payment', max_attempts => 20, job_key => 'refund:' || a.id || ':' || a.provider_payment_id,
+    payload => json_build_object('votingEventId', p_event, 'attemptId', a.id, 'providerPaymentId', a.provider_payment_id));
+END $function$;
 
 CREATE FUNCTION guard_ballot_log()
  RETURNS trigger
@@ -495,6 +552,16 @@ BEGIN
 END $function$;
 
 CREATE TRIGGER voided_ballots_stay_void BEFORE UPDATE ON voided_ballots FOR EACH ROW EXECUTE FUNCTION guard_voided_ballot();
+
+CREATE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT NOT p_repeat_votes AND (
+    EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants) OFFSET 0)
+    OR EXISTS (SELECT 1 FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (p_participants) OFFSET 0));
+$function$;
 
 CREATE FUNCTION hold_credits(
   p_event text, p_participant text, p_visitor text, p_code_tag bytea, p_credits jsonb, OUT short_position text,
@@ -660,6 +727,19 @@ BEGIN
   END LOOP;
 END $function$;
 
+CREATE FUNCTION return_pending_ballot(p_event text, p_code_tag bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  paid text;
+BEGIN
+  SELECT b.payment_attempt_id INTO paid FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.code_tag = p_code_tag;
+  IF NOT drop_pending_ballot(p_event, p_code_tag) THEN RETURN false; END IF;
+  IF paid IS NOT NULL THEN PERFORM give_back_ballot(p_event, paid); END IF;
+  RETURN true;
+END $function$;
+
 CREATE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer)
  RETURNS text
  LANGUAGE plpgsql
@@ -765,9 +845,9 @@ BEGIN
   WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
   IF c.base + c.purchased - c.held - c.spent < p_credits THEN
     FOR pending IN SELECT b.code_tag FROM pending_ballots b
-      WHERE b.voting_event_id = p_event AND b.visitor_id = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
+      WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
     LOOP
-      PERFORM drop_pending_ballot(p_event, pending.code_tag);
+      PERFORM return_pending_ballot(p_event, pending.code_tag);
     END LOOP;
     SELECT * INTO c FROM credit_balances b
     WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
@@ -817,25 +897,16 @@ END $function$;
 CREATE TRIGGER voting_events_tend_ballot_log AFTER UPDATE OF paper_version ON voting_events FOR EACH ROW EXECUTE FUNCTION tend_ballot_log();
 
 CREATE FUNCTION verify_voter(
-  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_failure_identity bytea, p_approval text,
-  OUT verdict text, OUT voter_id text, OUT weight_micro bigint, OUT group_id text, OUT retry_after_ms bigint
+  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
+  OUT weight_micro bigint, OUT group_id text
 )
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
 DECLARE
   v voters%ROWTYPE;
-  failed voter_key_failures%ROWTYPE;
   genuine boolean;
-  at bigint := now_ms();
-  window_ms CONSTANT bigint := 15 * 60 * 1000;
 BEGIN
-  SELECT * INTO failed FROM voter_key_failures f WHERE f.voting_event_id = p_event AND f.identity = p_failure_identity;
-  IF failed.failures >= 10 AND failed.window_started_at > at - window_ms THEN
-    verdict := 'locked';
-    retry_after_ms := failed.window_started_at + window_ms - at;
-    RETURN;
-  END IF;
   IF p_kind = 'email' THEN
     SELECT * INTO v FROM (
       SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= p_identity ORDER BY w.email_key LIMIT 1
@@ -846,14 +917,10 @@ BEGIN
     ) AS w WHERE w.voter_id_key = p_identity AND w.deleted_at IS NULL;
   END IF;
   SELECT EXISTS (
-    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '') AND k.key_hash = p_key_hash
+    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+      AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, '')))
   ) INTO genuine;
   IF NOT genuine THEN
-    INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures)
-    VALUES (p_event, p_failure_identity, at, 1)
-    ON CONFLICT (voting_event_id, identity) DO UPDATE SET
-      failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
-      window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END;
     verdict := 'voter_key_invalid';
     RETURN;
   END IF;
@@ -874,3 +941,12 @@ BEGIN
       THEN 'already_voted' ELSE 'eligible' END;
   END IF;
 END $function$;
+
+CREATE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text)
+ RETURNS bytea[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
+  FROM generate_series(1, length(p_key_hash), 32) AS i;
+$function$;

@@ -3,7 +3,7 @@ import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { nameKeyOf } from './list-group-ids.ts';
 import { type PaperDeps, recordPaperChange, requireRoom, sentOnly } from './paper-change.ts';
 import { findGroup, insertGroup, updateGroup } from './repository.ts';
@@ -20,7 +20,7 @@ async function nameConflict<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Adds a group. @throws ApiError 409 for a name in use, 422 `plan_limit` */
+/** Adds a group. @throws ApiError 409 for a name in use, 409 `results_final`, 422 `plan_limit` */
 export async function createGroup(
   tx: Transaction,
   deps: PaperDeps,
@@ -28,7 +28,8 @@ export async function createGroup(
   body: z.output<typeof createGroupBody>,
 ): Promise<Group> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
+  await guardChange(tx, event, 'change_names');
   await requireRoom(tx, 'groups', eventId);
   const nowMs = deps.clock.now();
   const group = await nameConflict(
@@ -47,7 +48,7 @@ export async function createGroup(
   return group;
 }
 
-/** Renames or describes a group. @throws ApiError 404, 409 for a name in use */
+/** Renames or describes a group. @throws ApiError 404; 409 for a name in use; 409 `results_final` for a new name */
 export async function changeGroup(
   tx: Transaction,
   deps: PaperDeps,
@@ -56,12 +57,15 @@ export async function changeGroup(
   body: z.output<typeof updateGroupBody>,
 ): Promise<Group> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const before = await findGroup(tx, eventId, id);
   if (before === undefined) throw notFound();
+  const changed = changedFields(sentOnly(body), before);
+  if (Object.keys(changed).length === 0) return before;
+  await guardChange(tx, event, changed.name === undefined ? 'change_words' : 'change_names');
   const nowMs = deps.clock.now();
-  const renamed = body.name === undefined ? {} : { nameKey: nameKeyOf(body.name) };
-  const after = await nameConflict(updateGroup(tx, eventId, id, { ...sentOnly(body), ...renamed, updatedAt: nowMs }));
+  const renamed = changed.name === undefined ? {} : { nameKey: nameKeyOf(changed.name) };
+  const after = await nameConflict(updateGroup(tx, eventId, id, { ...changed, ...renamed, updatedAt: nowMs }));
   await renewPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'group.updated', id, differenceOf(before, after));
   return after;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import { invalidField } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
@@ -25,7 +25,7 @@ export function checkReferendumRole(
     throw invalidField('referendumRole', 'is required for a candidate of a referendum: yes, no or abstain');
 }
 
-/** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422 */
+/** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
 export async function createCandidate(
   tx: Transaction,
   deps: PaperDeps,
@@ -33,12 +33,13 @@ export async function createCandidate(
   body: z.output<typeof createCandidateBody>,
 ): Promise<Candidate> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
-  const count = await requireRoom(tx, 'candidates', eventId);
+  const event = await lockForChange(tx, eventId);
   const positions = await listPositions(tx, eventId);
   requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
   await requireGroup(tx, eventId, body.groupId);
   checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
+  await guardChange(tx, event, 'change_names');
+  const count = await requireRoom(tx, 'candidates', eventId);
   const nowMs = deps.clock.now();
   const candidate = await insertCandidate(tx, {
     votingEventId: eventId,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
+import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import {
   recordPaperChange,
@@ -16,7 +16,7 @@ import { insertPosition } from './repository.ts';
 import type { createPositionBody } from './schemas.ts';
 import type { Position } from './types.ts';
 
-/** Adds a position (completions 3). @throws ApiError 409 `event_has_ballots`, 422 for settings foreign to the method, 422 `plan_limit` */
+/** Adds a position (completions 3). @throws ApiError 422 for settings foreign to the method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
 export async function createPosition(
   tx: Transaction,
   deps: TopUpDeps,
@@ -25,11 +25,11 @@ export async function createPosition(
 ): Promise<Position> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
-  await requireNoBallots(tx, eventId);
-  const count = await requireRoom(tx, 'positions', eventId);
   await requireGroup(tx, eventId, body.groupId);
   await requirePayable(tx, deps, organizer, event, body.quadraticTopUp);
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
+  await guardChange(tx, event, 'change_ballot_rules');
+  const count = await requireRoom(tx, 'positions', eventId);
   const nowMs = deps.clock.now();
   const position = await insertPosition(tx, {
     ...settings,

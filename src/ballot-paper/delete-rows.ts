@@ -1,8 +1,8 @@
 import type { Transaction } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
+import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { announce } from '#src/webhooks/record-event.ts';
 import { type PaperDeps, recordPaperChange } from './paper-change.ts';
 import { REMOVE_DELETED_ROWS } from './remove-deleted-rows.ts';
@@ -10,7 +10,9 @@ import {
   findCandidate,
   findGroup,
   findPosition,
+  isPaidFor,
   leaveGroup,
+  listPositions,
   updateCandidate,
   updateGroup,
   updatePosition,
@@ -26,7 +28,7 @@ const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string 
  * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;
  * removed by a job within seconds. Candidates that stood for a deleted position only are deleted with it; receivers
  * are told of them, and of those that lost a position or their group.
- * @throws ApiError 404, 409 `event_has_ballots` once a ballot was cast
+ * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position asks for
  */
 export async function queueDeletion(
   tx: Transaction,
@@ -37,12 +39,13 @@ export async function queueDeletion(
 ): Promise<void> {
   const eventId = organizer.event.id;
   const about = { accountId: organizer.event.accountId, votingEventId: eventId };
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const deletedAt = deps.clock.now();
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
   const row = await find(tx, eventId, id);
   if (row === undefined) throw notFound();
-  await requireNoBallots(tx, eventId);
+  await guardChange(tx, event, 'change_ballot_rules');
+  await requireUnused(tx, eventId, kind, id);
   if (kind === 'positions') {
     await updatePosition(tx, eventId, id, { deletedAt });
     const touched = await withdrawPosition(tx, eventId, id, deletedAt);
@@ -64,4 +67,23 @@ export async function queueDeletion(
       ? ({ type: 'candidate.deleted', data: viewDeleted(row) } as const)
       : undefined;
   await recordPaperChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {}, told);
+}
+
+/** What a position asks for, or a registration was paid for, cannot go. @throws ApiError 409 */
+async function requireUnused(
+  tx: Transaction,
+  eventId: string,
+  kind: 'positions' | 'candidates' | 'groups',
+  id: string,
+): Promise<void> {
+  if (kind === 'groups') {
+    const asking = await listPositions(tx, eventId, { groupId: id });
+    if (asking.length === 0) return;
+    const positionIds = asking.map((position) => position.id);
+    throw conflict('group_in_use', 'Positions are open to this group alone. Change or delete them first.', {
+      positionIds,
+    });
+  }
+  if (!(await isPaidFor(tx, eventId, kind, id))) return;
+  throw conflict('event_has_ballots', 'A registration that was paid for, or is being paid for, depends on it.');
 }

@@ -33,7 +33,7 @@ import {
   updatePositionBody,
   updateSponsorBody,
 } from './schemas.ts';
-import type { Candidate, Position } from './types.ts';
+import type { Position } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
 import { changePosition } from './update-position.ts';
 import { candidateView, groupView, positionView, sponsorView } from './view-schemas.ts';
@@ -51,17 +51,11 @@ function finder<Row>(deps: Deps, find: (db: Deps['db'], eventId: string, id: str
   };
 }
 
-function candidateCount(position: Position, candidates: readonly Candidate[]): number {
-  return candidates.filter(
-    (candidate) => candidate.status === 'approved' && candidate.positionIds.includes(position.id),
-  ).length;
-}
-
 export function positionRoutes(deps: Deps): Route[] {
   const event = (context: RequestContext) => requireOrganizer(deps, context);
   const position = finder(deps, findPosition);
   const view = async (row: Position, executor: Parameters<typeof listCandidates>[0]) =>
-    viewPosition(row, candidateCount(row, await listCandidates(executor, row.votingEventId)));
+    viewPosition(row, await listCandidates(executor, row.votingEventId));
   const path = '/voting-events/:idOrCode/positions';
   return [
     readRoute({
@@ -76,7 +70,7 @@ export function positionRoutes(deps: Deps): Route[] {
       read: async ({ target, query }) => {
         const rows = await listPositions(deps.db, target.event.id, query);
         const candidates = await listCandidates(deps.db, target.event.id);
-        return list(rows.map((row) => viewPosition(row, candidateCount(row, candidates))));
+        return list(rows.map((row) => viewPosition(row, candidates)));
       },
     }),
     changeRoute({
@@ -86,7 +80,7 @@ export function positionRoutes(deps: Deps): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(positionView, 'The new position.'),
-      refusals: ['event_has_ballots', 'plan_limit', 'plan_feature'],
+      refusals: ['event_has_ballots', 'results_final', 'plan_limit', 'plan_feature'],
       example: { title: 'Chair', votingMethod: 'plurality' },
       body: createPositionBody,
       find: event,
@@ -109,7 +103,7 @@ export function positionRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersOne(positionView, 'The position as it is now.'),
-      refusals: ['event_has_ballots', 'plan_feature'],
+      refusals: ['event_has_ballots', 'results_final', 'plan_feature'],
       example: { title: 'Chair of the board', tieBreak: 'lot' },
       body: updatePositionBody,
       find: position,
@@ -123,7 +117,7 @@ export function positionRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersQueued('The position disappears within seconds.'),
-      refusals: ['event_has_ballots'],
+      refusals: ['event_has_ballots', 'results_final'],
       find: position,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'positions', target.row.id);
@@ -157,7 +151,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(candidateView, 'The new candidate.'),
-      refusals: ['event_has_ballots', 'plan_limit'],
+      refusals: ['results_final', 'plan_limit'],
       example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
       body: createCandidateBody,
       find: event,
@@ -180,7 +174,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersOne(candidateView, 'The candidate as it is now.'),
-      refusals: ['event_has_ballots'],
+      refusals: ['event_has_ballots', 'results_final'],
       example: { description: 'Reads two books a week.' },
       body: updateCandidateBody,
       find: candidate,
@@ -194,7 +188,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersQueued('The candidate disappears within seconds.'),
-      refusals: ['event_has_ballots'],
+      refusals: ['event_has_ballots', 'results_final'],
       find: candidate,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'candidates', target.row.id);
@@ -228,7 +222,7 @@ export function groupRoutes(deps: Deps): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(groupView, 'The new group.'),
-      refusals: ['name_in_use', 'plan_limit'],
+      refusals: ['name_in_use', 'results_final', 'plan_limit'],
       example: { name: 'North' },
       body: createGroupBody,
       find: event,
@@ -251,7 +245,7 @@ export function groupRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersOne(groupView, 'The group as it is now.'),
-      refusals: ['name_in_use'],
+      refusals: ['name_in_use', 'results_final'],
       example: { description: 'North of the river.' },
       body: updateGroupBody,
       find: group,
@@ -264,7 +258,7 @@ export function groupRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersQueued('The group disappears within seconds.'),
-      refusals: ['event_has_ballots'],
+      refusals: ['event_has_ballots', 'results_final', 'group_in_use'],
       find: group,
       change: async ({ target }, tx) => {
         await queueDeletion(tx, deps, target, 'groups', target.row.id);

@@ -204,10 +204,6 @@ export async function leaveGroup(
   groupId: string,
   nowMs: number,
 ): Promise<Candidate[]> {
-  await tx
-    .update(positions)
-    .set({ groupId: null, updatedAt: nowMs })
-    .where(and(eq(positions.votingEventId, eventId), eq(positions.groupId, groupId)));
   return tx
     .update(candidates)
     .set({ groupId: null, updatedAt: nowMs })
@@ -254,6 +250,24 @@ export async function updateSponsor(
 
 export async function deleteSponsor(tx: Transaction, eventId: string, id: string): Promise<void> {
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+}
+
+/** Whether a paid registration, or one that is being paid, stands for the position, or is this candidate. */
+export async function isPaidFor(
+  tx: Transaction,
+  eventId: string,
+  kind: 'positions' | 'candidates',
+  id: string,
+): Promise<boolean> {
+  const named =
+    kind === 'positions'
+      ? sql`a.request -> 'positionIds' ? ${id} AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')`
+      : sql`a.status = 'fulfilled' AND a.id = (
+          SELECT c.payment_attempt_id FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.id = ${id})`;
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM payment_attempts a
+      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND ${named}) AS found`);
+  return rows[0]?.found === true;
 }
 
 // Counts and removal

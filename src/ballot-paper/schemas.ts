@@ -37,7 +37,14 @@ const topUp = z.discriminatedUnion('pricingModel', [
     tiers: z
       .array(z.strictObject({ id: idField(), label: nameField(), credits, amountMinor }))
       .min(1)
-      .max(20),
+      .max(20)
+      .superRefine((tiers, context) => {
+        const ids = tiers.map(({ id }) => id);
+        ids.forEach((id, index) => {
+          if (ids.indexOf(id) !== index)
+            context.addIssue({ code: 'custom', path: [index, 'id'], message: 'is named twice' });
+        });
+      }),
   }),
 ]);
 

@@ -3,7 +3,8 @@ import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange, renewPaper, requireNoBallots } from '#src/voting-events/guard-change.ts';
+import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import type { LifeAction } from '#src/voting-events/life.ts';
 import { checkReferendumRole } from './create-candidate.ts';
 import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions, sentOnly } from './paper-change.ts';
 import { findCandidate, listPositions, updateCandidate } from './repository.ts';
@@ -13,17 +14,27 @@ import { viewCandidate } from './views.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
-/** Positions, roles and the order that may break ties are what ballots depend on; so is a candidacy that ballots may name. */
-function touchesBallots(before: Candidate, body: Body): boolean {
-  const leavesBallot = before.status === 'approved' && (body.status === 'pending' || body.status === 'rejected');
-  return (
-    body.positionIds !== undefined || body.referendumRole !== undefined || body.sortOrder !== undefined || leavesBallot
-  );
-}
+/** What a field belongs to in the life of an event; every other one is a word beside the name. */
+const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
+  positionIds: 'change_ballot_rules',
+  referendumRole: 'change_ballot_rules',
+  sortOrder: 'change_ballot_rules',
+  name: 'change_names',
+  groupId: 'change_names',
+  status: 'change_names',
+};
+
+/** Once ballots name candidates, one of them leaves as withdrawn alone, and nobody who is on the paper becomes a stranger to it. */
+const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
+  approved: 'withdrawn',
+  withdrawn: 'approved',
+  pending: 'approved',
+  rejected: 'approved',
+};
 
 /**
  * Changes a candidate. Once ballots were cast, one that must go is set `withdrawn`: its votes stay, ranked counts skip it.
- * @throws ApiError 404, 409 `event_has_ballots`, 422
+ * @throws ApiError 404; 422; 409 as `LIFE` says
  */
 export async function changeCandidate(
   tx: Transaction,
@@ -33,10 +44,10 @@ export async function changeCandidate(
   body: Body,
 ): Promise<Candidate> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const before = await findCandidate(tx, eventId, id);
   if (before === undefined) throw notFound();
-  if (touchesBallots(before, body)) await requireNoBallots(tx, eventId);
+  const changed = changedFields(sentOnly(body), before);
   if (body.positionIds !== undefined || body.referendumRole !== undefined) {
     const positions = await listPositions(tx, eventId);
     const positionIds = body.positionIds ?? before.positionIds;
@@ -48,8 +59,15 @@ export async function changeCandidate(
     );
   }
   await requireGroup(tx, eventId, body.groupId);
+  if (Object.keys(changed).length === 0) return before;
+  for (const name of Object.keys(changed) as (keyof Body)[]) {
+    await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_words');
+  }
+  if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
+    await guardChange(tx, event, 'change_ballot_rules');
+  }
   const nowMs = deps.clock.now();
-  const after = await updateCandidate(tx, eventId, id, { ...sentOnly(body), updatedAt: nowMs });
+  const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);

@@ -10,10 +10,18 @@ import type {
   SponsorView,
 } from './view-schemas.ts';
 
-/** The organizer's shape of a position; a bound that follows the candidates is shown as their number. */
-export function viewPosition(position: Position, candidateCount: number): PositionView {
+/** How many candidates a ballot may mark: without a number of its own, as many as stand for the position. */
+export function limitOf(position: Position, candidates: readonly Candidate[]): number {
+  const standing = candidates.filter(
+    ({ status, positionIds }) => status === 'approved' && positionIds.includes(position.id),
+  );
+  return position.maxSelections ?? Math.max(1, standing.length);
+}
+
+/** The organizer's shape of a position. */
+export function viewPosition(position: Position, candidates: readonly Candidate[]): PositionView {
   const { number: _, ...rest } = position;
-  return { ...pick(rest, POSITION_FIELDS), maxSelections: position.maxSelections ?? Math.max(1, candidateCount) };
+  return { ...pick(rest, POSITION_FIELDS), maxSelections: limitOf(position, candidates) };
 }
 
 const POSITION_FIELDS = [

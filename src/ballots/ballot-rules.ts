@@ -89,7 +89,9 @@ export function judgeBallot(
 
 /** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
 function standsIn(position: PaperPosition, candidate: Candidate): boolean {
-  return candidate.status === 'approved' && candidate.positionIds.includes(position.id);
+  if (candidate.status !== 'approved' || !candidate.positionIds.includes(position.id)) return false;
+  // A referendum could not count a choice that means neither yes nor no nor abstain.
+  return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
 }
 
 /** Notes a mark; whether the candidate had one in this position before. */

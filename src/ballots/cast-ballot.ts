@@ -4,12 +4,12 @@ import { type Answer, created } from '#src/http/answer.ts';
 import type { DeferredClaim } from '#src/http/route.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import { isRefusal } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { BallotWriter } from './ballot-writer.ts';
 import { generateConfirmationCode } from './confirmation-code.ts';
-import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
+import { insufficientCredits, prepareBallot, refusedVoter } from './prepare-ballot.ts';
 import type { CastBody } from './schemas.ts';
 
 export interface CastDeps {
@@ -33,7 +33,7 @@ const PAPER_RETRIES = 5;
  */
 export async function castVotes(
   deps: CastDeps,
-  { event }: VoteCaller,
+  { caller, event }: VoteCaller,
   body: CastBody,
   claim: DeferredClaim | undefined,
 ): Promise<Answer> {
@@ -45,8 +45,8 @@ export async function castVotes(
     if (paper.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);
-    const row = await prepareBallot(deps, paper, body, code);
-    const { verdict, retryAfterMs, shortage, stored } = await deps.ballots.cast({
+    const row = await prepareBallot(deps, paper, body, code, caller.keyId);
+    const { verdict, shortage, stored } = await deps.ballots.cast({
       row,
       claim: claim?.valuesFor(answer),
     });
@@ -54,7 +54,7 @@ export async function castVotes(
     claim?.claimed(verdict === 'cast');
     if (verdict === 'cast') return answer;
     if (shortage !== undefined) throw insufficientCredits(shortage);
-    if (isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
+    if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, row.voter?.identity, verdict, caller.keyId);
     const newer = await findEventById(deps.db, event.id);
     if (newer === undefined) throw notFound();
     current = newer;

@@ -10,12 +10,13 @@ import type { PaymentAttempt } from '#src/payments/types.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
-import { castPaidBallot, dropPendingBallot, hasVoted } from './repository.ts';
+import { castPaidBallot, dropPendingBallot } from './repository.ts';
 import type { PaidCastBody } from './schemas.ts';
 
 export interface PaidVoteDeps {
@@ -31,7 +32,7 @@ export interface PaidVoteDeps {
  */
 export async function startPaidVote(
   deps: CheckoutDeps & PaidVoteDeps,
-  { event }: VoteCaller,
+  { caller, event }: VoteCaller,
   price: Price,
   body: PaidCastBody,
   claim: Claim | undefined,
@@ -39,12 +40,10 @@ export async function startPaidVote(
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
   const { returnUrl, cancelUrl, ...ballot } = body;
-  const { participants } = await prepareBallot(deps, paper, ballot, generateConfirmationCode());
+  const { participants } = await prepareBallot(deps, paper, ballot, generateConfirmationCode(), caller.keyId);
   const status = statusAt(event, deps.clock.now());
   if (status !== 'open') throw notOpen(status);
-  if (!event.repeatVotes && (await hasVoted(deps.db.$client, event.id, participants))) {
-    throw refusalError('already_voted');
-  }
+  if (await hasVoted(deps.db, event.id, participants, event.repeatVotes)) throw refusalError('already_voted');
   return startCheckout(
     deps,
     {
@@ -99,7 +98,7 @@ export async function fulfilPaidVote(
   const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
   if (paper === undefined) throw notFound();
   const code = generateConfirmationCode();
-  const row = await prepareBallot(deps, paper, body, code, tx);
+  const row = await prepareBallot(deps, paper, body, code, '', tx);
   const { verdict, shortage } = await castPaidBallot(tx, row, { attemptId: attempt.id, paidAtMs });
   if (shortage !== undefined) throw insufficientCredits(shortage);
   if (isRefusal(verdict)) throw refusalError(verdict);

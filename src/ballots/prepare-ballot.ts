@@ -3,11 +3,11 @@ import { listBalances } from '#src/credits/list-balances.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import { type ApiError, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
 import type { Identity } from '#src/voters/identity.ts';
-import { verifyVoter } from '#src/voters/verify-voter.ts';
-import { identityHash, identityOf, participantsOf } from '#src/voters/voter-identity.ts';
-import { hashVoterKey } from '#src/voters/voter-key.ts';
+import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
+import { identityOf, participantsOf } from '#src/voters/voter-identity.ts';
+import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { packEntries } from './ballot-encoding.ts';
 import { type BallotEntry, costOf, judgeBallot } from './ballot-rules.ts';
@@ -24,6 +24,7 @@ export interface PrepareDeps {
 
 /**
  * Judges a ballot by a paper and packs it for its statement.
+ * @param apiKeyId whose wrong voter keys are counted
  * @param executor where a visitor's credits are read
  * @throws ApiError 422 with everything that is wrong with it; 403 and 429 for a voter whose group had to be asked for
  */
@@ -32,12 +33,13 @@ export async function prepareBallot(
   paper: BallotPaper,
   body: CastBody,
   code: string,
+  apiKeyId: string,
   executor: Executor = deps.db,
 ): Promise<CastRow> {
   const { event } = paper;
   const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
   const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
-  const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '');
+  const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '', apiKeyId);
   const budgets = event.type === 'poll' ? await budgetsOf(executor, paper, body) : undefined;
   const judgement = judgeBallot(paper, body.votes, group ?? null, budgets);
   if (!judgement.valid) {
@@ -77,8 +79,7 @@ export async function prepareBallot(
 function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
   return {
     identity,
-    keyHash: hashVoterKey(deps.secrets, event.id, voterKey),
-    failureIdentity: identityHash(deps.secrets, event.id, identity),
+    keyHash: hashSentKey(deps.secrets, event.id, voterKey),
   };
 }
 
@@ -107,17 +108,25 @@ async function groupFor(
   paper: BallotPaper,
   identity: Identity,
   voterKey: string,
+  apiKeyId: string,
 ): Promise<string | null | undefined> {
   if (paper.positions.every((position) => position.groupId === null)) return undefined;
-  const { verdict, retryAfterMs, groupId } = await verifyVoter(
-    deps.db.$client,
-    deps.secrets,
-    paper.event,
-    identity,
-    voterKey,
-  );
-  if (isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
+  const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, paper.event, identity, voterKey);
+  if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, identity, verdict, apiKeyId);
   return groupId;
+}
+
+/** The refusal of a voter at a cast. A wrong key is counted, and past the limits answered 429: wrong ones alone (completions 4.5). */
+export async function refusedVoter(
+  deps: PrepareDeps,
+  event: VotingEvent,
+  identity: Identity | undefined,
+  verdict: Refusal,
+  apiKeyId: string,
+): Promise<ApiError> {
+  if (verdict !== 'voter_key_invalid' || identity === undefined) return refusalError(verdict);
+  const { retryAfterMs } = await countWrongKey(deps.db.$client, deps.secrets, event.id, identity, apiKeyId);
+  return retryAfterMs > 0 ? refusalError('locked', retryAfterMs) : refusalError(verdict);
 }
 
 /** What a poll's ballot costs on each quadratic position; undefined where the paper has none. */

@@ -6,7 +6,7 @@ import { type RequestContext, type Route, workRoute } from '#src/http/route.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/view-schemas.ts';
-import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
+import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { castVotes } from './cast-ballot.ts';
 import { confirmVotes } from './confirm-ballot.ts';
@@ -21,13 +21,6 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
   const { rateLimiter } = payments;
   const event = (context: RequestContext) => requireVoteCaller(deps, context);
   const embedded = deps.config.databaseUrl === undefined;
-  const casting = async (context: RequestContext): Promise<VoteCaller> => {
-    const target = await event(context);
-    if (target.event.payToVote !== null) {
-      requireFeature(deps.plans[target.ownerPlan], 'paid_features');
-    }
-    return target;
-  };
   const path = '/public/voting-events/:idOrCode/ballot';
   return [
     workRoute({
@@ -74,7 +67,10 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
           ? castPaidPollBody(embedded, paymentProvider)
           : castPollBody(embedded);
       },
-      find: casting,
+      find: event,
+      requirePlan: ({ event: { payToVote }, ownerPlan }, raw) => {
+        if (payToVote !== null && !('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
+      },
       work: ({ target, body }, claim) => {
         if ('paymentAttemptId' in body) {
           const order = { votingEventId: target.event.id, purpose: 'vote', attemptId: body.paymentAttemptId } as const;

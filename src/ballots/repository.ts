@@ -8,9 +8,7 @@ export interface CastRow {
   readonly eventId: string;
   readonly paperVersion: number;
   /** Elections: who says to be whom, and the hash of the key that shall prove it. */
-  readonly voter:
-    | { readonly identity: Identity; readonly keyHash: Buffer; readonly failureIdentity: Buffer }
-    | undefined;
+  readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
@@ -41,7 +39,6 @@ export interface CreditShortage {
 
 export interface CastVerdict {
   readonly verdict: string;
-  readonly retryAfterMs: number;
   readonly shortage: CreditShortage | undefined;
   /** What an earlier request with the same Idempotency-Key left. */
   readonly stored: StoredClaim | undefined;
@@ -63,7 +60,6 @@ const CAST_COLUMNS = [
   'paper_version bigint',
   'voter jsonb',
   'key_hash bytea',
-  'failure_identity bytea',
   'expected_group text',
   'participants jsonb',
   'code_tag bytea',
@@ -88,7 +84,7 @@ function castColumns({ row, claim }: CastRequest): unknown[] {
     ],
     [row.eventId, row.paperVersion],
     [voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key })],
-    [voter?.keyHash ?? null, voter?.failureIdentity ?? null, row.expectedGroup ?? null],
+    [voter?.keyHash ?? null, row.expectedGroup ?? null],
     [JSON.stringify(row.participants), row.codeTag, row.entries],
     [row.visitorId, row.voterId, row.email, row.name, row.countryCode],
     [row.credits === undefined ? null : JSON.stringify(row.credits)],
@@ -115,7 +111,6 @@ const CAST_TOGETHER = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((c
 
 type CastResult = {
   verdict: string;
-  retry_after_ms?: string | null;
   short_position: string | null;
   required: string | null;
   available: string | null;
@@ -133,7 +128,7 @@ function castVerdict(row: CastResult | undefined): CastVerdict {
   const { stored_fingerprint: fingerprint, stored_status: status, stored_answer: sealedAnswer } = row;
   const stored =
     fingerprint == null ? undefined : { fingerprint, status: status ?? null, sealedAnswer: sealedAnswer ?? null };
-  return { verdict: row.verdict, retryAfterMs: Number(row.retry_after_ms ?? 0), shortage, stored };
+  return { verdict: row.verdict, shortage, stored };
 }
 
 /** Stores pending ballots in one statement, or says of each why not. All or none of it is committed. */
@@ -155,20 +150,6 @@ export async function castPaidBallot(
       ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
       ${row.name}, ${row.countryCode}, ${credits})`);
   return castVerdict(rows[0]);
-}
-
-/** Whether a participant has a confirmed ballot, or a paid one that waits for its confirmation. */
-export async function hasVoted(pool: Pool, eventId: string, participants: readonly string[]): Promise<boolean> {
-  const rows = await runNamed<{ found: boolean }>(
-    pool,
-    'has_voted',
-    `SELECT EXISTS (SELECT 1 FROM participation WHERE voting_event_id = $1 AND participant = ANY ($2))
-       OR EXISTS (SELECT 1 FROM (
-         SELECT * FROM pending_ballots WHERE voting_event_id = $1 AND participant >= $3 ORDER BY participant LIMIT 1
-       ) AS b WHERE b.participant = $3 AND b.payment_attempt_id IS NOT NULL) AS found`,
-    [eventId, participants, participants[0] ?? ''],
-  );
-  return rows[0]?.found === true;
 }
 
 /** Drops a ballot that was cast and not confirmed; false when there is none of this code. */
@@ -260,7 +241,7 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
   return confirmVerdict(rows[0]);
 }
 
-/** Drops ballots that can no longer be confirmed: a day old, or past the time after the close. */
+/** Drops ballots that can no longer be confirmed: a day old, or past the time after the close. What was paid for one goes back. */
 export async function dropExpiredBallots(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ dropped: number }>('SELECT drop_expired_ballots() AS dropped');
   return rows[0]?.dropped ?? 0;

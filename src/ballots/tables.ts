@@ -40,6 +40,22 @@ export const pendingBallots = pgTable(
   ],
 );
 
+/**
+ * Every identity of a participant whose paid ballot waits for its confirmation: no other ballot of theirs is paid for or
+ * cast meanwhile. A row goes with its ballot, when that is confirmed or dropped.
+ */
+export const waitingParticipants = pgTable(
+  'waiting_participants',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    participant: text().notNull(),
+    codeTag: bytes('code_tag').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
+);
+
 const boxColumns = () => ({
   votingEventId: text('voting_event_id')
     .notNull()

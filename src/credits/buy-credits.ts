@@ -9,7 +9,11 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { PaymentAttempt } from '#src/payments/types.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { invalidField, notFound } from '#src/platform/errors.ts';
+import { refusalError } from '#src/voters/eligibility.ts';
+import { hasVoted } from '#src/voters/has-voted.ts';
+import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { findQuadraticPosition, priceOf } from './offer.ts';
 import { addCredits, listBalances, listSpendingBallots, takeBackCredits } from './repository.ts';
 import type { CreditCheckout } from './schemas.ts';
@@ -32,6 +36,8 @@ export async function startCreditPurchase(
   const purchase = priceOf(offer, body);
   const status = statusAt(event, deps.clock.now());
   if (status !== 'open' && status !== 'scheduled') throw notOpen(status);
+  if (await hasVoted(deps.db, event.id, participantOf(event, body), event.repeatVotes))
+    throw refusalError('already_voted');
   const { credits, pricingModel, amountMinor, currency } = purchase;
   return startCheckout(
     deps,
@@ -63,7 +69,21 @@ export async function startCreditPurchase(
   );
 }
 
-const storedPurchase = z.object({ positionId: z.string(), visitorId: z.string(), credits: z.int().min(1) });
+/** By what is known of the buyer: who has voted has no use for credits. */
+function participantOf(
+  event: VotingEvent,
+  { visitorId, email, voterId }: { visitorId: string; email?: string | undefined; voterId?: string | undefined },
+): string[] {
+  return participantsOf(event, { visitorId, email, voterId }) ?? [`v:${visitorKey(visitorId)}`];
+}
+
+const storedPurchase = z.object({
+  positionId: z.string(),
+  visitorId: z.string(),
+  credits: z.int().min(1),
+  email: z.string().optional(),
+  voterId: z.string().optional(),
+});
 
 /** What a paid attempt bought. */
 export function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurchase> {
@@ -76,7 +96,8 @@ export async function fulfilCreditPurchase(
   deps: { readonly papers: PaperShelf; readonly clock: Clock },
   attempt: PaymentAttempt,
 ): Promise<Fulfilled> {
-  const { positionId, visitorId, credits } = purchaseOf(attempt);
+  const purchase = purchaseOf(attempt);
+  const { positionId, visitorId, credits } = purchase;
   const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
   const found = paper === undefined ? undefined : findQuadraticPosition(paper, positionId);
   if (paper === undefined || found === undefined) throw notFound();
@@ -84,6 +105,8 @@ export async function fulfilCreditPurchase(
   // Credits that can no longer be spent are not worth their money.
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);
+  if (await hasVoted(tx, event.id, participantOf(event, purchase), event.repeatVotes))
+    throw refusalError('already_voted');
   const { baseCredits } = found;
   const account = { votingEventId: event.id, positionId, visitorId };
   await addCredits(tx, account, { base: baseCredits, credits, attemptId: attempt.id });

@@ -71,7 +71,7 @@ export function publicCreditRoutes(deps: Deps, payments: CheckoutDeps): Route[] 
       description:
         'The first call answers 402 with a checkout; the second one, with only `paymentAttemptId`, answers with the new balance.',
       answers: { ...answersOne(balanceView, 'The new balance.'), ...PAYMENT_REQUIRED },
-      refusals: ['event_not_open', 'event_closed', ...SECOND_CALL_REFUSALS],
+      refusals: ['event_not_open', 'event_closed', 'already_voted', ...SECOND_CALL_REFUSALS],
       bodies: {
         BuyCreditsBody: {
           summary: 'The first call',
@@ -85,10 +85,9 @@ export function publicCreditRoutes(deps: Deps, payments: CheckoutDeps): Route[] 
         },
         FinishPaymentBody: FINISH_PAYMENT,
       },
-      find: async (context) => {
-        const target = await withPaper(context);
-        requireFeature(deps.plans[target.ownerPlan], 'paid_features');
-        return target;
+      find: withPaper,
+      requirePlan: ({ ownerPlan }, raw) => {
+        if (!('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
       },
       bodyFor: ({ event }, raw) =>
         'paymentAttemptId' in raw

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
+import { visitorKey } from '#src/voters/voter-identity.ts';
 import { creditBalances } from './tables.ts';
 
 export interface CreditAccount {
@@ -24,7 +25,7 @@ export async function listBalances(
   const rows = await executor
     .select()
     .from(creditBalances)
-    .where(and(eq(creditBalances.votingEventId, votingEventId), eq(creditBalances.visitorId, visitorId)));
+    .where(and(eq(creditBalances.votingEventId, votingEventId), eq(creditBalances.visitorId, visitorKey(visitorId))));
   return new Map(rows.map((row) => [row.positionId, row]));
 }
 
@@ -36,7 +37,7 @@ export async function addCredits(
 ): Promise<void> {
   const { base, credits, attemptId } = bought;
   await tx.execute(
-    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitorId}, ${base}, ${credits}, ${attemptId})`,
+    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${base}, ${credits}, ${attemptId})`,
   );
 }
 
@@ -48,7 +49,7 @@ export async function takeBackCredits(
   attemptId: string,
 ): Promise<number> {
   const { rows } = await tx.execute<{ spent: number }>(
-    sql`SELECT take_back_credits(${votingEventId}, ${positionId}, ${visitorId}, ${credits}, ${attemptId}) AS spent`,
+    sql`SELECT take_back_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${credits}, ${attemptId}) AS spent`,
   );
   return rows[0]?.spent ?? 0;
 }
@@ -60,6 +61,6 @@ export async function listSpendingBallots(
 ): Promise<{ codeTag: Buffer; credits: number }[]> {
   const { rows } = await executor.execute<{ reason: string; credits: number }>(sql`
     SELECT reason, credits FROM credit_entries WHERE voting_event_id = ${votingEventId} AND position_id = ${positionId}
-      AND visitor_id = ${visitorId} AND kind = 'spend' ORDER BY created_at DESC, reason`);
+      AND visitor_id = ${visitorKey(visitorId)} AND kind = 'spend' ORDER BY created_at DESC, reason`);
   return rows.map(({ reason, credits }) => ({ codeTag: Buffer.from(reason, 'hex'), credits }));
 }

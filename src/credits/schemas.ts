@@ -30,8 +30,11 @@ export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
       returnUrl: provider === 'provider_a' ? returnUrlField(embedded) : returnUrlField(embedded).optional(),
       cancelUrl: returnUrlField(embedded).optional(),
     })
-    .refine(({ credits, tierId }) => (credits === undefined) !== (tierId === undefined), {
-      message: 'must hold either credits or tierId',
+    .superRefine(({ credits, tierId }, context) => {
+      if ((credits === undefined) !== (tierId === undefined)) return;
+      const [field, message] =
+        credits === undefined ? ['credits', 'is required, or tierId'] : ['tierId', 'must not be sent with credits'];
+      context.addIssue({ code: 'custom', path: [field], message });
     });
 
 export type CreditCheckout = z.output<ReturnType<typeof creditCheckoutBody>>;

@@ -101,7 +101,15 @@ export const countryCodeField = () =>
     .meta({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1, two letters.' });
 
 /** An instant in Unix milliseconds, from 1970 to the year 9999. */
-export const timeField = () => z.int().min(0).max(253_402_300_799_999).describe('Unix time in milliseconds.');
+export const timeField = () =>
+  z
+    .int({
+      error: ({ input }) =>
+        input === undefined ? 'is required' : 'must be a Unix time in milliseconds, a whole number',
+    })
+    .min(0, 'must be a Unix time in milliseconds, from 1970 on')
+    .max(253_402_300_799_999, 'must be a Unix time in milliseconds, before the year 10000')
+    .describe('Unix time in milliseconds.');
 
 /** A text to look for in a list. */
 export const searchField = () =>

@@ -25,6 +25,7 @@ export interface IdempotentRequest {
   readonly apiKeyId: string;
   readonly key: string;
   readonly method: string;
+  /** The resource that the address names: an event by its ID, whichever way the caller named it. */
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
@@ -58,10 +59,25 @@ export class IdempotencyStore {
     this.#secrets = secrets;
   }
 
-  /** Looks a key up without claiming it: a request whose body will be refused must not use the key up. */
-  async check(request: IdempotentRequest): Promise<void> {
+  /**
+   * Looks a key up without claiming it: a request whose body will be refused must not use the key up.
+   * @returns the stored answer of the same request, if there is one
+   * @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs
+   */
+  async find(request: IdempotentRequest): Promise<StoredAnswer | undefined> {
     const row = await this.#find(request);
-    if (row !== undefined && !row.fingerprint.equals(this.#fingerprint(request))) throw mismatch();
+    return row === undefined ? undefined : this.#judge(request, row);
+  }
+
+  /** Whether claims may stand under an earlier secret key too, so that a look-up by the present one alone is not enough. */
+  get isRotating(): boolean {
+    return this.#secrets.count > 1;
+  }
+
+  #judge(request: IdempotentRequest, row: ClaimRow): StoredAnswer {
+    if (!this.#fingerprints(request).some((own) => own.equals(row.fingerprint))) throw mismatch();
+    if (row.status === null || row.body === null) throw inProgress();
+    return { status: row.status, body: this.#open(request, row.body) };
   }
 
   /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
@@ -79,25 +95,23 @@ export class IdempotencyStore {
          WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND k.claimed_at <= ${NOW_MS} - ${ABANDONED_MS})`,
       [request.apiKeyId, name, fingerprint, token, earlier],
     );
-    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, fingerprint, token) };
+    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
     const row = await this.#find(request);
     // Released between the two statements: whoever asks again may claim it.
     if (row === undefined) throw inProgress();
-    if (!row.fingerprint.equals(fingerprint)) throw mismatch();
-    if (row.status === null || row.body === null) throw inProgress();
-    return { kind: 'replay', answer: { status: row.status, body: this.#open(request, row.body) } };
+    return { kind: 'replay', answer: this.#judge(request, row) };
   }
 
   /** A request whose claim is made by the statement of its effect. */
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
     const fingerprint = this.#fingerprint(request);
     const token = takeRandomBytes(16);
-    const held = this.#heldClaim(request, fingerprint, token);
+    const held = this.#heldClaim(request, token);
     let taken = false;
     let stored = false;
     return {
-      get requestKey() {
-        return held.requestKey;
+      get requestKeys() {
+        return held.requestKeys;
       },
       store: held.store,
       release: held.release,
@@ -119,9 +133,9 @@ export class IdempotencyStore {
       replay: (found) => {
         taken = true;
         stored = true;
-        if (!found.fingerprint.equals(fingerprint)) throw mismatch();
-        if (found.status === null || found.sealedAnswer === null) throw inProgress();
-        return { status: found.status as Answer['status'], replayed: this.#open(request, found.sealedAnswer) };
+        const row = { fingerprint: found.fingerprint, status: found.status, body: found.sealedAnswer };
+        const answer = this.#judge(request, row);
+        return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       storeUnlessStored: async (answer) => {
         if (!stored) await held.storeUnlessStored(answer);
@@ -137,7 +151,7 @@ export class IdempotencyStore {
     return rows[0];
   }
 
-  #heldClaim(request: IdempotentRequest, fingerprint: Buffer, token: Buffer): Claim & HeldClaim {
+  #heldClaim(request: IdempotentRequest, token: Buffer): Claim & HeldClaim {
     // Made when asked for: a request whose statement claims by itself asks for none of it.
     const held = () =>
       and(
@@ -161,11 +175,15 @@ export class IdempotencyStore {
     const release = async (): Promise<void> => {
       await this.#db.delete(idempotencyKeys).where(held());
     };
-    const name = () => canonicalJson([request.apiKeyId, request.key, fingerprint.toString('hex')]);
     const secrets = this.#secrets;
     return {
-      get requestKey() {
-        return secrets.mac('fingerprint', name());
+      get requestKeys() {
+        // Under each secret key by its own fingerprint, as the request was named when that key was the present one.
+        const fingerprints = secrets.macs('fingerprint', contentOf(request));
+        return fingerprints.map((own, index) => {
+          const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex')]);
+          return secrets.macs('fingerprint', name)[index] ?? own;
+        });
       },
       async store(tx, answer: Answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
@@ -173,7 +191,10 @@ export class IdempotencyStore {
         stored = true;
       },
       storeUnlessStored: async (answer) => {
-        if (!stored) await save(this.#db, answer.status, bodyText(answer));
+        if (stored) return;
+        // A payment that is still to come is not the end of the request: the same call is made again after it.
+        if (answer.status === 402) await release();
+        else await save(this.#db, answer.status, bodyText(answer));
       },
       release,
       settleError: async (error, body) => {
@@ -193,8 +214,12 @@ export class IdempotencyStore {
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {
-    const { method, path, query, body } = request;
-    return this.#secrets.mac('fingerprint', canonicalJson([method, path, query ?? null, body ?? null]));
+    return this.#secrets.mac('fingerprint', contentOf(request));
+  }
+
+  /** The same request under every secret key that is listed: a repeat after a rotation is still a repeat. */
+  #fingerprints(request: IdempotentRequest): Buffer[] {
+    return this.#secrets.macs('fingerprint', contentOf(request));
   }
 
   #place(request: IdempotentRequest) {
@@ -213,6 +238,10 @@ export class IdempotencyStore {
 /** The text of an answer's body, as it is sent and as it is stored. */
 export function bodyText(answer: Answer): string {
   return answer.text?.content ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
+}
+
+function contentOf({ method, path, query, body }: IdempotentRequest): string {
+  return canonicalJson([method, path, query ?? null, body ?? null]);
 }
 
 function mismatch(): ApiError {

@@ -177,7 +177,7 @@ function addressOf(c: Context<Env>, trustProxy: number): string {
   return hops.at(-trustProxy) ?? direct;
 }
 
-/** Key, scope, rate: the answers 401, 403 and 429. */
+/** Key, rate, scope: the answers 401, 429 and 403, in this order (completions 1.6). A key without the scope is limited too. */
 async function admit(c: Context<Env>, route: Route, options: PipelineOptions): Promise<Caller> {
   const nowMs = options.clock.now();
   const address = addressOf(c, options.trustProxy);
@@ -208,13 +208,6 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
     }
     throw fault;
   }
-  if (!allowsScope(route, caller)) {
-    const needed = typeof route.scope === 'string' ? route.scope : route.scope.join(' or ');
-    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, {
-      required: route.scope,
-      granted: caller.scopes,
-    });
-  }
   const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
   const headers = c.get('headers');
   headers['X-RateLimit-Limit'] = String(state.limit);
@@ -222,6 +215,13 @@ async function admit(c: Context<Env>, route: Route, options: PipelineOptions): P
   headers['X-RateLimit-Reset'] = String(state.resetSeconds);
   if (state.retryAfterSeconds !== undefined)
     throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
+  if (!allowsScope(route, caller)) {
+    const needed = typeof route.scope === 'string' ? route.scope : route.scope.join(' or ');
+    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, {
+      required: route.scope,
+      granted: caller.scopes,
+    });
+  }
   return caller;
 }
 
@@ -266,6 +266,7 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   }
   const bytes = hasBody ? await readRequestBody(c.env.incoming) : new Uint8Array();
   const raw = bytes.length > 0 || route.bodyFor !== undefined ? parseJsonBody(bytes) : undefined;
+  route.requirePlan?.(target, raw ?? {});
   const request: IdempotentRequest | undefined =
     idempotencyKey === undefined
       ? undefined
@@ -273,7 +274,7 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
           apiKeyId: caller.keyId,
           key: idempotencyKey,
           method: route.method,
-          path: c.get('target').path,
+          path: resourceOf(route, context, target),
           query,
           body: raw,
         };
@@ -281,11 +282,24 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   try {
     body = readBody(route, target, raw);
   } catch (fault) {
-    // A body that is refused never uses a key up; a key that was used with another request is told first.
-    if (request !== undefined) await options.idempotency.check(request);
+    // What the key was used for comes before the body (completions 1.6): a body that is refused by now may be the repeat of
+    // one that was taken. A body that is refused never uses a key up.
+    const stored = request === undefined ? undefined : await options.idempotency.find(request);
+    if (stored !== undefined) return replay(c, stored);
     throw fault;
   }
   return run(c, route, { ...context, query, body, target }, request, options);
+}
+
+/** The address of what a request is about. An event is one resource by its ID and by its code in any case. */
+function resourceOf(route: Route, { params }: RequestContext, target: unknown): string {
+  const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
+  const id = typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
+  const parts = partsOf(route).map((part) => {
+    if (part === ':idOrCode') return id ?? params['idOrCode'] ?? '';
+    return part.startsWith(':') ? (params[part.slice(1).replace(REST, '')] ?? '') : part;
+  });
+  return `/${parts.join('/')}`;
 }
 
 async function respondRaw(
@@ -345,6 +359,9 @@ async function runStatement(
   options: PipelineOptions,
 ): Promise<Response> {
   if (request === undefined) return answer(c, await handle(call, undefined));
+  // The statement looks a claim up by the present secret key alone.
+  const earlier = options.idempotency.isRotating ? await options.idempotency.find(request) : undefined;
+  if (earlier !== undefined) return replay(c, earlier);
   const deferred = options.idempotency.defer(request);
   try {
     const result = await handle(call, deferred);

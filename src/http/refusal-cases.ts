@@ -1,9 +1,11 @@
-import type { ErrorCode } from '#src/platform/errors.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
 
 interface RefusalRule {
   readonly code: ErrorCode;
   /** When it is given, as the API reference says it. */
   readonly when: string;
+  /** The `details.reason`, where it is not the name of the case: one reason may come with two codes. */
+  readonly reason?: string;
 }
 
 const forbidden = (when: string): RefusalRule => ({ code: 'forbidden', when });
@@ -29,10 +31,18 @@ export const REFUSAL_CASES = {
   plan_feature: forbidden('The plan of the account lacks the feature named in `details.feature`.'),
   role: forbidden('The account was invited to this event as a viewer, or the action belongs to the owner.'),
   already_voted: conflict('A ballot of this voter or visitor has already been confirmed.'),
-  event_has_ballots: conflict('Ballots have been cast, and they depend on what would change.'),
-  not_ready: conflict('The event lacks what `details.missing` lists: a position, or a candidate in one.'),
+  event_has_ballots: conflict('Ballots have been cast or paid for, and they depend on what would change.'),
+  not_ready: conflict('Nobody could fill in a valid ballot yet: `details.missing` lists everything that is missing.'),
   not_open: conflict('A draft cannot be closed: it was never open.'),
-  results_published: conflict('The results were published, so the event cannot be opened again.'),
+  results_final: conflict(
+    'The 15 minutes after the close are over: nothing that the result shows or depends on can be changed.',
+  ),
+  roll_closed: {
+    code: 'conflict',
+    reason: 'event_closed',
+    when: 'The event is closed: its roll takes no new voter, and no change of status, weight or group.',
+  },
+  group_in_use: conflict('A position asks for this group.'),
   code_in_use: conflict('Another event has this code.'),
   name_in_use: conflict('Another group of this event has this name.'),
   voter_exists: conflict('Another voter of this event has this e-mail address or voter ID; see `details.field`.'),
@@ -70,3 +80,14 @@ export type RefusalCase = keyof typeof REFUSAL_CASES;
 const WITHOUT_REASON: ReadonlySet<RefusalCase> = new Set(['not_found', 'plan_limit', 'rate_limited']);
 
 export const hasReason = (name: RefusalCase): boolean => !WITHOUT_REASON.has(name);
+
+/** The case that gives a reason with a status. */
+export function caseOf(reason: string, status: number): RefusalRule | undefined {
+  const rules: [string, RefusalRule][] = Object.entries(REFUSAL_CASES);
+  return rules.find(([name, rule]) => (rule.reason ?? name) === reason && STATUS_BY_CODE[rule.code] === status)?.[1];
+}
+
+export function reasonOf(name: RefusalCase): string {
+  const rule: RefusalRule = REFUSAL_CASES[name];
+  return rule.reason ?? name;
+}

@@ -53,8 +53,8 @@ export interface Call<Query, Body, Target> extends RequestContext {
 
 /** The claim of an idempotent request, for routes that store their answer within their own statement or transaction. */
 export interface Claim {
-  /** Names this request by its key and content, without telling either: what it began can be found again. */
-  readonly requestKey: Buffer;
+  /** Name this request by its key and content, without telling either, the present name first: what it began is found again, under earlier secret keys too. */
+  readonly requestKeys: readonly Buffer[];
   /** Stores the answer in the transaction of the effect; throws when the claim was lost meanwhile, which undoes the effect. */
   store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
 }
@@ -97,6 +97,11 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> ext
   readonly body?: Body;
   /** Where the body depends on what the path names or on what was sent: the choice of one. */
   readonly bodyFor?: (target: Target, raw: JsonObject) => Body;
+  /**
+   * What the plan must allow for the body that was sent, asked before the body is judged. First calls of a checkout alone are
+   * asked: whoever has paid gets what was paid for, whatever became of the plan. @throws ApiError 403 `plan_feature`
+   */
+  readonly requirePlan?: (target: Target, raw: JsonObject) => void;
   /**
    * Finds what the path names and checks who may see it (404), then role and plan (403): all that is answered before the
    * body is looked at (completions 1.6).
@@ -158,6 +163,8 @@ export interface Route extends RouteDocument {
   readonly body: z.ZodType | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
   readonly bodyFor: ((target: any, raw: JsonObject) => z.ZodType) | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
+  readonly requirePlan: ((target: any, raw: JsonObject) => void) | undefined;
   readonly find: (context: RequestContext) => Promise<unknown>;
   /** For routes without a key: what one address may ask. Undefined for the usual. */
   readonly requestsPerMinute?: number;
@@ -207,6 +214,7 @@ function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method
     query: spec.query,
     body,
     bodyFor: spec.bodyFor ?? (body === undefined ? undefined : () => body),
+    requirePlan: spec.requirePlan,
     async find(context) {
       const target = await spec.find(context);
       requireRole(role, target);
@@ -236,6 +244,6 @@ export function rawRoute(spec: RawRoute): Route {
   const find = async () => undefined;
   const role = roleFor(scope, method);
   const declared = { operationId, summary, method, path, scope, role, requestsPerMinute, ...documentOf(spec) };
-  const nothing = { query: undefined, body: undefined, bodyFor: undefined };
+  const nothing = { query: undefined, body: undefined, bodyFor: undefined, requirePlan: undefined };
   return { ...declared, ...nothing, find, run: { kind: 'raw', handle: spec.receive } };
 }

@@ -12,9 +12,49 @@ export function fieldPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required';
-  return issue.message;
+/** The service's own words for what a schema refuses without words of its own. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${KINDS[String(issue.expected)] ?? issue.expected}`;
+    case 'too_small':
+      return boundMessage(String(issue.origin), 'at least', String(issue.minimum), issue.inclusive !== false);
+    case 'too_big':
+      return boundMessage(String(issue.origin), 'at most', String(issue.maximum), issue.inclusive !== false);
+    case 'invalid_value':
+      return `must be ${listValues(issue.values)}`;
+    case 'invalid_union':
+      return Array.isArray(issue['options'])
+        ? `must be ${listValues(issue['options'])}`
+        : 'must have one of the shapes of the reference';
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`;
+    default:
+      return 'is not in the form that is expected here';
+  }
+}
+
+z.config({ localeError: describeIssue });
+
+const listValues = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' or ');
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  null: 'null',
+};
+
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries', set: ' entries' };
+
+function boundMessage(origin: string, word: string, bound: string, inclusive: boolean): string {
+  if (!inclusive) return word === 'at least' ? `must be greater than ${bound}` : `must be less than ${bound}`;
+  const unit = UNITS[origin];
+  return unit === undefined ? `must be ${word} ${bound}` : `must have ${word} ${bound}${unit}`;
 }
 
 /** An unknown field is named itself, not the object around it. */
@@ -22,7 +62,7 @@ export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({ field: fieldPath([...issue.path, key]), message: 'is not a known field' }))
-      : [{ field: fieldPath(issue.path), message: messageOf(issue) }],
+      : [{ field: fieldPath(issue.path), message: issue.message }],
   );
 }
 

@@ -59,12 +59,14 @@ export async function insertAttempt(executor: Executor, row: NewAttempt): Promis
 export async function findAttemptByRequest(
   executor: Executor,
   votingEventId: string,
-  requestKey: Buffer,
+  requestKeys: readonly Buffer[],
 ): Promise<PaymentAttempt | undefined> {
   const [row] = await executor
     .select()
     .from(paymentAttempts)
-    .where(and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.requestKey, requestKey)));
+    .where(
+      and(eq(paymentAttempts.votingEventId, votingEventId), inArray(paymentAttempts.requestKey, [...requestKeys])),
+    );
   return row;
 }
 

@@ -28,7 +28,8 @@ export async function finishCheckout(
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
   const attempt = await askProvider(deps, found);
   if (isOpen(attempt.status)) {
-    return attempt.page === null ? openPage(deps, attempt, claim) : paymentRequired(attempt, attempt.page, true);
+    // Its claim stores nothing: after the payment the same request has another answer.
+    return attempt.page === null ? openPage(deps, attempt, undefined) : paymentRequired(attempt, attempt.page, true);
   }
   return answerSettled(deps, attempt.status === 'succeeded' ? await fulfilPayment(deps, attempt, claim) : attempt);
 }

@@ -31,15 +31,20 @@ export async function giveBack(
   await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${attempt.id}:${providerPaymentId}` });
 }
 
-/** Notes that the money is back with the payer; the first time only, whoever learns of it. */
+/**
+ * Notes that the money is back with the payer; the first time only, whoever learns of it. A fulfilled attempt stays
+ * fulfilled: its ballot was never confirmed, or refused.
+ */
 export async function markRefunded(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
+  providerPaymentId: string,
   nowMs: number,
 ): Promise<void> {
+  const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
   // A second payment that went back leaves what the first one bought.
-  if (attempt.refundedAt !== null || attempt.status === 'fulfilled' || attempt.status === 'succeeded') return;
+  if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
   await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
 }
@@ -56,7 +61,7 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const attempt = await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
     const moved = await moveRefund(tx, ref, result.kind, result.kind === 'refused' ? null : result.refundId);
     if (attempt === undefined || moved === undefined) return;
-    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, deps.clock.now());
+    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, ref.providerPaymentId, deps.clock.now());
     if (result.kind === 'pending') {
       await enqueue(tx, REFUND_PAYMENT, ref, {
         key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`,

@@ -156,7 +156,7 @@ async function applyReversed(
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const ours = await moveRefund(tx, refund, 'refunded', null);
-  if (ours !== undefined) return markRefunded(tx, deps, attempt, nowMs);
+  if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
     if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;
@@ -178,7 +178,7 @@ async function applyReversed(
     };
     if (await insertRefund(tx, row)) {
       await moveRefund(tx, refund, 'refunded', null);
-      await markRefunded(tx, deps, attempt, nowMs);
+      await markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
     }
     return;
   }

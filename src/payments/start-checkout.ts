@@ -51,12 +51,22 @@ export async function startCheckout(
   claim: Claim | undefined,
 ): Promise<Answer> {
   const attempt = (await resumable(deps, order, claim)) ?? (await createAttempt(deps, order, claim));
-  if (attempt.status === 'pending' && attempt.page !== null) return paymentRequired(attempt, attempt.page);
+  if (attempt.status === 'pending' && attempt.page !== null) {
+    const answer = paymentRequired(attempt, attempt.page);
+    if (claim !== undefined)
+      await inTransaction(deps.db, (tx) => claim.store(tx, answer, keptMs(deps, attempt.expiresAt)));
+    return answer;
+  }
   return openPage(deps, attempt, claim);
 }
 
 export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, told = false): Answer {
   return { status: 402, body: { data: viewPaymentRequired(attempt, page, told ? attempt.status : undefined) } };
+}
+
+/** The way to a page is told again until the page expires. */
+function keptMs(deps: PaymentDeps, expiresAt: number): number {
+  return Math.max(SECOND_MS, expiresAt - deps.clock.now());
 }
 
 async function resumable(
@@ -65,7 +75,7 @@ async function resumable(
   claim: Claim | undefined,
 ): Promise<PaymentAttempt | undefined> {
   if (claim === undefined) return undefined;
-  const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKey);
+  const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKeys);
   if (known === undefined) return undefined;
   if (isOpen(known.status) && deps.clock.now() < known.expiresAt) return known;
   await releaseRequest(deps.db, known);
@@ -107,7 +117,7 @@ async function createAttempt(
     request: { ...order.request },
     terms: order.terms,
     expiresAt: nowMs + (business.provider === 'provider_a' ? HOUR_MS : GIVE_UP_MS),
-    requestKey: claim?.requestKey ?? null,
+    requestKey: claim?.requestKeys[0] ?? null,
     checkAt: nowMs + MINUTE_MS,
     createdAt: nowMs,
     updatedAt: nowMs,
@@ -119,7 +129,7 @@ async function createAttempt(
 
 function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder, nowMs: number): void {
   if (visitorId === null) return;
-  const key = `checkout:${event.id}:${visitorId}`;
+  const key = `checkout:${event.id}:${visitorId.toLowerCase()}`;
   const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, nowMs, CHECKOUTS_PER_HOUR);
   if (state.retryAfterSeconds !== undefined) {
     throw tooManyRequests(state.retryAfterSeconds, 'This visitor has begun many checkouts.');
@@ -141,7 +151,7 @@ export async function openPage(deps: PaymentDeps, attempt: PaymentAttempt, claim
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);
-    await claim?.store(tx, answer, Math.max(SECOND_MS, expiresAt - deps.clock.now()));
+    await claim?.store(tx, answer, keptMs(deps, expiresAt));
     return answer;
   });
 }

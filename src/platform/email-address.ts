@@ -12,10 +12,10 @@ export function emailFault(address: string): string | undefined {
   if (at < 1 || at !== address.lastIndexOf('@')) return 'must be an e-mail address such as name@example.org';
   const local = address.slice(0, at);
   const domain = address.slice(at + 1);
-  if (local.length > 64 || !LOCAL_PART.test(local)) return 'must have a plain ASCII name before the @';
+  if (!LOCAL_PART.test(local)) return 'must have a plain ASCII name before the @';
   const labels = domain.split('.');
   const last = labels.at(-1) ?? '';
-  if (domain.length > 253 || labels.length < 2 || !labels.every((label) => DOMAIN_LABEL.test(label))) {
+  if (labels.length < 2 || !labels.every((label) => DOMAIN_LABEL.test(label))) {
     return 'must have an ASCII domain with a dot after the @ (write other scripts as xn--…)';
   }
   if (/^\d+$/.test(last)) return 'must have a domain name after the @, not an IP address';

@@ -24,6 +24,8 @@ export interface SealedPlace {
 }
 
 export interface Secrets {
+  /** How many secret keys are listed; above 1 while a rotation is under way. */
+  readonly count: number;
   /** HMAC-SHA256 under the key of a purpose. */
   mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
   /** The same under each secret key that is configured, the current one first: finds what was stored before a rotation. */
@@ -103,6 +105,7 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
     return key.mac(message);
   };
   return {
+    count: rings.length,
     mac: (purpose, message) => macOf(current, purpose, message),
     macs: (purpose, message) => rings.map((ring) => macOf(ring, purpose, message)),
     derive: (purpose) => keyFor(current, purpose),

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { hasReason, REFUSAL_CASES, type RefusalCase } from '#src/http/refusal-cases.ts';
+import { hasReason, REFUSAL_CASES, type RefusalCase, reasonOf } from '#src/http/refusal-cases.ts';
 import type { Route } from '#src/http/route.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
@@ -130,7 +130,7 @@ function refusalBody(
   cases: readonly RefusalCase[],
 ): JsonSchema {
   const lines = codes.map((code) => `- \`${code}\`: ${CODE_WORDS[code]}`);
-  const reasons = cases.map((name) => `  - reason \`${name}\`: ${REFUSAL_CASES[name].when}`);
+  const reasons = cases.map((name) => `  - reason \`${reasonOf(name)}\`: ${REFUSAL_CASES[name].when}`);
   return {
     description: [...lines, ...reasons].join('\n'),
     headers: headersOf(route, status),
@@ -142,7 +142,7 @@ function refusalBody(
             code: codes[0],
             message: CODE_WORDS[codes[0] ?? 'internal'].replaceAll('`', ''),
             ...(cases[0] !== undefined && REFUSAL_CASES[cases[0]].code === codes[0]
-              ? { details: { reason: cases[0] } }
+              ? { details: { reason: reasonOf(cases[0]) } }
               : {}),
             requestId: 'req_3f8a1c0b9d2e',
           },
@@ -151,7 +151,7 @@ function refusalBody(
     },
     // For programs: the closed list of what this answer may say.
     'x-codes': codes,
-    ...(cases.length === 0 ? {} : { 'x-reasons': cases }),
+    ...(cases.length === 0 ? {} : { 'x-reasons': cases.map(reasonOf) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { REFUSAL_CASES, type RefusalCase } from '#src/http/refusal-cases.ts';
+import { caseOf } from '#src/http/refusal-cases.ts';
 import {
   type ContentShape,
   follow,
@@ -100,8 +100,8 @@ function renderRefusals(operation: OperationShape, document: ReferenceDocument):
   const refusals = responsesOf(operation, document).filter(([, response]) => response['x-codes'] !== undefined);
   const rows = refusals.flatMap(([status, response]) =>
     (response['x-reasons'] ?? []).map((reason) => {
-      const { code, when } = REFUSAL_CASES[reason as RefusalCase];
-      return html`<tr><td>${status}</td><td><code>${code}</code></td><td><code>${reason}</code></td><td>${renderLine(when)}</td></tr>`;
+      const rule = caseOf(reason, Number(status));
+      return html`<tr><td>${status}</td><td><code>${rule?.code ?? ''}</code></td><td><code>${reason}</code></td><td>${renderLine(rule?.when ?? '')}</td></tr>`;
     }),
   );
   const codes = refusals.flatMap(([status, response]) =>

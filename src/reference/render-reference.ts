@@ -1,4 +1,4 @@
-import { hasReason, REFUSAL_CASES, type RefusalCase } from '#src/http/refusal-cases.ts';
+import { hasReason, REFUSAL_CASES, type RefusalCase, reasonOf } from '#src/http/refusal-cases.ts';
 import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { CODE_WORDS } from './describe-operation.ts';
 import type { ReferenceDocument } from './document-shape.ts';
@@ -73,7 +73,7 @@ function renderErrorTables(): Html {
     .filter(([name]) => hasReason(name as RefusalCase))
     .map(
       ([name, { code, when }]) =>
-        html`<tr><td>${STATUS_BY_CODE[code]}</td><td><code>${name}</code></td><td>${renderLine(when)}</td></tr>`,
+        html`<tr><td>${STATUS_BY_CODE[code]}</td><td><code>${reasonOf(name as RefusalCase)}</code></td><td>${renderLine(when)}</td></tr>`,
     );
   const table = (head: string, rows: readonly Html[]): Html =>
     html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>${head}</th><th>When</th></tr></thead><tbody>${rows}</tbody></table></div>`;

@@ -5,27 +5,51 @@ import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { CommonWeights } from './common-weights.ts';
-import { readBallotPage, type StoredVoteBallot } from './repository.ts';
+import { readBallotPage, readBoxEnd, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
 import type { Vote } from './view-schemas.ts';
 
 export interface VoteFilter {
   readonly positionId: string | undefined;
   readonly candidateId: string | undefined;
+  /** Part of a position's title, a candidate's name or a voter's visible ID, in any case. */
+  readonly search: string | undefined;
 }
 
-/** A vote with where it stands: its ballot's place in the box and its own in the ballot. */
+/** A vote with where it stands: its ballot's place and its own in the ballot. */
 interface PlacedVote {
   readonly vote: Vote;
   readonly key: string;
 }
+
+export interface VotePage {
+  readonly votes: readonly Vote[];
+  /** Where the next page begins; null after the last vote. */
+  readonly next: string | null;
+}
+
+/** Ballots that one request looks at: a filter that few votes pass must not read the whole box. */
+const MAX_BALLOTS = 2_000;
+
+function matcherOf({ search, positionId, candidateId }: VoteFilter) {
+  const wanted = search === undefined ? undefined : foldCase(search);
+  const holds = (text: string | null): boolean =>
+    text !== null && wanted !== undefined && foldCase(text).includes(wanted);
+  return (position: { id: string; title: string }, candidate: { id: string; name: string }, voterId: string | null) =>
+    (positionId === undefined || positionId === position.id) &&
+    (candidateId === undefined || candidateId === candidate.id) &&
+    (wanted === undefined || holds(position.title) || holds(candidate.name) || holds(voterId));
+}
+
+const foldCase = (text: string): string => text.normalize('NFC').toLowerCase();
 
 function votesOf(
   secrets: Secrets,
   paper: BallotPaper,
   ballot: StoredVoteBallot,
   weights: CommonWeights,
-  filter: VoteFilter,
+  matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
   const opened = openBallot(secrets, paper.event.id, ballot.codeTag, ballot.entries);
   const ballotId = opened.sealed?.id ?? ballot.id;
@@ -38,18 +62,17 @@ function votesOf(
   const entries = answered.flatMap(({ position, entries: own }) => own.map((entry) => ({ position, ...entry })));
   return entries.flatMap(({ position: number, candidate, value }, index) => {
     const position = paper.positionByNumber.get(number);
-    const candidateId = paper.candidateByNumber.get(candidate)?.id;
-    if (position === undefined || candidateId === undefined)
-      throw new Error('a ballot names what the paper does not have');
-    if (filter.positionId !== undefined && filter.positionId !== position.id) return [];
-    if (filter.candidateId !== undefined && filter.candidateId !== candidateId) return [];
+    const chosen = paper.candidateByNumber.get(candidate);
+    if (position === undefined || chosen === undefined)
+      throw new Error('a ballot names what the ballot definition does not have');
+    if (!matches(position, chosen, ballot.voterId)) return [];
     const ranked = position.votingMethod === 'ranked_choice';
     const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
     const vote: Vote = {
       // Drawn from the ballot's random ID: the same vote has the same ID each time, and tells nothing of its order.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
-      candidateId,
+      candidateId: chosen.id,
       value: valued ? value : null,
       rank: ranked ? value : null,
       weight,
@@ -63,9 +86,11 @@ function votesOf(
 }
 
 /**
- * Votes of confirmed ballots in the order of the box, then those on their way into it (completions 3, "Results, votes, exports").
- * @param after the key of the last vote seen
- * @returns one vote more than asked for when there are more
+ * Votes of confirmed ballots (completions 3, "Results, votes, exports"): those that the box held when the listing began in its
+ * order, then those of every other ballot by their ballots' random IDs. A ballot that is sealed meanwhile keeps its ID, so
+ * each vote that stood at the beginning is listed once, whatever is confirmed or sealed between two pages.
+ * In a secret event sealed ballots alone are listed: one that waits would tell who has just voted.
+ * @param after where the page before ended
  */
 export async function listVotes(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
@@ -73,27 +98,39 @@ export async function listVotes(
   filter: VoteFilter,
   after: string | undefined,
   limit: number,
-): Promise<PlacedVote[]> {
+): Promise<VotePage> {
   const weights = await CommonWeights.read(db, paper);
-  const [place, seen] = after === undefined ? [undefined, -1] : splitKey(after);
+  const matches = matcherOf(filter);
+  const cursor = after === undefined ? undefined : parseKey(after);
+  const end = cursor?.end ?? (secrecyOf(paper.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, paper.event.id));
   const found: PlacedVote[] = [];
-  let from = place;
-  let inclusive = true;
-  for (;;) {
-    const page = await readBallotPage(db, paper.event.id, from, inclusive);
-    for (const ballot of page) {
-      const votes = votesOf(secrets, paper, ballot, weights, filter);
-      found.push(...(ballot.place === place ? votes.filter(({ key }) => splitKey(key)[1] > seen) : votes));
-      if (found.length > limit) return found;
-    }
+  let from = { end, place: cursor?.place, inclusive: true };
+  for (let seen = 0; seen < MAX_BALLOTS; ) {
+    const page = await readBallotPage(db, paper.event.id, from);
     const last = page.at(-1);
-    if (last === undefined) return found;
-    from = last.place;
-    inclusive = false;
+    if (last === undefined) return { votes: found.map(({ vote }) => vote), next: null };
+    for (const ballot of page) {
+      const votes = votesOf(secrets, paper, ballot, weights, matches);
+      const isPartlySeen = ballot.place === cursor?.place;
+      found.push(...(isPartlySeen ? votes.filter(({ key }) => parseIndex(key) > cursor.index) : votes));
+      if (found.length > limit) return cut(found, limit, end);
+    }
+    seen += page.length;
+    from = { end, place: last.place, inclusive: false };
   }
+  return { votes: found.map(({ vote }) => vote), next: `${end}/${from.place}/${Number.MAX_SAFE_INTEGER}` };
 }
 
-function splitKey(key: string): [place: string, index: number] {
-  const slash = key.lastIndexOf('/');
-  return [key.slice(0, slash), Number(key.slice(slash + 1))];
+function cut(found: readonly PlacedVote[], limit: number, end: string): VotePage {
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return { votes: page.map(({ vote }) => vote), next: last === undefined ? null : `${end}/${last.key}` };
+}
+
+const parseIndex = (key: string): number => Number(key.slice(key.lastIndexOf('/') + 1));
+
+/** `<last leaf of the box when the listing began>/<place>/<index>` */
+function parseKey(key: string): { end: string; place: string; index: number } {
+  const [end = '', place = '', index = ''] = key.split('/');
+  return { end, place, index: Number(index) };
 }

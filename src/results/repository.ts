@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { WaitingBallot } from './read-moment.ts';
 
@@ -101,26 +101,62 @@ type VoteBallotRow = {
 
 const VOTE_BALLOTS = 200;
 
-/** Confirmed ballots from a place on: the box in its order, then the queue by its random IDs. */
+/** The end of a box that is listed whole, and nothing behind it. */
+export const WHOLE_BOX = String(2n ** 62n);
+
+/** The last leaf of the box at this moment, -1 while it is empty. */
+export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
+  const { rows } = await executor.execute<{ last: string }>(
+    sql`SELECT coalesce(max(leaf_index), -1)::text AS last FROM ballots WHERE voting_event_id = ${eventId}`,
+  );
+  return rows[0]?.last ?? '-1';
+}
+
+/** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
+export interface PageStart {
+  readonly end: string;
+  readonly place: string | undefined;
+  readonly inclusive: boolean;
+}
+
+/** Confirmed ballots from a place on: the box up to its `end` in its order, then those sealed later and the queue by their random IDs. */
 export async function readBallotPage(
   executor: Executor,
   eventId: string,
-  from: string | undefined,
-  inclusive: boolean,
+  { end, place, inclusive }: PageStart,
 ): Promise<StoredVoteBallot[]> {
-  const queued = from?.startsWith('q') === true;
-  const leaf = from === undefined || queued ? '-1' : String(BigInt(from.slice(1)));
-  const compare = inclusive ? sql`>=` : sql`>`;
-  const columns = sql`entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
-  const { rows } = await executor.execute<VoteBallotRow>(sql`
-    (SELECT id, 'b' || leaf_index AS place, ${columns} FROM ballots b
-      WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND NOT ${queued} AND leaf_index ${compare} ${leaf}::bigint
-      ORDER BY leaf_index LIMIT ${VOTE_BALLOTS})
+  const isBehind = place?.startsWith('u') === true;
+  if (!isBehind) {
+    const box = await readVoteBallots(executor, boxPage(eventId, end, place?.slice(1) ?? '-1', inclusive));
+    if (box.length > 0 || end === WHOLE_BOX) return box;
+  }
+  return readVoteBallots(executor, laterPage(eventId, end, isBehind ? place.slice(1) : '', inclusive));
+}
+
+const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
+const after = (inclusive: boolean): SQL => (inclusive ? sql`>=` : sql`>`);
+
+const boxPage = (eventId: string, end: string, leaf: string, inclusive: boolean): SQL => sql`
+  SELECT 'b' || leaf_index AS place, ${VOTE_COLUMNS} FROM ballots b
+  WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND leaf_index ${after(inclusive)} ${leaf}::bigint
+    AND leaf_index <= ${end}::bigint ORDER BY leaf_index LIMIT ${VOTE_BALLOTS}`;
+
+/** Few leaves are sealed while somebody reads a list: they are found by their place, then put in the order of their IDs. */
+const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
+  SELECT * FROM (
+    (SELECT * FROM (
+      SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM ballots b
+      WHERE voting_event_id = ${eventId} AND leaf_index > ${end}::bigint AND NOT ${isVoid} OFFSET 0) AS sealed
+     WHERE id ${after(inclusive)} ${id} ORDER BY id LIMIT ${VOTE_BALLOTS})
     UNION ALL
-    (SELECT id, 'q' || id AS place, ${columns} FROM ballot_queue b
-      WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND id ${compare} ${queued ? from?.slice(1) : ''}
-      ORDER BY id LIMIT ${VOTE_BALLOTS})`);
-  const page = rows.map((row) => ({
+    (SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM ballot_queue b
+     WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND id ${after(inclusive)} ${id}
+     ORDER BY id LIMIT ${VOTE_BALLOTS})) AS later
+  ORDER BY id LIMIT ${VOTE_BALLOTS}`;
+
+async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVoteBallot[]> {
+  const { rows } = await executor.execute<VoteBallotRow>(page);
+  return rows.map((row) => ({
     entries: row.entries,
     weightMicro: BigInt(row.weight_micro),
     codeTag: row.code_tag,
@@ -130,9 +166,6 @@ export async function readBallotPage(
     countryCode: row.country_code,
     submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
   }));
-  // A full page of the box may not be its end: the queue comes after the end only.
-  const box = page.filter((ballot) => ballot.place.startsWith('b'));
-  return box.length === VOTE_BALLOTS ? box : page;
 }
 
 /**

@@ -3,8 +3,8 @@ import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
-import { cursorField, cutPage, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
-import { idField } from '#src/http/fields.ts';
+import { cursorField, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
+import { idField, searchField } from '#src/http/fields.ts';
 import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
@@ -21,6 +21,7 @@ const listVotesQuery = z.strictObject({
   cursor: cursorField(),
   positionId: idField().optional(),
   candidateId: idField().optional(),
+  search: searchField().optional(),
 });
 
 export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
@@ -46,7 +47,8 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/votes',
       scope: 'read',
-      description: 'In the order of the ballot log. In a secret event nothing tells who voted, or when.',
+      description:
+        'Each vote once, whatever is confirmed or sealed between two pages; a page of a search may hold fewer votes than `limit`. In a secret event sealed ballots alone are listed, and nothing tells who voted, or when.',
       answers: answersPage(voteView, 'A page of votes.'),
       refusals: ['plan_feature'],
       query: listVotesQuery,
@@ -56,20 +58,12 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
         return organizer;
       },
       read: async ({ target, query }) => {
-        const { limit, cursor, positionId, candidateId } = query;
-        const name = canonicalJson(['votes', target.event.id, positionId ?? null, candidateId ?? null]);
+        const { limit, cursor, positionId, candidateId, search } = query;
+        const name = canonicalJson(['votes', target.event.id, positionId ?? null, candidateId ?? null, search ?? null]);
         const after = decodeCursor(deps.secrets, name, cursor);
-        const rows = await listVotes(deps, await paperOf(target.event), { positionId, candidateId }, after, limit);
-        const { page, nextCursor } = cutPage(
-          rows,
-          limit,
-          ({ key }) => key,
-          (key) => encodeCursor(deps.secrets, name, key),
-        );
-        return list(
-          page.map(({ vote }) => vote),
-          nextCursor,
-        );
+        const filter = { positionId, candidateId, search };
+        const { votes, next } = await listVotes(deps, await paperOf(target.event), filter, after, limit);
+        return list(votes, next === null ? null : encodeCursor(deps.secrets, name, next));
       },
     }),
     readRoute({

@@ -1,16 +1,16 @@
-import type { Pool } from 'pg';
-import { runNamed } from '#src/database/client.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { isRefusal, refusalError } from './eligibility.ts';
-import { verifyVoter } from './verify-voter.ts';
+import { hasVoted } from './has-voted.ts';
+import { countWrongKey, verifyVoter } from './verify-voter.ts';
 import { identityOf, participantsOf } from './voter-identity.ts';
 
 export interface EligibilityDeps {
-  readonly pool: Pool;
+  readonly db: Database;
   readonly clock: Clock;
   readonly secrets: Secrets;
 }
@@ -19,10 +19,15 @@ export type Eligibility = { readonly eligible: true } | { readonly eligible: fal
 
 const not = (reason: string): Eligibility => ({ eligible: false, reason });
 
-/** Whether a voter could cast now (contract, "voter/check"): never an error for ineligibility. @throws ApiError 429 after too many wrong keys */
+/** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */
+const FREE_TRIES = 10;
+const PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2_000;
+
+/** Whether a voter could cast now (contract, "voter/check"): never an error for ineligibility, not after any number of wrong keys. */
 export async function checkVoter(
   deps: EligibilityDeps,
-  { event }: VoteCaller,
+  { caller, event }: VoteCaller,
   sent: {
     readonly voterKey?: string | undefined;
     readonly visitorId?: string | undefined;
@@ -36,8 +41,11 @@ export async function checkVoter(
     return checkVisitor(deps, event, participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' }));
   const identity = identityOf(event, sent);
   if (identity === undefined) return not('identity_required');
-  const { verdict, retryAfterMs } = await verifyVoter(deps.pool, deps.secrets, event, identity, sent.voterKey ?? '');
-  if (verdict === 'locked' && isRefusal(verdict)) throw refusalError(verdict, retryAfterMs);
+  const { verdict } = await verifyVoter(deps.db.$client, deps.secrets, event, identity, sent.voterKey ?? '');
+  if (verdict === 'voter_key_invalid') {
+    const { wrong } = await countWrongKey(deps.db.$client, deps.secrets, event.id, identity, caller.keyId);
+    await delay(Math.min(MAX_PAUSE_MS, Math.max(0, wrong - FREE_TRIES) * PAUSE_MS));
+  }
   return verdict === 'eligible' ? { eligible: true } : not(verdict);
 }
 
@@ -47,12 +55,6 @@ async function checkVisitor(
   participants: string[] | undefined,
 ): Promise<Eligibility> {
   if (participants === undefined) return not('identity_required');
-  if (event.repeatVotes) return { eligible: true };
-  const rows = await runNamed<{ participant: string }>(
-    deps.pool,
-    'find_participation',
-    'SELECT participant FROM participation WHERE voting_event_id = $1 AND participant = ANY ($2)',
-    [event.id, participants],
-  );
-  return rows.length === 0 ? { eligible: true } : not('already_voted');
+  const voted = await hasVoted(deps.db, event.id, participants, event.repeatVotes);
+  return voted ? not('already_voted') : { eligible: true };
 }

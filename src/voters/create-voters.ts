@@ -8,6 +8,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import { refusalOf } from '#src/voting-events/life.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce } from '#src/webhooks/record-event.ts';
 import { findTaken, insertVoters, type NewVoter, takeVotersFromPlan } from './repository.ts';
@@ -116,7 +117,7 @@ export interface NewVoterSource {
 /**
  * Takes room for voters from the plan of the event's account. The last step of a transaction that adds them: whoever adds to
  * the same event waits from here to the commit.
- * @throws ApiError 422 `plan_limit`, which undoes what was added
+ * @throws ApiError 409 `event_closed`, 422 `plan_limit`: both undo what was added
  */
 export async function takeRoomForVoters(
   tx: Transaction,
@@ -126,7 +127,9 @@ export async function takeRoomForVoters(
   count: number,
 ): Promise<void> {
   const limit = plans[plan].votersPerEvent;
-  if (!(await takeVotersFromPlan(tx, event.id, count, limit))) throw planLimit('voters_per_event', limit);
+  const room = await takeVotersFromPlan(tx, event.id, count, limit);
+  if (room === 'closed') throw refusalOf('event_closed');
+  if (room === 'full') throw planLimit('voters_per_event', limit);
 }
 
 /**

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, giveVotersBack, hasBallot, removeDeletedVoters, updateVoter } from './repository.ts';
+
+const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
 const payload = z.strictObject({ eventId: z.string() });
 const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, payload } as const;
@@ -19,16 +22,23 @@ export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payloa
   });
 }
 
-/** Queues the deletion of a voter (202): gone for every reader at once. @throws ApiError 404, 409 `event_has_ballots` for one who voted */
+/**
+ * Queues the deletion of a voter (202): gone for every reader at once. Once the result is final the person is erased, and
+ * weight, group and participation stay: no figure changes.
+ * @throws ApiError 404; 409 `event_has_ballots` for one who voted, `event_closed` between the close and the final result
+ */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
-  if (await hasBallot(tx, event.id, id))
-    throw conflict('event_has_ballots', 'This voter has a ballot in the box and cannot be deleted.');
-  await updateVoter(tx, event.id, id, { deletedAt: deps.clock.now(), emailKey: null, voterIdKey: null });
-  await giveVotersBack(tx, event.id, 1);
-  await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
+  await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, id));
+  if (phaseAt(event, event.lockedAt) === 'final') {
+    await updateVoter(tx, event.id, id, { ...ERASED, erasedAt: event.lockedAt });
+  } else {
+    await updateVoter(tx, event.id, id, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
+    await giveVotersBack(tx, event.id, 1);
+    await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
+  }
   await recordEvent(tx, deps, {
     type: 'voter.deleted',
     data: { id },

@@ -28,7 +28,11 @@ const REFUSALS: Readonly<Record<Refusal, (retryAfterMs: number) => ApiError>> = 
   voter_key_invalid: () => forbidden('voter_key_invalid', 'This voter key is wrong or has expired. Ask for a new one.'),
   voter_pending: () => forbidden('voter_pending', 'This voter still waits for the approval of the organizers.'),
   voter_rejected: () => forbidden('voter_rejected', 'The organizers have not approved this voter.'),
-  already_voted: () => conflict('already_voted', 'A ballot of this voter has already been confirmed.'),
+  already_voted: () =>
+    conflict(
+      'already_voted',
+      'This participant has voted: a ballot is confirmed, or is paid for and waits for its confirmation.',
+    ),
   event_gone: () => notFound(),
 };
 

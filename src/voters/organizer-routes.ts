@@ -59,7 +59,7 @@ export function voterRoutes(deps: Deps): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
-      refusals: ['voter_exists', 'plan_limit'],
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
       example: { name: 'Vera Okafor', email: 'vera@club.example' },
       body: createVoterBody,
       find: event,
@@ -76,7 +76,7 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
-      refusals: ['voter_exists', 'plan_limit'],
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
       example: {
         voters: [
           { name: 'Vera Okafor', email: 'vera@club.example' },
@@ -106,7 +106,7 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'write',
       description: 'Weight and group of somebody who voted are frozen.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: ['voter_exists', 'event_has_ballots'],
+      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
       body: updateVoterBody,
       find: voter,
@@ -119,7 +119,7 @@ export function voterRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersQueued('The voter disappears within seconds.'),
-      refusals: ['event_has_ballots'],
+      refusals: ['event_has_ballots', 'roll_closed'],
       find: voter,
       change: async ({ target }, tx) => {
         await deleteVoter(tx, deps, target, target.row.id);

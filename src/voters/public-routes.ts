@@ -25,7 +25,7 @@ export function publicVoterRoutes(deps: Deps): Route[] {
         registeredVoterView,
         'The voter. With automatic approval, the first voter key that is used approves it.',
       ),
-      refusals: ['registration_closed', 'event_closed', 'voter_exists', 'plan_limit'],
+      refusals: ['registration_closed', 'roll_closed', 'voter_exists', 'plan_limit'],
       example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
       body: registerVoterBody,
       find: event,
@@ -70,7 +70,7 @@ export function publicVoterRoutes(deps: Deps): Route[] {
       },
       bodyFor: ({ event: { type } }) => (type === 'poll' ? checkPollBody : checkElectionBody),
       find: event,
-      work: async ({ target, body }) => ok(await checkVoter({ ...deps, pool: deps.db.$client }, target, body)),
+      work: async ({ target, body }) => ok(await checkVoter(deps, target, body)),
     }),
   ];
 }

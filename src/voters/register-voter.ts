@@ -4,7 +4,8 @@ import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { forbidden, invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { refusalOf } from '#src/voting-events/life.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
@@ -17,16 +18,15 @@ export interface RegistrationDeps extends VoterDeps {
 }
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
-  if (!event.voterSelfRegistration)
+  if (!event.voterSelfRegistration || event.type === 'poll')
     throw forbidden('registration_closed', 'Voters cannot register themselves for this event.');
-  const status = statusAt(event, deps.clock.now());
-  if (status === 'closed') throw notOpen(status);
+  if (statusAt(event, deps.clock.now()) === 'closed') throw refusalOf('event_closed');
 }
 
 /**
  * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
  * The look-up of the e-mail's domain comes before the transaction: no connection waits for a name server.
- * @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail; 403 `registration_closed`, `event_closed`; 409 for a duplicate
+ * @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail; 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
  */
 export async function registerVoter(
   deps: RegistrationDeps,

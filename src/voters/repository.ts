@@ -34,7 +34,9 @@ export async function findVoter(executor: Executor, eventId: string, id: string)
   const [row] = await executor
     .select(columns)
     .from(voters)
-    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id), isNull(voters.deletedAt)));
+    .where(
+      and(eq(voters.votingEventId, eventId), eq(voters.id, id), isNull(voters.deletedAt), isNull(voters.erasedAt)),
+    );
   return row;
 }
 
@@ -47,7 +49,14 @@ export async function findVoterByIdentity(
   const [row] = await executor
     .select(columns)
     .from(voters)
-    .where(and(eq(voters.votingEventId, eventId), eq(column, identity.key), isNull(voters.deletedAt)));
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        eq(column, identity.key),
+        isNull(voters.deletedAt),
+        isNull(voters.erasedAt),
+      ),
+    );
   return row;
 }
 
@@ -74,6 +83,7 @@ export async function listVoters(
       and(
         eq(voters.votingEventId, eventId),
         isNull(voters.deletedAt),
+        isNull(voters.erasedAt),
         filter.after === undefined ? undefined : gt(voters.id, filter.after),
         filter.status === undefined ? undefined : eq(voters.status, filter.status),
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
@@ -137,19 +147,32 @@ export async function updateVoter(
     .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id)));
 }
 
-/** Adds to the event's number of voters within the plan's limit: one conditional update, which no race can pass. */
+/**
+ * Adds to the event's number of voters within the plan's limit, while its roll is open: one conditional update, which no race
+ * can pass, neither with other voters nor with the close.
+ */
 export async function takeVotersFromPlan(
   tx: Transaction,
   eventId: string,
   count: number,
   max: number,
-): Promise<boolean> {
+): Promise<'taken' | 'full' | 'closed'> {
   const rows = await tx
     .update(votingEvents)
     .set({ voterCount: sql`${votingEvents.voterCount} + ${count}` })
-    .where(and(eq(votingEvents.id, eventId), sql`${votingEvents.voterCount} + ${count} <= ${max}`))
+    .where(
+      and(
+        eq(votingEvents.id, eventId),
+        sql`${votingEvents.voterCount} + ${count} <= ${max}`,
+        sql`event_status(voting_events, now_ms()) <> 'closed'`,
+      ),
+    )
     .returning({ id: votingEvents.id });
-  return rows.length === 1;
+  if (rows.length === 1) return 'taken';
+  const { rows: found } = await tx.execute<{ status: string }>(
+    sql`SELECT event_status(e, now_ms()) AS status FROM voting_events e WHERE id = ${eventId}`,
+  );
+  return found[0]?.status === 'closed' ? 'closed' : 'full';
 }
 
 /** Holds the event's number of voters until the transaction ends: first the event, then its voters, as everywhere. */
@@ -187,25 +210,28 @@ export async function removeDeletedVoters(tx: Transaction, eventId: string): Pro
 
 // Voter keys
 
-const KEYS_VALID = 3;
-
-/** Stores a key's hash; the latest three stay valid. */
+/** Stores a key's hash beside the earlier ones, which stay valid; false when the voter has another address by now, or none. */
 export async function insertVoterKey(
   tx: Transaction,
   eventId: string,
   voterId: string,
+  email: string,
   keyHash: Buffer,
-): Promise<void> {
-  // Keys are also written anew when the roll is mixed, under the lock that this one waits for.
+): Promise<boolean> {
+  // Keys are also written anew when the roll is mixed, and dropped with an address, under the lock that this one waits for.
   await holdEvent(tx, eventId);
-  await tx.execute(sql`
+  const { rowCount } = await tx.execute(sql`
     INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number)
-    SELECT ${eventId}, ${voterId}, ${keyHash}, coalesce(max(number), 0) + 1 FROM voter_keys
-    WHERE voting_event_id = ${eventId} AND voter_id = ${voterId}`);
-  await tx.execute(sql`
-    DELETE FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId} AND key_hash IN (
-      SELECT key_hash FROM voter_keys WHERE voting_event_id = ${eventId} AND voter_id = ${voterId}
-      ORDER BY number DESC, key_hash OFFSET ${KEYS_VALID})`);
+    SELECT v.voting_event_id, v.id, ${keyHash}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
+      WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
+    FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
+      AND v.status <> 'rejected' AND v.deleted_at IS NULL`);
+  return rowCount === 1;
+}
+
+/** Ends every key of a voter. */
+export async function deleteVoterKeys(tx: Transaction, eventId: string, voterId: string): Promise<void> {
+  await tx.delete(voterKeys).where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId)));
 }
 
 export async function deleteVoterKey(

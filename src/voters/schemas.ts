@@ -15,6 +15,7 @@ const weight = z
   .meta({ description: 'How much the ballot counts, to six decimals; 1 when left out.' });
 
 const status = z.enum(['pending', 'approved', 'rejected']);
+const settableStatus = z.enum(['approved', 'rejected']);
 
 const voterFields = z.object({
   name: nameField(),
@@ -22,10 +23,15 @@ const voterFields = z.object({
   voterId: voterIdField().nullable(),
   groupId: idField().nullable(),
   weight,
-  status: z.enum(['approved', 'rejected']),
+  /** `pending` is taken back as it is shown; nobody is set to it. */
+  status,
 });
 
-export const createVoterBody = z.strictObject({ ...voterFields.partial().shape, name: voterFields.shape.name });
+export const createVoterBody = z.strictObject({
+  ...voterFields.partial().shape,
+  name: voterFields.shape.name,
+  status: settableStatus.optional(),
+});
 export const createVotersBody = z.strictObject({
   voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
 });
@@ -60,8 +66,8 @@ export const requestVoterKeyBody = z.strictObject({
 export const visitorIdField = () =>
   z
     .string()
+    .overwrite((id) => id.trim())
     .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
-    .overwrite((id) => id.toLowerCase())
     .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
 
 /** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */

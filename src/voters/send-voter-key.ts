@@ -9,7 +9,7 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { deleteVoterKey, findVoter, insertVoterKey, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
-import { generateVoterKey, hashVoterKey } from './voter-key.ts';
+import { generateVoterKey, hashStoredKey } from './voter-key.ts';
 
 const payload = z.strictObject({
   eventId: z.string(),
@@ -46,9 +46,9 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey): Prom
 
 async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter, to: string): Promise<void> {
   const key = generateVoterKey();
-  const keyHash = hashVoterKey(deps.secrets, event.id, key);
-  // Stored before it is sent: a key that arrives must work at once.
-  await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, keyHash));
+  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
+  // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, to, keyHash)))) return;
   try {
     await deps.mailer.send(keyMail(event, voter, to, key));
   } catch (fault) {

@@ -24,6 +24,8 @@ export const voters = pgTable(
     source: text().$type<VoterSource>().notNull(),
     keyStatus: text('key_status').$type<KeyStatus>().notNull(),
     deletedAt: timeMs('deleted_at'),
+    /** When the person was erased after the event's end: the row stays for the figures, and is shown to nobody. */
+    erasedAt: timeMs('erased_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },
@@ -35,6 +37,7 @@ export const voters = pgTable(
     index('voters_fractional_weight')
       .on(table.votingEventId, table.weightMicro)
       .where(sql`weight_micro % 1000000 <> 0`),
+    index('voters_by_group').on(table.votingEventId, table.groupId, table.id).where(sql`group_id IS NOT NULL`),
   ],
 );
 
@@ -56,7 +59,7 @@ export const electorateChanges = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
 );
 
-/** Hashes of the keys e-mailed to a voter; the latest three are valid. */
+/** Hashes of the keys e-mailed to a voter: all of them are valid until the event closes, or the voter's address or ID changes. */
 export const voterKeys = pgTable(
   'voter_keys',
   {

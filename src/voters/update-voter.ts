@@ -5,30 +5,64 @@ import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
+import { type LifeAction, requirePhase } from '#src/voting-events/life.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
+import { deleteVoterKeys, findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
 
 type Body = z.output<typeof updateVoterBody>;
+type Changed = Partial<Body>;
 
-function columnsOf(body: Body): Partial<NewVoter> {
+function columnsOf({ name, email, voterId, groupId, weight, status }: Changed): Partial<NewVoter> {
   return {
-    ...(body.name === undefined ? {} : { name: body.name }),
-    ...(body.email === undefined
-      ? {}
-      : { email: body.email, emailKey: body.email === null ? null : emailKey(body.email) }),
-    ...(body.voterId === undefined ? {} : { voterId: body.voterId, voterIdKey: body.voterId }),
-    ...(body.groupId === undefined ? {} : { groupId: body.groupId }),
-    ...(body.weight === undefined ? {} : { weightMicro: body.weight }),
-    ...(body.status === undefined ? {} : { status: body.status }),
+    ...(name === undefined ? {} : { name }),
+    ...(email === undefined ? {} : { email, emailKey: email === null ? null : emailKey(email) }),
+    ...(voterId === undefined ? {} : { voterId, voterIdKey: voterId }),
+    ...(groupId === undefined ? {} : { groupId }),
+    ...(weight === undefined ? {} : { weightMicro: weight }),
+    ...(status === undefined ? {} : { status }),
   };
 }
 
-/** Changes a voter. @throws ApiError 404; 409 `event_has_ballots` for the weight and group of one who voted, 409 for a duplicate; 422 */
+/** What is wrong with the change by itself, whatever the event's phase. @throws ApiError 422 */
+async function checkChange(tx: Transaction, event: VotingEvent, before: Voter, changed: Changed): Promise<void> {
+  const { email = before.email, voterId = before.voterId } = changed;
+  if (voterId === null && event.requireVoterId)
+    throw invalidField('voterId', 'is required: this event requires voter IDs');
+  if (voterId === null && email === null) throw invalidField('email', 'is required where there is no voterId');
+  if (changed.groupId != null && !(await listGroupIds(tx, event.id)).has(changed.groupId))
+    throw invalidField('groupId', 'is not a group of this event');
+  if (changed.status === 'pending') throw invalidField('status', 'must be approved or rejected');
+}
+
+/** Whether the event's phase allows it. A ballot depends on weight and group from its cast on, and on the status once it is confirmed. */
+async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
+  const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
+    requirePhase(action, event, event.lockedAt, voted);
+  if (changed.weight !== undefined || changed.groupId !== undefined)
+    await guard('change_standing', () => hasBallot(tx, event.id, before.id));
+  if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
+  if (changed.email !== undefined || changed.voterId !== undefined)
+    await guard('change_identity', async () => before.hasVoted);
+}
+
+/** Keys were mailed to who the voter was: another identity, or a rejection, ends them (completions 4.5). */
+function endsKeys(before: Voter, changed: Changed): boolean {
+  const key = (email: string | null): string | null => (email === null ? null : emailKey(email));
+  return (
+    (changed.email !== undefined && key(changed.email) !== key(before.email)) ||
+    changed.voterId !== undefined ||
+    changed.status === 'rejected'
+  );
+}
+
+/** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate */
 export async function changeVoter(
   tx: Transaction,
   deps: VoterDeps,
@@ -39,24 +73,15 @@ export async function changeVoter(
   const event = await lockForChange(tx, organizer.event.id);
   const before = await findVoter(tx, event.id, id);
   if (before === undefined) throw notFound();
-  const email = body.email === undefined ? before.email : body.email;
-  const voterId = body.voterId === undefined ? before.voterId : body.voterId;
-  if (voterId === null && event.requireVoterId)
-    throw invalidField('voterId', 'is required: this event requires voter IDs');
-  if (voterId === null && email === null) throw invalidField('email', 'is required where there is no voterId');
-  if (body.groupId != null && !(await listGroupIds(tx, event.id)).has(body.groupId))
-    throw invalidField('groupId', 'is not a group of this event');
-  const moves =
-    (body.weight !== undefined && body.weight !== before.weightMicro) ||
-    (body.groupId !== undefined && body.groupId !== before.groupId);
-  if (moves && (await hasBallot(tx, event.id, id))) {
-    throw conflict(
-      'event_has_ballots',
-      'This voter has a ballot in the box: its weight and group can no longer be changed.',
-    );
-  }
+  const changed: Changed = changedFields(body, { ...before, weight: before.weightMicro });
+  await checkChange(tx, event, before, changed);
+  if (Object.keys(changed).length === 0) return before;
+  await guardVoter(tx, event, before, changed);
+  const ended = endsKeys(before, changed);
+  if (ended) await deleteVoterKeys(tx, event.id, id);
   try {
-    await updateVoter(tx, event.id, id, { ...columnsOf(body), updatedAt: deps.clock.now() });
+    const keyStatus = ended ? ({ keyStatus: 'none' } as const) : {};
+    await updateVoter(tx, event.id, id, { ...columnsOf(changed), ...keyStatus, updatedAt: event.lockedAt });
   } catch (fault) {
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;

@@ -25,8 +25,24 @@ export function participantsOf(
   event: VotingEvent,
   sent: { readonly visitorId: string; readonly voterId?: string | undefined; readonly email?: string | undefined },
 ): string[] | undefined {
-  const visitor = `v:${sent.visitorId}`;
-  if (event.saveVoterInfo) return sent.email === undefined ? undefined : [visitor, `e:${emailKey(sent.email)}`];
-  if (event.requireVoterId) return sent.voterId === undefined ? undefined : [visitor, `i:${sent.voterId}`];
-  return [visitor];
+  const participants = [`v:${visitorKey(sent.visitorId)}`];
+  if (event.saveVoterInfo) {
+    if (sent.email === undefined) return undefined;
+    participants.push(`e:${emailKey(sent.email)}`);
+  }
+  if (event.requireVoterId) {
+    if (sent.voterId === undefined) return undefined;
+    participants.push(`i:${sent.voterId}`);
+  }
+  return participants;
+}
+
+/** The form by which two visitor IDs are the same; each is shown as it was sent. */
+export function visitorKey(visitorId: string): string {
+  return visitorId.toLowerCase();
+}
+
+/** Whom wrong keys of one API key are counted for, in one event. */
+export function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
+  return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { base32 } from '#src/platform/ids.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/typed-text.ts';
 
 const KEY_CHARACTERS = 16;
@@ -11,7 +11,16 @@ export function generateVoterKey(): string {
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 
-/** What is stored of a key. Bound to the event, so that one hash never speaks for two. */
-export function hashVoterKey(secrets: Secrets, eventId: string, key: string): Buffer {
-  return secrets.mac('voter-key', `${eventId}\n${readTyped(key)}`);
+/**
+ * What a sent key is compared by: a keyed hash of event and key under each secret key, 32 bytes one after the other. The
+ * database binds it to the voter (`voter_key_hashes`), whom nobody knows before the look-up.
+ */
+export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buffer {
+  return Buffer.concat(secrets.macs('voter-key', `${eventId}\n${readTyped(key)}`));
+}
+
+/** What is stored of a key: it binds event, voter and key, so that a copied row opens nothing for another voter. */
+export function hashStoredKey(secrets: Secrets, eventId: string, voterId: string, key: string): Buffer {
+  const mac = secrets.mac('voter-key', `${eventId}\n${readTyped(key)}`);
+  return sha256(Buffer.concat([mac, Buffer.from(voterId)]));
 }

@@ -2,19 +2,20 @@ import { z } from 'zod';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { closeTime, publishedTime, statusAt } from './lifecycle.ts';
-import { findEventById, listTimedEvents, markAnnounced } from './repository.ts';
+import { finalTime, publishedTime, statusAt } from './lifecycle.ts';
+import { findEventById, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
 const ANNOUNCE_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
 
-/** The clock opens and closes events without a statement: a job at each of the two moments tells it. */
+/** The clock opens and closes events and makes results public without a statement: a job at each of these moments publishes it. */
 export async function scheduleAnnouncements(tx: Transaction, event: VotingEvent): Promise<void> {
   for (const [name, runAtMs] of [
     ['start', event.startsAt],
     ['end', event.endsAt],
+    ['final', finalTime(event)],
   ] as const) {
     if (runAtMs === null) continue;
     await enqueue(tx, ANNOUNCE_STATUS, { eventId: event.id }, { key: `announce:${event.id}:${name}`, runAtMs });
@@ -32,7 +33,10 @@ export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof paylo
 async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const event = await findEventById(tx, eventId);
-    if (event !== undefined) await announceStatus(tx, deps, event, deps.clock.now());
+    if (event === undefined) return;
+    const nowMs = deps.clock.now();
+    const marked = (await announceStatus(tx, deps, event, nowMs)) ?? event;
+    await announceResults(tx, deps, marked, nowMs);
   });
 }
 
@@ -55,20 +59,23 @@ export async function announceStatus(
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
   await announce(tx, deps, about(event), type, [viewEvent(marked, nowMs)]);
-  const publishedByClose = event.resultsPublishedAt === null && publishedTime(event, nowMs) !== null;
-  if (status === 'closed' && publishedByClose) await announceResults(tx, deps, event, closeTime(event) ?? nowMs);
   return marked;
 }
 
-/** Tells receivers that the results are public. */
+/** Tells receivers once that the results are public. The event as it is marked then, if they are and nobody knew. */
 export async function announceResults(
   tx: Transaction,
   deps: RecordDeps,
   event: VotingEvent,
-  publishedAt: number,
-): Promise<void> {
+  nowMs: number,
+): Promise<VotingEvent | undefined> {
+  const publishedAt = publishedTime(event, nowMs);
+  if (publishedAt === null || event.resultsAnnounced) return undefined;
+  const marked = await markResultsAnnounced(tx, event.id);
+  if (marked === undefined) return undefined;
   const { id, code, title } = event;
   await announce(tx, deps, about(event), 'results.published', [{ votingEventId: id, code, title, publishedAt }]);
+  return marked;
 }
 
 const about = ({ accountId, id }: VotingEvent) => ({ accountId, votingEventId: id });

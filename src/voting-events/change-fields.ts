@@ -35,7 +35,7 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
 }
 
 /** The settings that an event would have: those it has, and the changes. */
-type Merged = Pick<VotingEvent, 'type' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
+type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
 /**
  * @param priceIssues what is wrong with the prices that the body sets
@@ -51,6 +51,12 @@ export function checkSettings(merged: Merged, body: Settings, priceIssues: reado
   }
   if (merged.payToVote !== null && merged.type !== 'poll') {
     issues.push({ field: 'payments.payToVote', message: 'is for polls only' });
+  }
+  if (merged.voterSelfRegistration && merged.type === 'poll') {
+    issues.push({
+      field: 'voter.selfRegistration',
+      message: 'is for elections only: polls have no roll to register on',
+    });
   }
   if (merged.repeatVotes && (merged.type !== 'poll' || merged.payToVote === null)) {
     issues.push({ field: 'payments.repeatVotes', message: 'needs a poll with payToVote' });

@@ -66,6 +66,7 @@ export async function createEvent(
   const issues = await priceIssues(tx, deps.pricing, plan, owner, body);
   const merged = {
     type: body.type,
+    voterSelfRegistration: row.voterSelfRegistration,
     startsAt: row.startsAt ?? null,
     endsAt: row.endsAt ?? null,
     payToVote: row.payToVote ?? null,

@@ -6,7 +6,7 @@ import { retireEndpoints } from '#src/webhooks/retire-endpoints.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { lockForChange } from './guard-change.ts';
-import { deleteEvent, hasConfirmedBallots } from './repository.ts';
+import { deleteEvent, hasConfirmedBallots, hasPayments } from './repository.ts';
 
 /** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
 export async function deleteVotingEvent(
@@ -16,10 +16,10 @@ export async function deleteVotingEvent(
   force: boolean,
 ): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
-  if (!force && (await hasConfirmedBallots(tx, event.id))) {
+  if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw conflict(
       'event_has_ballots',
-      'Ballots were confirmed in this event. To delete it with them, add ?force=true.',
+      'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
     );
   }
   await deleteEvent(tx, event.id);

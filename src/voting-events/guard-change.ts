@@ -1,25 +1,39 @@
 import type { Transaction } from '#src/database/client.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
-import { hasBallots, lockEvent, missingForOpening, updateEvent } from './repository.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type LifeAction, requirePhase } from './life.ts';
+import { missingForOpening } from './opening.ts';
+import { hasBallots, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 
-/** Locks the event before a change of its ballot paper. @throws ApiError `not_found` when it was deleted meanwhile */
-export async function lockForChange(tx: Transaction, eventId: string): Promise<VotingEvent> {
+/** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
+export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) throw notFound();
   return event;
 }
 
-/** @throws ApiError 409 `event_has_ballots` once a ballot was cast: what it depends on is frozen. Call with the event locked. */
-export async function requireNoBallots(tx: Transaction, eventId: string): Promise<void> {
-  if (await hasBallots(tx, eventId)) {
-    throw conflict('event_has_ballots', 'Ballots have been cast: what they depend on can no longer be changed.');
-  }
+/** Refuses what the event's phase does not allow, by the database's clock. Call with the event locked. @throws ApiError 409 as `LIFE` says */
+export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {
+  await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
 }
 
-/** After a change of positions or candidates: a new version of the paper, and whether the event could open now. */
+/** The fields of an update that differ from what is stored: a value that is sent back as it was is no change. */
+export function changedFields<Sent extends object>(sent: Sent, stored: { readonly [Key in keyof Sent]?: unknown }) {
+  const names = Object.keys(sent) as (keyof Sent)[];
+  return Object.fromEntries(
+    names.filter((name) => !isSame(sent[name], stored[name])).map((name) => [name, sent[name]]),
+  ) as Partial<Sent>;
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  return canonicalJson(one) === canonicalJson(other);
+}
+
+/** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
 export async function renewPaper(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
-  const missing = await missingForOpening(tx, eventId);
-  const ready = !missing.position && missing.candidatesFor.length === 0;
+  const ready = missingForOpening(await readOpening(tx, eventId)).length === 0;
   return updateEvent(tx, eventId, { ready, updatedAt: nowMs });
 }

@@ -5,7 +5,7 @@ import type { EventStatus, PollIdentity, Secrecy, VotingEvent } from './types.ts
 /** A ballot cast before the close may be confirmed this long after it; only then are results final. */
 export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
-type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
+export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
 
 /** When the event closed or will close, or null while nothing says so. */
 export function closeTime(event: Lifecycle): number | null {
@@ -37,9 +37,10 @@ export function pollIdentityOf(
   return event.requireVoterId ? 'voter_id' : 'visitor_id';
 }
 
-export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote'>): Secrecy {
+/** A poll that somebody has paid to vote in stays `identified` when its price goes: the attempts keep their codes. */
+export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote' | 'paidVotes'>): Secrecy {
   if (event.type === 'election') return 'secret';
-  return event.payToVote === null ? 'pseudonymous' : 'identified';
+  return event.payToVote === null && !event.paidVotes ? 'pseudonymous' : 'identified';
 }
 
 /** The refusal of a cast or confirm outside of the window (completions 1.6). */
@@ -50,14 +51,19 @@ export function notOpen(status: EventStatus): ApiError {
 }
 
 /**
- * When the results became public for good. With visibility `published` that is the organizer's word on a closed event,
- * or the close itself when the organizer had said it before.
+ * Since when the results are public. With visibility `published` they are so once the time for confirmations is over: a
+ * mistaken close can be undone until then. Said by the organizer later, they are public from that moment.
  */
 export function publishedTime(
   event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>,
   nowMs: number,
 ): number | null {
-  if (event.resultsVisibility !== 'published') return null;
-  if (event.resultsPublishedAt !== null) return event.resultsPublishedAt;
-  return statusAt(event, nowMs) === 'closed' ? closeTime(event) : null;
+  if (event.resultsVisibility !== 'published' || !isFinalAt(event, nowMs)) return null;
+  return event.resultsPublishedAt ?? finalTime(event);
+}
+
+/** When the time for confirmations is or will be over; null while nothing says so. */
+export function finalTime(event: Lifecycle): number | null {
+  const closedAt = closeTime(event);
+  return closedAt === null ? null : closedAt + CONFIRM_GRACE_MS;
 }

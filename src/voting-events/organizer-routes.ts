@@ -80,7 +80,7 @@ export function eventRoutes(deps: Deps): Route[] {
       description:
         'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it. Once ballots are cast, what they depend on is frozen.',
       answers: answersOne(votingEventView, 'The voting event as it is now.'),
-      refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'results_published', 'plan_feature'],
+      refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'results_final', 'plan_feature'],
       example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },
       body: updateEventBody,
       find: (context) => requireOrganizer(deps, context),

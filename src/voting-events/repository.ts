@@ -2,6 +2,8 @@ import { and, asc, eq, getTableColumns, gt, ilike, or, type SQL, sql } from 'dri
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
+import { CONFIRM_GRACE_MS } from './lifecycle.ts';
+import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventStatus, EventType, VotingEvent } from './types.ts';
 
@@ -30,10 +32,16 @@ export async function findEventById(executor: Executor, id: string): Promise<Vot
   return row;
 }
 
+/** An event under its lock, with the moment at which it was locked by the database's clock: its phase cannot differ between processes. */
+export type LockedEvent = VotingEvent & { readonly lockedAt: number };
+
 /** Locks the event for a change of what ballots depend on: casts and confirms wait, and are then judged by what was decided. */
-export async function lockEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
+export async function lockEvent(tx: Transaction, id: string): Promise<LockedEvent | undefined> {
   const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('update');
-  return row;
+  if (row === undefined) return undefined;
+  // Asked for after the lock was got: a statement that waits for one has read the clock before.
+  const { rows } = await tx.execute<{ now: string }>(sql`SELECT now_ms() AS now`);
+  return { ...row, lockedAt: Number(rows[0]?.now) };
 }
 
 /** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
@@ -74,12 +82,26 @@ export async function markAnnounced(
   return row;
 }
 
-/** Events that the clock has opened or closed, and of which nobody was told. */
+/** Notes that receivers were told of public results; undefined when they were before. */
+export async function markResultsAnnounced(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
+  const [row] = await tx
+    .update(votingEvents)
+    .set({ resultsAnnounced: true })
+    .where(and(eq(votingEvents.id, id), eq(votingEvents.resultsAnnounced, false)))
+    .returning();
+  return row;
+}
+
+/** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
 export async function listTimedEvents(executor: Executor): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL)
       AND event_status(voting_events, now_ms()) IN ('open', 'closed')
-      AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms()) LIMIT 1000`);
+      AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
+    UNION
+    SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced
+      AND least(closed_at, ends_at) <= now_ms() - ${CONFIRM_GRACE_MS} AND event_status(voting_events, now_ms()) = 'closed'
+    LIMIT 1000`);
   return rows.map(({ id }) => id);
 }
 
@@ -87,13 +109,38 @@ export async function deleteEvent(tx: Transaction, id: string): Promise<void> {
   await tx.delete(votingEvents).where(eq(votingEvents.id, id));
 }
 
-/** Whether any ballot was cast: pending, queued or in the box. */
+/** Whether a ballot was cast (pending, queued or in the box), credits were given, or somebody pays or has paid for either. */
 export async function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) AS found`);
+           EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
+             AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Drops ballots that wait for their confirmation and were not paid for: whoever votes from now on pays. */
+export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`
+    SELECT drop_pending_ballot(voting_event_id, code_tag) FROM pending_ballots
+    WHERE voting_event_id = ${eventId} AND payment_attempt_id IS NULL`);
+}
+
+/** Whether somebody has begun to pay for a vote. */
+export async function hasPaidVotes(tx: Transaction, eventId: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(
+    sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose = 'vote') AS found`,
+  );
+  return rows[0]?.found === true;
+}
+
+/** Whether a payment is under way, or has bought something that would be lost with the event. */
+export async function hasPayments(tx: Transaction, eventId: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
+      AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
   return rows[0]?.found === true;
 }
 
@@ -142,15 +189,40 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
     .limit(limit + 1);
 }
 
-/** What still stands in the way of opening: no position, or positions without a candidate (their titles). */
-export async function missingForOpening(
-  executor: Executor,
-  eventId: string,
-): Promise<{ position: boolean; candidatesFor: string[] }> {
-  const { rows } = await executor.execute<{ id: string; filled: boolean }>(sql`
-    SELECT p.id, EXISTS (
-      SELECT 1 FROM candidates c WHERE c.voting_event_id = p.voting_event_id AND c.deleted_at IS NULL
-        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) AS filled
-    FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL ORDER BY p.sort_order, p.id`);
-  return { position: rows.length === 0, candidatesFor: rows.filter((row) => !row.filled).map((row) => row.id) };
+/** Reads what decides whether the event can open. */
+export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
+  const { rows } = await executor.execute<{
+    type: EventType;
+    self_registration: boolean;
+    has_voters: boolean;
+    positions: OpeningFacts['positions'];
+  }>(sql`
+    SELECT e.type, e.voter_self_registration AS self_registration,
+      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = e.id AND v.deleted_at IS NULL) AS has_voters,
+      coalesce((
+        SELECT json_agg(json_build_object(
+          'id', p.id, 'groupId', p.group_id, 'minSelections', p.min_selections,
+          'groupHasVoters', p.group_id IS NOT NULL AND EXISTS (
+            SELECT 1 FROM voters v WHERE v.voting_event_id = e.id AND v.group_id = p.group_id AND v.deleted_at IS NULL),
+          'budget', CASE WHEN p.quadratic_top_up IS NULL
+            THEN coalesce(p.cumulative_point_budget, p.quadratic_base_credit_budget) END,
+          'candidates', coalesce(standing.candidates, 0),
+          'withoutRole', CASE WHEN p.voting_method = 'referendum' THEN standing.without_role ELSE '{}' END)
+          ORDER BY p.sort_order, p.id)
+        FROM positions p LEFT JOIN (
+          SELECT position_id, count(*)::int AS candidates,
+            coalesce(array_agg(c.id ORDER BY c.sort_order, c.id) FILTER (WHERE c.referendum_role IS NULL), '{}') AS without_role
+          FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id
+          WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
+        ) AS standing ON standing.position_id = p.id
+        WHERE p.voting_event_id = e.id AND p.deleted_at IS NULL), '[]') AS positions
+    FROM voting_events e WHERE e.id = ${eventId}`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a locked event is gone');
+  return {
+    type: row.type,
+    selfRegistration: row.self_registration,
+    hasVoters: row.has_voters,
+    positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
+  };
 }

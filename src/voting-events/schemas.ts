@@ -86,7 +86,14 @@ export const updateEventBody = z
     ...z.object(fields).partial().shape,
     status: z.enum(['open', 'closed']).optional().describe('Opens or closes the event now.'),
   })
-  .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
+  .refine(hasField, 'must change at least one field');
+
+/** `{ "voter": {} }` changes as little as `{}`. */
+function hasField(body: object): boolean {
+  return Object.values(body).some((value) =>
+    typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined,
+  );
+}
 
 export type EventFields = z.output<typeof updateEventBody>;
 

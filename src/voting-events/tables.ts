@@ -36,9 +36,13 @@ export const votingEvents = pgTable(
     ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
     resultsVisibility: text('results_visibility').$type<'hidden' | 'live' | 'published'>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
+    /** Whether receivers were told that the results are public. */
+    resultsAnnounced: boolean('results_announced').notNull().default(false),
     payToVote: jsonb('pay_to_vote').$type<Price>(),
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
     repeatVotes: boolean('repeat_votes').notNull(),
+    /** Somebody has begun to pay for a vote here: ballots may be identified by their payments, whatever the price is later. */
+    paidVotes: boolean('paid_votes').notNull().default(false),
     paymentBusinessId: text('payment_business_id'),
     /** The provider of the linked business, so that no request has to look it up. */
     paymentProvider: text('payment_provider').$type<'provider_a' | 'provider_b'>(),

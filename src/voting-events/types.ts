@@ -38,6 +38,10 @@ export interface VotingEvent {
   readonly payToVote: Price | null;
   readonly payToRegisterCandidate: Price | null;
   readonly repeatVotes: boolean;
+  /** Somebody has begun to pay for a vote: the poll stays `identified`. */
+  readonly paidVotes: boolean;
+  /** Whether receivers were told that the results are public. */
+  readonly resultsAnnounced: boolean;
   readonly paymentBusinessId: string | null;
   readonly paymentProvider: 'provider_a' | 'provider_b' | null;
   readonly tieSeed: string;

@@ -7,40 +7,55 @@ import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
 import { codeInUse, type EventDeps } from './create-event.ts';
-import { lockForChange, requireNoBallots } from './guard-change.ts';
-import { publishedTime, statusAt } from './lifecycle.ts';
+import { changedFields, guardChange, lockForChange } from './guard-change.ts';
+import { type LifeAction, phaseAt } from './life.ts';
+import { isFinalAt, statusAt } from './lifecycle.ts';
+import { missingForOpening } from './opening.ts';
 import { priceIssues } from './pricing.ts';
-import { missingForOpening, type NewEventRow, updateEvent } from './repository.ts';
+import {
+  dropUnpaidBallots,
+  hasPaidVotes,
+  type LockedEvent,
+  type NewEventRow,
+  readOpening,
+  updateEvent,
+} from './repository.ts';
 import type { updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
 
 type Body = z.output<typeof updateEventBody>;
+type Columns = Partial<NewEventRow>;
 
-/** What ballots that were cast depend on. */
-const FROZEN = ['type', 'requireVoterId', 'saveVoterInfo'] as const;
+/** What a column belongs to in the life of an event; every other one is a setting. */
+const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } = {
+  type: 'change_identity_rules',
+  requireVoterId: 'change_identity_rules',
+  saveVoterInfo: 'change_identity_rules',
+  description: 'change_words',
+  code: 'change_words',
+  codeKey: 'change_words',
+  resultsVisibility: 'change_words',
+};
 
-/** Changes an event, opens or closes it (completions 3, rules 1 to 4). @throws ApiError 409 `event_has_ballots`, `not_ready`, `results_published`; 422 */
+/** Changes an event, opens or closes it (completions 3, rules 1 to 4). @throws ApiError 409 as `LIFE` says, 409 `not_ready`; 422 */
 export async function updateVotingEvent(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,
   body: Body,
 ): Promise<VotingEvent> {
-  const nowMs = deps.clock.now();
   const before = await lockForChange(tx, organizer.event.id);
+  const nowMs = before.lockedAt;
   const columns = columnsOf(body);
   const plan = deps.plans[organizer.ownerPlan];
   const issues = await priceIssues(tx, deps.pricing, plan, before, body);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
-  if (FROZEN.some((name) => columns[name] !== undefined && columns[name] !== before[name])) {
-    await requireNoBallots(tx, before.id);
-  }
-  const changes = { ...columns, ...(await statusChange(tx, before, columns, body.status, nowMs)) };
-  if (body.results?.visibility === 'published' && before.resultsPublishedAt === null) {
-    const closed = statusAt({ ...before, ...definedOnly(changes) }, nowMs) === 'closed';
-    if (closed) changes.resultsPublishedAt = nowMs;
-  }
+  const changed = changedFields(columns, before);
+  await guardColumns(tx, before, changed);
+  const changes: Columns = { ...changed, ...(await statusChange(tx, before, changed, body.status)) };
+  if (Object.keys(changes).length === 0) return before;
+  await prepareChange(tx, before, changes);
   const after = await save(tx, before.id, { ...changes, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
@@ -54,14 +69,32 @@ export async function updateVotingEvent(
       ...differenceOf(before, after),
     },
   });
-  if (before.resultsPublishedAt === null && after.resultsPublishedAt !== null)
-    await announceResults(tx, deps, after, nowMs);
   await scheduleAnnouncements(tx, after);
-  return (await announceStatus(tx, deps, after, nowMs)) ?? after;
+  const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
+  return (await announceResults(tx, deps, told, nowMs)) ?? told;
 }
 
-function definedOnly(columns: Partial<NewEventRow>): Partial<VotingEvent> {
+function definedOnly(columns: Columns): Partial<VotingEvent> {
   return columns as Partial<VotingEvent>;
+}
+
+async function guardColumns(tx: Transaction, before: LockedEvent, changed: Columns): Promise<void> {
+  const names = Object.keys(changed) as (keyof NewEventRow)[];
+  const actions = new Set(names.map((name) => ACTION_BY_COLUMN[name] ?? 'change_settings'));
+  for (const action of actions) await guardChange(tx, before, action);
+  const after = statusAt({ ...before, ...definedOnly(changed) }, before.lockedAt);
+  if (after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
+}
+
+/** What else changes with a change: when results become public, ballots that a new price asks for, what a price leaves behind. */
+async function prepareChange(tx: Transaction, before: LockedEvent, changes: Columns): Promise<void> {
+  const after = { ...before, ...definedOnly(changes) };
+  if (changes.resultsVisibility === 'published' && before.resultsPublishedAt === null) {
+    if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
+  }
+  if (changes.payToVote === undefined) return;
+  if (before.payToVote === null) await dropUnpaidBallots(tx, before.id);
+  else if (await hasPaidVotes(tx, before.id)) changes.paidVotes = true;
 }
 
 async function save(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {
@@ -75,29 +108,26 @@ async function save(tx: Transaction, id: string, changes: Partial<NewEventRow>):
 
 async function statusChange(
   tx: Transaction,
-  before: VotingEvent,
-  columns: Partial<NewEventRow>,
+  before: LockedEvent,
+  changed: Columns,
   wanted: Body['status'],
-  nowMs: number,
-): Promise<Partial<NewEventRow>> {
-  const status = statusAt(before, nowMs);
+): Promise<Columns> {
+  const nowMs = before.lockedAt;
+  const phase = phaseAt(before, nowMs);
+  const isClosed = phase === 'confirming' || phase === 'final';
+  if (wanted === undefined) return {};
   if (wanted === 'closed') {
-    if (status === 'closed') return {};
-    if (status === 'draft') throw conflict('not_open', 'A draft cannot be closed: it was never open.');
-    return { closedAt: nowMs };
+    await guardChange(tx, before, 'close');
+    return isClosed ? {} : { closedAt: nowMs };
   }
-  if (wanted === undefined || status === 'open') return {};
-  if (status === 'closed' && publishedTime(before, nowMs) !== null) {
-    throw conflict('results_published', 'The results were published: the event cannot be opened again.');
-  }
-  checkReopening(columns.endsAt === undefined ? before.endsAt : columns.endsAt, nowMs);
-  const missing = await missingForOpening(tx, before.id);
-  if (missing.position || missing.candidatesFor.length > 0) {
-    throw conflict('not_ready', 'The event needs at least one position, and a candidate in every position.', {
-      missing: [
-        ...(missing.position ? [{ what: 'position' }] : []),
-        ...missing.candidatesFor.map((positionId) => ({ what: 'candidate', positionId })),
-      ],
+  await guardChange(tx, before, 'open');
+  const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
+  if (phase === 'open') return {};
+  checkReopening(endsAt, nowMs);
+  const missing = missingForOpening(await readOpening(tx, before.id));
+  if (missing.length > 0) {
+    throw conflict('not_ready', 'Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.', {
+      missing,
     });
   }
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };

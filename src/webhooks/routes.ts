@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
 import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { searchField } from '#src/http/fields.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import {
@@ -171,8 +173,14 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       path: '/webhook-event-types',
       scope: 'read',
       answers: answersList(eventTypeView, 'Every type.'),
+      query: z.strictObject({ search: searchField().optional() }),
       find: async ({ caller }) => caller,
-      read: async () => list(Object.entries(EVENT_TYPES).map(([type, description]) => ({ type, description }))),
+      read: async ({ query: { search = '' } }) =>
+        list(
+          Object.entries(EVENT_TYPES)
+            .filter(([type, description]) => `${type}\n${description}`.toLowerCase().includes(search.toLowerCase()))
+            .map(([type, description]) => ({ type, description })),
+        ),
     }),
   ];
 }

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { type CastRequest, castBallots, confirmBallots, hasVoted } from '#src/ballots/repository.ts';
+import { type CastRequest, castBallots, confirmBallots } from '#src/ballots/repository.ts';
 import { readMoment } from '#src/results/read-moment.ts';
+import { hasVoted } from '#src/voters/has-voted.ts';
 import { findTaken, listVoters } from '#src/voters/repository.ts';
 import { verifyVoter } from '#src/voters/verify-voter.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
@@ -72,7 +73,11 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
         ),
     ],
     ['by a confirm that is repeated', 12, (on) => confirmBallots(on, [of().confirmRow(share(0.7))])],
-    ['by a look at whether somebody voted', 4, (on) => hasVoted(on, of().event.id, [of().voterId(share(0.7))])],
+    [
+      'by a look at whether somebody voted',
+      4,
+      (_on, db) => hasVoted(db, of().event.id, [of().voterId(share(0.7))], false),
+    ],
     [
       'by a check of a voter key',
       6,

@@ -15,17 +15,17 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-async function fresh(): Promise<void> {
+async function fresh(settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
   owner = await createTestAccount(service);
   guest = await createTestAccount(service, 'free');
-  event = await createTestEvent(service, owner, {}, PLAN);
+  event = await createTestEvent(service, owner, settings, PLAN);
 }
 
 const as = (account: TestAccount, method: string, path: string, body?: unknown) =>
   service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 
 describe('an invite', () => {
-  beforeAll(fresh);
+  beforeAll(() => fresh());
 
   test('is mailed with a token that no answer shows, and shares the event with the account that brings it', async () => {
     const made = await as(owner, 'POST', '/invites', { email: 'Guest@Club.example', role: 'viewer' });
@@ -336,7 +336,7 @@ describe('the audit trail', () => {
   });
 
   test('names those who registered, with the key that brought them', async () => {
-    await fresh();
+    await fresh({ type: 'election' });
     await as(owner, 'PATCH', '', { voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
     const path = `/public/voting-events/${event.id}/register`;
     const voter = { name: 'Vera', email: 'vera@club.example' };

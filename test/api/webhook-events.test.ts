@@ -2,7 +2,15 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
 import type { ApiContract } from '#test/harness/api-document.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import {
+  createTestEvent,
+  demand,
+  passTimeSinceClose,
+  sealBallots,
+  type TestEvent,
+  visitor,
+  votePoll,
+} from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -252,6 +260,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
     await votePoll(service, account, event, votesFor(event));
     await organize(account, 'PATCH', base, { status: 'closed' });
+    await passTimeSinceClose(service, event.id);
     await listen(account);
     const { code, title, results } = await organize(account, 'PATCH', base, { results: { visibility: 'published' } });
     return { votingEventId, data: { votingEventId, code, title, publishedAt: results.publishedAt } };

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
 import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
-import { hashVoterKey } from '#src/voters/voter-key.ts';
+import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import { addVoters, type BallotVote, type BenchElection, createElection, VOTER_KEY, voterIdOf } from './elections.ts';
 import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
@@ -83,13 +83,13 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
     })),
   );
   const entries = sealSecretBallot(secrets, election.id, codeTag, { codeTag, packed });
-  const keyHash = hashVoterKey(secrets, election.id, VOTER_KEY);
+  const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
   return `\\set n random(0, ${voters - 1})
 \\set r random(1, 1000000000000000)
 SELECT verdict FROM cast_ballot_once(NULL, NULL, NULL, NULL, NULL, '${election.id}', ${paperVersion}, (${voter})::jsonb,
-  ${bytea(keyHash)}, sha256(int8send(:n)), NULL, '[""]', sha256(int8send(:r)), ${bytea(entries)},
+  ${bytea(keyHash)}, NULL, '[""]', sha256(int8send(:r)), ${bytea(entries)},
   NULL, '${voterIdOf(0)}', NULL, NULL, NULL, NULL);
 `;
 }

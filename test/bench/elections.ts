@@ -3,7 +3,7 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { waitingTags } from '#src/ballots/ballot-tag.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { sealSecretBallot, sealWaitingTime } from '#src/ballots/sealed-entries.ts';
-import { hashVoterKey } from '#src/voters/voter-key.ts';
+import { hashStoredKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import { copyRows } from './copy-rows.ts';
 
@@ -86,7 +86,7 @@ async function readPositions(bench: Bench, eventId: string): Promise<BenchPositi
 /** Fills an election with approved voters, `from` to before `to`, who have the bench's key. */
 export async function addVoters(bench: Bench, eventId: string, from: number, to: number): Promise<void> {
   const now = Date.now();
-  const keyHash = hashVoterKey(bench.deps.secrets, eventId, VOTER_KEY);
+  const { secrets } = bench.deps;
   const rows = to - from;
   await copyRows(bench.databaseUrl, {
     table: 'voters',
@@ -105,7 +105,10 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
     table: 'voter_keys',
     columns: ['voting_event_id', 'voter_id', 'key_hash', 'created_at'],
     rows,
-    row: (index) => [eventId, voterRowIdOf(from + index), keyHash, now],
+    row(index) {
+      const id = voterRowIdOf(from + index);
+      return [eventId, id, hashStoredKey(secrets, eventId, id, VOTER_KEY), now];
+    },
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
   // What the triggers of the roll would have noted.

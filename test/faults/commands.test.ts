@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
-import { insertVoterKey } from '#src/voters/repository.ts';
-import { generateVoterKey, hashVoterKey } from '#src/voters/voter-key.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 let service: TestService;
 let account: TestAccount;
@@ -49,9 +48,7 @@ async function electionWithVotes() {
   );
   const base = `/public/voting-events/${event.id}/ballot`;
   for (const { id, voterId } of voters.slice(0, 3)) {
-    const voterKey = generateVoterKey();
-    const hash = hashVoterKey(service.deps.secrets, event.id, voterKey);
-    await service.deps.db.transaction((tx) => insertVoterKey(tx, event.id, id, hash));
+    const voterKey = await giveVoterKey(service, event.id, id);
     const ballot = { voterKey, voterId, votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }] };
     const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, ballot, { key: account.vote }), 201);
     demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);

@@ -38,8 +38,10 @@ export async function createTestEvent(
   prepare: (id: string) => Promise<void> = async () => undefined,
 ): Promise<TestEvent> {
   const key = { key: account.write };
+  // An end that has passed is set at the end: an event that is over takes no positions.
+  const { endsAt = null, ...settings } = event;
   const { id, code } = demand(
-    await service.call('POST', '/voting-events', { title: 'An event', type: 'poll', ...event }, key),
+    await service.call('POST', '/voting-events', { title: 'An event', type: 'poll', ...settings }, key),
     201,
   );
   await prepare(id);
@@ -55,8 +57,18 @@ export async function createTestEvent(
     }
     positions.push({ id: position.id, candidates });
   }
-  if (open) demand(await service.call('PATCH', `/voting-events/${id}`, { status: 'open' }, key), 200);
+  const changes = { ...(endsAt === null ? {} : { endsAt }), ...(open ? { status: 'open' } : {}) };
+  if (endsAt !== null || open) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
   return { id, code, positions };
+}
+
+/** Moves the close of an event into the past: the time for confirmations is over, or `ms` have passed since. */
+export async function passTimeSinceClose(service: TestService, eventId: string, ms = 15 * 60_000): Promise<void> {
+  await service.deps.db.$client.query(
+    'UPDATE voting_events SET closed_at = closed_at - $2, ends_at = ends_at - $2 WHERE id = $1',
+    [eventId, ms],
+  );
+  service.deps.events.forget(eventId);
 }
 
 /** Casts and confirms a poll's ballot; returns the confirmation. */

@@ -5,8 +5,7 @@ import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import type { CastRequest, ConfirmRow } from '#src/ballots/repository.ts';
 import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
-import { identityHash } from '#src/voters/voter-identity.ts';
-import { hashVoterKey } from '#src/voters/voter-key.ts';
+import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
@@ -77,8 +76,8 @@ export class FullElection {
       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter ' || n, 'v' || n || '@example.org', 'v' || n || '@example.org', 'ID' || n, 'ID' || n,
         1000000, 'approved', 'organizer', 'used', 0, 0 FROM generate_series(1, ${voters}) AS n`);
     await fill(
-      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), $2::bytea, 0 FROM generate_series(1, ${voters}) AS n`,
-      hashVoterKey(this.service.deps.secrets, this.event.id, KEY),
+      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0'), 'UTF8')), 0 FROM generate_series(1, ${voters}) AS n`,
+      hashSentKey(this.service.deps.secrets, this.event.id, KEY),
     );
     const voted = voters * 0.6;
     await fill(`INSERT INTO participation (voting_event_id, participant)
@@ -120,8 +119,7 @@ export class FullElection {
         },
         voter: {
           identity,
-          keyHash: hashVoterKey(secrets, event.id, KEY),
-          failureIdentity: identityHash(secrets, event.id, identity),
+          keyHash: hashSentKey(secrets, event.id, KEY),
         },
         entries: sealSecretBallot(secrets, event.id, codeTag, { codeTag, packed: entries }),
         ...{ visitorId: null, voterId: null, email: identity.key, name: null, countryCode: null, credits: undefined },

@@ -136,7 +136,8 @@ export async function createPaidEvent(
   const link = async (id: string): Promise<void> => {
     const business = { paymentBusinessId: businessId };
     demand(await service.call('PUT', `/voting-events/${id}/payment-business`, business, key), 200);
-    demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
+    if (Object.keys(payments).length > 0)
+      demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
   };
   const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, true, link);
   return { ...event, account, provider, businessId, secretKey };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tendBallotLog, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
-import { generateVoterKey, hashVoterKey } from '#src/voters/voter-key.ts';
+import { generateVoterKey, hashStoredKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
 import {
@@ -46,7 +46,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
     [
       event.id,
       voters.map(({ id }) => id),
-      voters.map(({ voterKey }) => hashVoterKey(service.deps.secrets, event.id, voterKey)),
+      voters.map(({ id, voterKey }) => hashStoredKey(service.deps.secrets, event.id, id, voterKey)),
     ],
   );
   const voting = voters.slice(DELETED);

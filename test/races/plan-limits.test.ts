@@ -112,7 +112,12 @@ describe('with 32 requests at once over two processes', () => {
 
   test('voters that register themselves count towards the plan like those of the organizer', async () => {
     const account = await createTestAccount(service, 'pro');
-    const event = await createTestEvent(service, account, { voter: { selfRegistration: true } }, PLAN);
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', voter: { selfRegistration: true } },
+      PLAN,
+    );
     await fillVoters(event, 49_995);
     const answers = await race((on, index) =>
       on.call(

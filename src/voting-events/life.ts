@@ -1,0 +1,101 @@
+import { type ApiError, conflict, forbidden } from '#src/platform/errors.ts';
+import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, statusAt } from './lifecycle.ts';
+
+/** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
+export const PHASES = ['draft', 'scheduled', 'open', 'confirming', 'final'] as const;
+export type Phase = (typeof PHASES)[number];
+
+export type LifeRefusal =
+  | 'event_not_open'
+  | 'event_closed'
+  | 'event_has_ballots'
+  | 'results_final'
+  | 'not_open'
+  | 'not_visible';
+
+/** `yes`, or the reason of the refusal. `unless_ballots`: yes until a ballot was cast or a payment depends on it, then `event_has_ballots`. */
+export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
+
+/**
+ * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The one place where this is
+ * decided: the guards of the organizer's routes read it, and the guide's table of it is held against it by a test.
+ * Casts and confirms are judged by the same rule in the database, under the event's lock.
+ */
+export const LIFE = {
+  cast: row('not_visible', 'event_not_open', 'yes', 'event_closed', 'event_closed'),
+  confirm: row('not_visible', 'event_not_open', 'yes', 'yes', 'event_closed'),
+  register_voter: row('not_visible', 'yes', 'yes', 'event_closed', 'event_closed'),
+  register_candidate: row('not_visible', 'yes', 'yes', 'event_closed', 'event_closed'),
+  /** `status: "open"`, or a later `endsAt`. */
+  open: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  /** `status: "closed"`. */
+  close: row('not_open', 'yes', 'yes', 'yes', 'yes'),
+  /** A change of `startsAt` after which the event is a draft or scheduled again. */
+  take_back: row('yes', 'yes', 'unless_ballots', 'unless_ballots', 'results_final'),
+  /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
+  change_identity_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),
+  /** Title, times, registration, ballot settings, prices: what results and reports show, and what the log commits to. */
+  change_settings: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  /** Description, code, visibility, sponsors, webhook endpoints. */
+  change_words: row('yes', 'yes', 'yes', 'yes', 'yes'),
+  /** Positions, methods, bounds, budgets, groups of positions; candidates' positions, roles and order; deletions. */
+  change_ballot_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),
+  /** Titles of positions, names and status of candidates, new candidates, groups. */
+  change_names: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  add_voters: row('yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
+  change_standing: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'event_closed'),
+  /** A voter's e-mail address or voter ID. */
+  change_identity: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  /** Before the end it takes the voter off the roll; afterwards it erases the person and keeps every figure. */
+  delete_voter: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'yes'),
+} as const satisfies Record<string, Readonly<Record<Phase, LifeAnswer>>>;
+
+export type LifeAction = keyof typeof LIFE;
+
+function row<
+  Draft extends LifeAnswer,
+  Scheduled extends LifeAnswer,
+  Open extends LifeAnswer,
+  Confirming extends LifeAnswer,
+  Final extends LifeAnswer,
+>(draft: Draft, scheduled: Scheduled, open: Open, confirming: Confirming, final: Final) {
+  return { draft, scheduled, open, confirming, final };
+}
+
+export function phaseAt(event: Lifecycle, nowMs: number): Phase {
+  const status = statusAt(event, nowMs);
+  if (status !== 'closed') return status;
+  const closedAt = closeTime(event);
+  return closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS ? 'final' : 'confirming';
+}
+
+const REFUSALS: Readonly<Record<LifeRefusal, () => ApiError>> = {
+  event_not_open: () => forbidden('event_not_open', 'This event is not open yet.'),
+  event_closed: () => conflict('event_closed', 'This event is closed: its roll no longer changes.'),
+  event_has_ballots: () =>
+    conflict('event_has_ballots', 'Ballots were cast or paid for: what they depend on can no longer be changed.'),
+  results_final: () =>
+    conflict('results_final', 'The result of this event is final: nothing that it shows or depends on can be changed.'),
+  not_open: () => conflict('not_open', 'A draft cannot be closed: it was never open.'),
+  not_visible: () => conflict('not_open', 'This event is a draft.'),
+};
+
+export const refusalOf = (reason: LifeRefusal): ApiError => REFUSALS[reason]();
+
+/**
+ * Refuses an action that the event's phase does not allow.
+ * @param hasBallots asked only where the answer depends on it
+ * @throws ApiError 409 with the reason of `LIFE`
+ */
+export async function requirePhase(
+  action: LifeAction,
+  event: Lifecycle,
+  nowMs: number,
+  hasBallots: () => Promise<boolean>,
+): Promise<void> {
+  const answer: LifeAnswer = LIFE[action][phaseAt(event, nowMs)];
+  if (answer === 'yes') return;
+  if (answer !== 'unless_ballots') throw REFUSALS[answer]();
+  if (await hasBallots()) throw REFUSALS.event_has_ballots();
+}
