@@ -3,7 +3,7 @@ import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { changedFields, guardChange, lockForChange, touchPaper } from '#src/voting-events/guard-change.ts';
 import { nameKeyOf } from './list-group-ids.ts';
 import { type PaperDeps, recordPaperChange, requireRoom, sentOnly } from './paper-change.ts';
 import { findGroup, insertGroup, updateGroup } from './repository.ts';
@@ -43,7 +43,7 @@ export async function createGroup(
       updatedAt: nowMs,
     }),
   );
-  await renewPaper(tx, eventId, nowMs);
+  await touchPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'group.created', group.id, { after: { name: group.name } });
   return group;
 }
@@ -66,7 +66,7 @@ export async function changeGroup(
   const nowMs = deps.clock.now();
   const renamed = changed.name === undefined ? {} : { nameKey: nameKeyOf(changed.name) };
   const after = await nameConflict(updateGroup(tx, eventId, id, { ...changed, ...renamed, updatedAt: nowMs }));
-  await renewPaper(tx, eventId, nowMs);
+  await touchPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'group.updated', id, differenceOf(before, after));
   return after;
 }

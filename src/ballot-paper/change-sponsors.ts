@@ -3,7 +3,7 @@ import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { changedFields, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { changedFields, lockForChange, touchPaper } from '#src/voting-events/guard-change.ts';
 import { type PaperDeps, recordPaperChange, requireRoom, sentOnly } from './paper-change.ts';
 import { deleteSponsor, findSponsor, insertSponsor, updateSponsor } from './repository.ts';
 import type { createSponsorBody, updateSponsorBody } from './schemas.ts';
@@ -31,7 +31,7 @@ export async function createSponsor(
     createdAt: nowMs,
     updatedAt: nowMs,
   });
-  await renewPaper(tx, eventId, nowMs);
+  await touchPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'sponsor.created', sponsor.id, { after: { name: sponsor.name } });
   return sponsor;
 }
@@ -52,7 +52,7 @@ export async function changeSponsor(
   if (Object.keys(changed).length === 0) return before;
   const nowMs = deps.clock.now();
   const after = await updateSponsor(tx, eventId, id, { ...changed, updatedAt: nowMs });
-  await renewPaper(tx, eventId, nowMs);
+  await touchPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'sponsor.updated', id, differenceOf(before, after));
   return after;
 }
@@ -64,6 +64,6 @@ export async function removeSponsor(tx: Transaction, deps: PaperDeps, organizer:
   const before = await findSponsor(tx, eventId, id);
   if (before === undefined) throw notFound();
   await deleteSponsor(tx, eventId, id);
-  await renewPaper(tx, eventId, deps.clock.now());
+  await touchPaper(tx, eventId, deps.clock.now());
   await recordPaperChange(tx, deps, organizer, 'sponsor.deleted', id, { before: { name: before.name } });
 }

@@ -37,3 +37,8 @@ export async function renewPaper(tx: Transaction, eventId: string, nowMs: number
   const ready = missingForOpening(await readOpening(tx, eventId)).length === 0;
   return updateEvent(tx, eventId, { ready, updatedAt: nowMs });
 }
+
+/** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */
+export async function touchPaper(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
+  return updateEvent(tx, eventId, { updatedAt: nowMs });
+}

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   createTestEvent,
-  passTimeSinceClose,
+  finishEvent,
   sealBallots,
   type TestEvent,
   visitor,
@@ -355,7 +355,7 @@ describe('an election', () => {
     expect(closed.body.data.status).toBe('closed');
     // A mistaken close can be undone for 15 minutes: until then nothing is published.
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(403);
-    await passTimeSinceClose(service, event.id);
+    await finishEvent(service, event.id);
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
     const late = await service.call(
       'POST',
@@ -512,7 +512,7 @@ describe('results', () => {
       const before = await results(event);
       await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
       const after = await results(event);
-      await passTimeSinceClose(service, event.id);
+      await finishEvent(service, event.id);
       const final = await results(event);
       expect([before.status, after.status, final.status]).toEqual(expected);
       expect((await results(event, '')).status).toBe(200);

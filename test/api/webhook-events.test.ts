@@ -5,7 +5,7 @@ import type { ApiContract } from '#test/harness/api-document.ts';
 import {
   createTestEvent,
   demand,
-  passTimeSinceClose,
+  finishEvent,
   sealBallots,
   type TestEvent,
   visitor,
@@ -260,7 +260,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
     await votePoll(service, account, event, votesFor(event));
     await organize(account, 'PATCH', base, { status: 'closed' });
-    await passTimeSinceClose(service, event.id);
+    await finishEvent(service, event.id);
     await listen(account);
     const { code, title, results } = await organize(account, 'PATCH', base, { results: { visibility: 'published' } });
     return { votingEventId, data: { votingEventId, code, title, publishedAt: results.publishedAt } };

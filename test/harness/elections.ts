@@ -62,15 +62,6 @@ export async function createTestEvent(
   return { id, code, positions };
 }
 
-/** Moves the close of an event into the past: the time for confirmations is over, or `ms` have passed since. */
-export async function passTimeSinceClose(service: TestService, eventId: string, ms = 15 * 60_000): Promise<void> {
-  await service.deps.db.$client.query(
-    'UPDATE voting_events SET closed_at = closed_at - $2, ends_at = ends_at - $2 WHERE id = $1',
-    [eventId, ms],
-  );
-  service.deps.events.forget(eventId);
-}
-
 /** Casts and confirms a poll's ballot; returns the confirmation. */
 export async function votePoll(
   service: TestService,

@@ -71,7 +71,7 @@ function createExampleEvent(
 ): Promise<TestEvent> {
   const settings = {
     type: plan.type,
-    voter: { selfRegistration: true },
+    voter: { selfRegistration: plan.type === 'election' },
     candidate: { selfRegistration: true },
     results: { visibility: 'live' },
     ballot: { opening: 'public' },

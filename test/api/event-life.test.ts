@@ -1,0 +1,407 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
+const HOUR = 3_600_000;
+
+const send = (method: string, path: string, body?: unknown) => service.call(method, path, body, { key: account.write });
+const read = async (path: string) => demand(await send('GET', path), 200);
+
+async function outcome(method: string, path: string, body?: unknown): Promise<string> {
+  const { status, body: answer } = await send(method, path, body);
+  return status < 300 ? 'yes' : `${status} ${answer.error.details?.reason ?? answer.error.code}`;
+}
+
+interface Subject {
+  readonly event: TestEvent;
+  readonly base: string;
+  readonly position: string;
+  readonly candidates: readonly string[];
+  readonly group: string;
+  readonly voters: readonly { id: string; email: string }[];
+}
+
+async function voteAs(subject: Subject, index: number): Promise<void> {
+  const voter = subject.voters[index];
+  if (voter === undefined) throw new Error('no such voter');
+  const voterKey = await giveVoterKey(service, subject.event.id, voter.id);
+  const base = `/public/voting-events/${subject.event.id}/ballot`;
+  const votes = [{ positionId: subject.position, candidateId: subject.candidates[0] }];
+  const cast = { voterKey, email: voter.email, votes };
+  const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, cast, { key: account.vote }), 201);
+  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+}
+
+type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
+
+/** An election with everything that could change, brought to a stage of its life. */
+async function electionAt(stage: Stage): Promise<Subject> {
+  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+  const base = `/voting-events/${event.id}`;
+  const { id: group } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
+  const rows = ['vera', 'otto', 'uma'].map((name) => ({ name, email: `${name}@club.example` }));
+  const voters = demand(await send('POST', `${base}/voters/batch`, { voters: rows }), 201);
+  const [position] = event.positions;
+  const subject = { event, base, position: position?.id ?? '', candidates: position?.candidates ?? [], group, voters };
+  if (stage === 'draft') return subject;
+  demand(await send('PATCH', base, { status: 'open', results: { visibility: 'published' } }), 200);
+  if (stage !== 'open') await voteAs(subject, 0);
+  if (stage === 'confirming' || stage === 'final') demand(await send('PATCH', base, { status: 'closed' }), 200);
+  if (stage === 'final') await finishEvent(service, event.id);
+  return subject;
+}
+
+type Change = [name: string, method: string, path: (subject: Subject) => string, body?: unknown];
+
+const CHANGES: readonly Change[] = [
+  ['a new title', 'PATCH', ({ base }) => base, { title: 'Another title' }],
+  ['a new description', 'PATCH', ({ base }) => base, { description: 'More words' }],
+  ['a later end', 'PATCH', ({ base }) => base, { endsAt: Date.now() + HOUR }],
+  ['requiring voter IDs', 'PATCH', ({ base }) => base, { voter: { requireVoterId: true } }],
+  ['more seats', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { seats: 2 }],
+  ['a position’s title', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { title: 'Chair' }],
+  ['a position’s description', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { description: 'x' }],
+  ['a new position', 'POST', ({ base }) => `${base}/positions`, { title: 'New', votingMethod: 'approval' }],
+  ['a candidate’s name', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { name: 'Beatrix' }],
+  ['a withdrawal', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { status: 'withdrawn' }],
+  ['a rejection', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { status: 'rejected' }],
+  ['a candidate’s order', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { sortOrder: 77 }],
+  ['a group’s name', 'PATCH', ({ base, group }) => `${base}/groups/${group}`, { name: 'North' }],
+  ['a new sponsor', 'POST', ({ base }) => `${base}/sponsors`, { name: 'The library' }],
+  ['a new voter', 'POST', ({ base }) => `${base}/voters`, { name: 'Wim', email: 'wim@club.example' }],
+  [
+    'a rejected voter who voted',
+    'PATCH',
+    ({ base, voters }) => `${base}/voters/${voters[0]?.id}`,
+    { status: 'rejected' },
+  ],
+  ['a rejected voter', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { status: 'rejected' }],
+  ['a voter’s weight', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { weight: 2 }],
+  [
+    'a voter’s address',
+    'PATCH',
+    ({ base, voters }) => `${base}/voters/${voters[1]?.id}`,
+    { email: 'new@club.example' },
+  ],
+  ['a voter’s name', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { name: 'Ottilie' }],
+  ['a deleted voter who voted', 'DELETE', ({ base, voters }) => `${base}/voters/${voters[0]?.id}`],
+  ['a deleted voter', 'DELETE', ({ base, voters }) => `${base}/voters/${voters[2]?.id}`],
+];
+
+const BALLOTS = '409 event_has_ballots';
+const CLOSED = '409 event_closed';
+const FINAL = '409 results_final';
+
+/** What each change is answered, stage by stage (completions 1.6 and 3). */
+const ANSWERS: Readonly<Record<string, readonly [voted: string, confirming: string, final: string]>> = {
+  'a new title': ['yes', 'yes', FINAL],
+  'a new description': ['yes', 'yes', 'yes'],
+  'a later end': ['yes', 'yes', FINAL],
+  'requiring voter IDs': [BALLOTS, BALLOTS, FINAL],
+  'more seats': [BALLOTS, BALLOTS, FINAL],
+  'a position’s title': ['yes', 'yes', FINAL],
+  'a position’s description': ['yes', 'yes', 'yes'],
+  'a new position': [BALLOTS, BALLOTS, FINAL],
+  'a candidate’s name': ['yes', 'yes', FINAL],
+  'a withdrawal': ['yes', 'yes', FINAL],
+  'a rejection': [BALLOTS, BALLOTS, FINAL],
+  'a candidate’s order': [BALLOTS, BALLOTS, FINAL],
+  'a group’s name': ['yes', 'yes', FINAL],
+  'a new sponsor': ['yes', 'yes', 'yes'],
+  'a new voter': ['yes', CLOSED, CLOSED],
+  'a rejected voter who voted': [BALLOTS, CLOSED, CLOSED],
+  'a rejected voter': ['yes', CLOSED, CLOSED],
+  'a voter’s weight': ['yes', CLOSED, CLOSED],
+  'a voter’s address': ['yes', 'yes', FINAL],
+  'a voter’s name': ['yes', 'yes', 'yes'],
+  'a deleted voter who voted': [BALLOTS, CLOSED, 'yes'],
+  'a deleted voter': ['yes', CLOSED, 'yes'],
+};
+
+describe('an election', () => {
+  test.each(CHANGES)(
+    'answers %s as its stage allows, and a final result stays as it is',
+    async (name, method, path, body) => {
+      const answers = await Promise.all(
+        (['draft', 'open', 'voted', 'confirming', 'final'] as const).map(async (stage) => {
+          const subject = await electionAt(stage);
+          const before = await read(`${subject.base}/results`);
+          const answer = await outcome(method, path(subject), body);
+          if (stage === 'final') {
+            const after = await read(`${subject.base}/results`);
+            expect({ ...after, asOf: 0 }).toEqual({ ...before, asOf: 0 });
+          }
+          return answer;
+        }),
+      );
+      expect(answers).toEqual(['yes', 'yes', ...(ANSWERS[name] ?? [])]);
+    },
+  );
+
+  test('takes every shown field back as no change, at every stage, without a new version or an audit row', async () => {
+    for (const stage of ['draft', 'voted', 'confirming', 'final'] as const) {
+      const { base, position, candidates, group, voters } = await electionAt(stage);
+      const audits = (await read(`${base}/audit`)).length;
+      const paths = [
+        base,
+        `${base}/positions/${position}`,
+        `${base}/candidates/${candidates[1]}`,
+        `${base}/groups/${group}`,
+        `${base}/voters/${voters[0]?.id}`,
+      ];
+      for (const path of paths) {
+        const shown = await read(path);
+        const answer = await send('PATCH', path, writable(shown));
+        expect([stage, path.replace(base, ''), answer.status, answer.body.data]).toEqual([
+          stage,
+          path.replace(base, ''),
+          200,
+          shown,
+        ]);
+      }
+      expect((await read(`${base}/audit`)).length).toBe(audits);
+    }
+  });
+
+  test('keeps a limit that follows the candidates when the number that it shows is sent back', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      {},
+      [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }],
+      false,
+    );
+    const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
+    demand(await send('PATCH', path, { maxSelections: (await read(path)).maxSelections, seats: 2 }), 200);
+    const row = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
+    demand(await send('POST', `/voting-events/${event.id}/candidates`, row), 201);
+    expect((await read(path)).maxSelections).toBe(3);
+  });
+
+  test.each([{}, { voter: {} }, { voter: {}, results: {}, payments: {} }])(
+    'refuses an update without any field: %j',
+    async (body) => {
+      const { base } = await electionAt('draft');
+      const { status, body: answer } = await send('PATCH', base, body);
+      expect([status, answer.error.code]).toEqual([422, 'validation_error']);
+    },
+  );
+});
+
+const READ_ONLY = new Set([
+  ...[
+    'id',
+    'votingEventId',
+    'createdAt',
+    'updatedAt',
+    'paymentBusinessId',
+    'secrecy',
+    'source',
+    'hasVoted',
+    'keyStatus',
+  ],
+  ...['pollIdentity', 'publishedAt', 'finalAt', 'disclosure', 'disputed', 'copy'],
+]);
+
+/** A shown row without the fields that nobody sets. */
+function writable(shown: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const fields = Object.entries(shown).filter(([name]) => !READ_ONLY.has(name));
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const entries = fields.map(([name, value]) => [
+    name,
+    isObject(value) && ['voter', 'candidate', 'ballot', 'results', 'payments'].includes(name) ? writable(value) : value,
+  ]);
+  const { status, ...rest } = Object.fromEntries(entries);
+  return ['draft', 'scheduled', 'open', 'closed'].includes(status) ? rest : { ...rest, status };
+}
+
+describe('the life of an event', () => {
+  test('leads back to the open event for 15 minutes after a mistaken close, and never afterwards', async () => {
+    const reopenings = [
+      { status: 'open' },
+      { status: 'open', endsAt: null },
+      { endsAt: Date.now() + HOUR },
+      { results: { visibility: 'hidden' }, status: 'open' },
+    ];
+    for (const change of reopenings) {
+      for (const byClock of [false, true]) {
+        const { base, event } = await electionAt('voted');
+        const close = byClock ? { endsAt: Date.now() - 1_000 } : { status: 'closed' };
+        demand(await send('PATCH', base, close), 200);
+        const again = byClock && !('endsAt' in change) ? { ...change, endsAt: null } : change;
+        const opened = await send('PATCH', base, again);
+        // An end in the future opens only what nobody closed.
+        if (byClock || 'status' in change) expect([opened.status, opened.body.data.status]).toEqual([200, 'open']);
+        demand(await send('PATCH', base, { status: 'closed' }), 200);
+        await finishEvent(service, event.id);
+        demand(await send('PATCH', base, { results: { visibility: 'hidden' } }), 200);
+        // Another end than the one that is stored: what is sent back as it was is no change.
+        const later = 'endsAt' in again && again.endsAt !== null ? { endsAt: again.endsAt + HOUR } : again;
+        expect(await outcome('PATCH', base, later)).toBe(FINAL);
+        expect((await read(base)).status).toBe('closed');
+      }
+    }
+  });
+
+  test.each([null, Date.now() + HOUR])(
+    'never leads an event with a cast ballot back before its start: startsAt %s',
+    async (startsAt) => {
+      const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+      const base = `/voting-events/${event.id}`;
+      demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
+      const [position] = event.positions;
+      demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
+      const body = {
+        visitorId: visitor(),
+        votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
+      };
+      demand(
+        await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: account.vote }),
+        201,
+      );
+      expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
+      expect((await read(base)).status).toBe('open');
+    },
+  );
+
+  test('shows a published result from 15 minutes after the close on, and says since when', async () => {
+    const { base, event } = await electionAt('confirming');
+    const results = () => service.call('GET', `/public${base}/results`, undefined, { key: account.vote });
+    expect([(await results()).status, (await read(base)).results.publishedAt]).toEqual([403, null]);
+    await finishEvent(service, event.id);
+    expect([(await results()).status, typeof (await read(base)).results.publishedAt]).toEqual([200, 'number']);
+  });
+
+  test('opens only when somebody could fill in a valid ballot, and names everything that is missing', async () => {
+    const plans = [
+      { votingMethod: 'approval', candidates: ['Ada'], settings: { minSelections: 2, maxSelections: 3 } },
+      {
+        votingMethod: 'cumulative',
+        candidates: ['Ada', 'Bea'],
+        settings: { minSelections: 2, cumulativePointBudget: 1 },
+      },
+      { votingMethod: 'plurality', candidates: ['Yes', 'No'] },
+      { votingMethod: 'plurality', candidates: [] },
+    ];
+    const event = await createTestEvent(service, account, {}, plans, false);
+    const base = `/voting-events/${event.id}`;
+    const [bounds, budget, roles, empty] = event.positions;
+    demand(await send('PATCH', `${base}/positions/${roles?.id}`, { votingMethod: 'referendum' }), 200);
+    const refused = await send('PATCH', base, { status: 'open' });
+    expect([refused.status, refused.body.error.details.reason, refused.body.error.details.missing]).toEqual([
+      409,
+      'not_ready',
+      [
+        { what: 'bounds', positionId: bounds?.id },
+        { what: 'bounds', positionId: budget?.id },
+        ...(roles?.candidates ?? []).map((candidateId) => ({
+          what: 'referendumRole',
+          positionId: roles?.id,
+          candidateId,
+        })),
+        { what: 'candidate', positionId: empty?.id },
+      ],
+    ]);
+    demand(await send('PATCH', base, { startsAt: Date.now() - 1 }), 200);
+    expect((await read(base)).status).toBe('scheduled');
+  });
+
+  test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
+    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
+    const refused = await send('PATCH', base, { status: 'open' });
+    expect(refused.body.error.details.missing).toEqual([{ what: 'openPosition' }]);
+    expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('409 group_in_use');
+    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId: null }), 200);
+    expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('yes');
+    expect(await outcome('PATCH', base, { status: 'open' })).toBe('yes');
+  });
+
+  test('judges the body before the state: a wrong body is 422 whatever is frozen', async () => {
+    const { base, position, candidates } = await electionAt('final');
+    for (const [method, path, body] of [
+      ['PATCH', `${base}/positions/${position}`, { scoreMin: 3 }],
+      ['POST', `${base}/positions`, { title: 'New', votingMethod: 'score', cumulativePointBudget: 3 }],
+      ['PATCH', `${base}/candidates/${candidates[0]}`, { positionIds: ['pos_unknown'] }],
+      ['POST', `${base}/candidates`, { name: 'X', positionIds: ['pos_unknown'] }],
+      ['PATCH', base, { payments: { repeatVotes: true } }],
+    ] as const) {
+      const { status, body: answer } = await send(method, path, body);
+      expect([path.replace(base, ''), status, answer.error.code]).toEqual([
+        path.replace(base, ''),
+        422,
+        'validation_error',
+      ]);
+    }
+  });
+});
+
+describe('a candidate with ballots', () => {
+  const STATUSES = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
+  const ALLOWED = new Set(['approved withdrawn', 'withdrawn approved', 'pending approved', 'rejected approved']);
+
+  test.each(STATUSES)(
+    'moves from %s only where its votes can still be counted, and every count and export goes on',
+    async (from) => {
+      for (const to of STATUSES) {
+        const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+        const base = `/voting-events/${event.id}`;
+        const [position] = event.positions;
+        const [, second, third] = position?.candidates ?? [];
+        const subject = `${base}/candidates/${from === 'withdrawn' || from === 'approved' ? second : third}`;
+        if (from === 'pending' || from === 'rejected') demand(await send('PATCH', subject, { status: from }), 200);
+        demand(await send('PATCH', base, { status: 'open' }), 200);
+        await votePoll(service, account, event, [{ positionId: position?.id, candidateId: second }]);
+        if (from === 'withdrawn') demand(await send('PATCH', subject, { status: from }), 200);
+        const expected = from === to || ALLOWED.has(`${from} ${to}`) ? 'yes' : BALLOTS;
+        expect([from, to, await outcome('PATCH', subject, { status: to })]).toEqual([from, to, expected]);
+        for (const path of ['results', 'stats', 'votes'])
+          expect((await send('GET', `${base}/${path}`)).status).toBe(200);
+        for (const path of ['results/csv', 'results/json', 'results/cvr']) {
+          const { headers } = await send('GET', `${base}/${path}`);
+          const location = new URL(headers.get('location') ?? '', `http://127.0.0.1:${service.port}`);
+          expect((await service.call('GET', location.pathname + location.search)).status).toBe(200);
+        }
+      }
+    },
+  );
+});
+
+describe('an event that somebody pays for', () => {
+  test('keeps its type and identity rules while an attempt is open or fulfilled', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    for (const [status, expected] of [
+      ...['created', 'pending', 'succeeded', 'fulfilled'].map((name) => [name, BALLOTS] as const),
+      ...['failed', 'cancelled'].map((name) => [name, 'yes'] as const),
+    ]) {
+      await service.deps.db.$client.query('DELETE FROM payment_attempts WHERE voting_event_id = $1', [event.id]);
+      await service.deps.db.$client.query(
+        `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor,
+           currency, request, terms, expires_at, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, 'vote', $5, 'provider_a', 100, 'usd', '{}', '{}', 0, 0, 0)`,
+        [event.id, `pay_${status}`, account.id, 'biz_gone', status],
+      );
+      const flips = [{ voter: { requireVoterId: true } }, { voter: { saveVoterInfo: true } }, { type: 'election' }];
+      for (const change of flips) {
+        expect([status, await outcome('PATCH', base, change)]).toEqual([status, expected]);
+        const back = { type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } };
+        if (expected === 'yes') demand(await send('PATCH', base, back), 200);
+      }
+    }
+  });
+});
