@@ -94,9 +94,15 @@ function requireVoterIdentity(event: VotingEvent, body: CastBody): Identity {
 function requireParticipants(event: VotingEvent, body: CastBody): string[] {
   const participants = participantsOf(event, { ...body, visitorId: body.visitorId ?? '' });
   if (participants !== undefined) return participants;
-  throw event.saveVoterInfo
-    ? invalidField('email', 'is required: this poll tells participants apart by e-mail')
-    : invalidField('voterId', 'is required: this poll requires voter IDs');
+  const issues = [
+    ...(event.requireVoterId && body.voterId === undefined
+      ? [{ field: 'voterId', message: 'is required: this poll requires voter IDs' }]
+      : []),
+    ...(event.saveVoterInfo && body.email === undefined
+      ? [{ field: 'email', message: 'is required: this poll tells participants apart by e-mail' }]
+      : []),
+  ];
+  throw validationError(issues);
 }
 
 /**

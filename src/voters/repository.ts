@@ -9,10 +9,14 @@ import type { Voter, VoterStatus } from './types.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
 
-/** A poll's participant is listed because it voted; everybody else voted when the participation names them. */
-const hasVoted = sql<boolean>`(${voters.source} = 'poll' OR EXISTS (
-  SELECT 1 FROM participation p WHERE p.voting_event_id = ${voters.votingEventId}
-    AND p.participant IN (${voters.id}, 'i:' || ${voters.voterIdKey}, 'e:' || ${voters.emailKey})))`;
+/**
+ * A poll's participant is listed because it voted; everybody else voted when the participation of the same event names them.
+ * With the table's name written out: Drizzle leaves it away in a selection from one table, and inside of the subquery
+ * `voting_event_id` alone would be the participation's own, so that votes of other events counted.
+ */
+const hasVoted = sql<boolean>`(voters.source = 'poll' OR EXISTS (
+  SELECT 1 FROM participation p WHERE p.voting_event_id = voters.voting_event_id
+    AND p.participant IN (voters.id, 'i:' || voters.voter_id_key, 'e:' || voters.email_key)))`;
 
 const columns = {
   id: voters.id,

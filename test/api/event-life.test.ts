@@ -380,28 +380,3 @@ describe('a candidate with ballots', () => {
     },
   );
 });
-
-describe('an event that somebody pays for', () => {
-  test('keeps its type and identity rules while an attempt is open or fulfilled', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
-    const base = `/voting-events/${event.id}`;
-    for (const [status, expected] of [
-      ...['created', 'pending', 'succeeded', 'fulfilled'].map((name) => [name, BALLOTS] as const),
-      ...['failed', 'cancelled'].map((name) => [name, 'yes'] as const),
-    ]) {
-      await service.deps.db.$client.query('DELETE FROM payment_attempts WHERE voting_event_id = $1', [event.id]);
-      await service.deps.db.$client.query(
-        `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor,
-           currency, request, terms, expires_at, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, 'vote', $5, 'provider_a', 100, 'usd', '{}', '{}', 0, 0, 0)`,
-        [event.id, `pay_${status}`, account.id, 'biz_gone', status],
-      );
-      const flips = [{ voter: { requireVoterId: true } }, { voter: { saveVoterInfo: true } }, { type: 'election' }];
-      for (const change of flips) {
-        expect([status, await outcome('PATCH', base, change)]).toEqual([status, expected]);
-        const back = { type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } };
-        if (expected === 'yes') demand(await send('PATCH', base, back), 200);
-      }
-    }
-  });
-});

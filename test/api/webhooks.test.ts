@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
+import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
 import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import {
   createTestAccount,
@@ -176,9 +177,13 @@ describe('a message', () => {
     // The log tells of itself at times of its own.
     const types = EVENT_TYPE_NAMES.filter((type) => type !== 'log.checkpoint');
     await subscribe(account, receiver.url, types);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, key);
     const voters = ['v1', 'v2', 'v3'].map((voterId) => ({ name: 'Vera', voterId }));
     await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, key);
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, key);
+    await until(receiver, 5);
+    // Until the time for confirmations is over nothing is published; then whoever comes first publishes it.
+    await finishEvent(service, event.id);
+    await Promise.all([1, 2, 3].map(() => announceTimedEvents(service.deps)));
     await until(receiver, 6);
     expect(
       typesOf(receiver.received)

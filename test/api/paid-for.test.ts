@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dropExpiredBallots } from '#src/ballots/repository.ts';
+import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  PRICE,
+  PROVIDERS,
+  RETURN_URL,
+  startPaidTestService,
+  type TestProvider,
+} from '#test/harness/payments.ts';
+import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+let service: TestService;
+let another: TestService;
+
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  service = paid.service;
+  another = await service.another();
+});
+afterAll(async () => {
+  await another.stop();
+  await paid.stop();
+});
+
+const pollOf = (provider: TestProvider, settings = {}, plans?: Parameters<typeof createPaidEvent>[3]) =>
+  createPaidEvent(service, provider, settings, plans);
+
+function votesOf({ positions: [position] }: PaidEvent) {
+  return [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+}
+
+const post = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
+  on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote, headers });
+
+/** The first call of a paid cast, and its payment where the payer pays. */
+async function startVote(event: PaidEvent, identity: Readonly<Record<string, unknown>>, pays = true): Promise<string> {
+  const body = {
+    visitorId: visitor(),
+    email: 'payer@mail.example',
+    ...identity,
+    votes: votesOf(event),
+    returnUrl: RETURN_URL,
+  };
+  const answer = await post(event, 'ballot/cast', body);
+  const { paymentAttemptId } = demand(answer, 402);
+  if (pays) await decide(checkoutUrlOf(answer), 'pay');
+  return paymentAttemptId;
+}
+
+const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
+  post(event, 'ballot/cast', { paymentAttemptId }, on, headers);
+
+const attemptOf = async (event: PaidEvent, id: string) =>
+  demand(
+    await service.call('GET', `/voting-events/${event.id}/payments/${id}`, undefined, { key: event.account.read }),
+    200,
+  );
+
+const refunded = (event: PaidEvent, id: string) =>
+  eventually(async () => {
+    const attempt = await attemptOf(event, id);
+    return attempt.refundedAt === null ? undefined : attempt;
+  });
+
+describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
+  test.each([
+    ['the same visitor', {}, () => ({ visitorId: visitor() })],
+    ['one e-mail address on two devices', { voter: { saveVoterInfo: true } }, () => ({ email: 'one@mail.example' })],
+    ['one voter ID on two devices', { voter: { requireVoterId: true } }, () => ({ voterId: 'M-1' })],
+    [
+      'one voter ID with two addresses',
+      { voter: { requireVoterId: true, saveVoterInfo: true } },
+      () => ({ voterId: 'M-1' }),
+    ],
+  ])(
+    'is one for a participant, whatever pays twice at once: %s; the other payment goes back',
+    async (_who, settings, make) => {
+      const event = await pollOf(provider, settings);
+      const shared = make();
+      const identity = (index: number) => ({ email: `p${index}@mail.example`, voterId: `V${index}`, ...shared });
+      const attempts = await Promise.all([0, 1, 2].map((index) => startVote(event, identity(index))));
+      const answers = await Promise.all(
+        attempts.map((id, index) => finishVote(event, id, index === 1 ? another : service)),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
+      const winner = answers.findIndex(({ status }) => status === 201);
+      for (const [index, id] of attempts.entries()) {
+        if (index === winner) continue;
+        expect(await refunded(event, id)).toMatchObject({ status: 'cancelled' });
+      }
+      const { confirmationCode } = answers[winner]?.body.data ?? {};
+      expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
+      expect(await attemptOf(event, attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
+    },
+  );
+
+  test.each([
+    [
+      'a day after its cast',
+      async (event: PaidEvent) => {
+        await service.deps.db.$client.query(
+          'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
+          [event.id],
+        );
+        await dropExpiredBallots(service.deps.db.$client);
+      },
+    ],
+    [
+      'by the confirm that comes too late',
+      async (event: PaidEvent, confirmationCode: string) => {
+        await service.deps.db.$client.query(
+          'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
+          [event.id],
+        );
+        expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(404);
+      },
+    ],
+    [
+      'once the time after the close is over',
+      async (event: PaidEvent, confirmationCode: string) => {
+        await finishEvent(service, event.id);
+        expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(403);
+        await dropExpiredBallots(service.deps.db.$client);
+      },
+    ],
+  ])('that nobody confirmed is given back %s: the attempt stays fulfilled, and says so', async (_when, end) => {
+    const event = await pollOf(provider);
+    const id = await startVote(event, {});
+    const { confirmationCode } = demand(await finishVote(event, id), 201);
+    await end(event, confirmationCode);
+    expect(await refunded(event, id)).toMatchObject({ status: 'fulfilled' });
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
+      [event.id],
+    );
+    expect(rows[0].left).toBe(0);
+  });
+
+  test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
+    const event = await pollOf(provider);
+    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
+    const first = await post(event, 'ballot/cast', body);
+    const { paymentAttemptId } = demand(first, 402);
+    const headers = { 'Idempotency-Key': 'the-second-call' };
+    expect((await finishVote(event, paymentAttemptId, service, headers)).status).toBe(402);
+    await decide(checkoutUrlOf(first), 'pay');
+    const answer = await eventually(async () => {
+      const again = await finishVote(event, paymentAttemptId, another, headers);
+      return again.status === 402 ? undefined : again;
+    });
+    expect(answer.status).toBe(201);
+    const repeat = await finishVote(event, paymentAttemptId, service, headers);
+    expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', answer.body]);
+  });
+
+  test('is given to who has paid, whatever became of the plan; first calls alone ask it', async () => {
+    const event = await pollOf(provider, { candidate: { selfRegistration: true } });
+    const id = await startVote(event, {});
+    await service.deps.db.$client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
+    await eventually(async () => {
+      const body = { visitorId: visitor(), email: 'p@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
+      const refused = await post(event, 'ballot/cast', body);
+      return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
+    });
+    expect((await finishVote(event, id)).status).toBe(201);
+  });
+
+  test('that waits makes its participant one who has voted, by each identity, for the check, a cast and a payment alike', async () => {
+    const event = await pollOf(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
+    const own = { visitorId: visitor(), email: 'Payer@mail.example', voterId: 'M-1' };
+    demand(await finishVote(event, await startVote(event, own)), 201);
+    const others = [
+      { ...own },
+      { visitorId: visitor(), email: 'payer@mail.example', voterId: 'M-2' },
+      { visitorId: visitor(), email: 'other@mail.example', voterId: 'M-1' },
+      { visitorId: own.visitorId.toUpperCase().replace('VI_', 'vi_'), email: 'other@mail.example', voterId: 'M-3' },
+    ];
+    for (const identity of others) {
+      expect((await post(event, 'voter/check', identity)).body.data).toEqual({
+        eligible: false,
+        reason: 'already_voted',
+      });
+      const again = await post(event, 'ballot/cast', { ...identity, votes: votesOf(event), returnUrl: RETURN_URL });
+      expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
+      expect(again.body.error.message).toMatch(/paid for and waits/);
+    }
+    const stranger = { visitorId: visitor(), email: 'x@mail.example', voterId: 'M-9' };
+    expect((await post(event, 'voter/check', stranger)).body.data).toEqual({ eligible: true });
+  });
+});
+
+describe('a poll that changes its price', () => {
+  const patch = (event: PaidEvent, body: unknown) =>
+    service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
+
+  test('drops unpaid ballots that wait when a price is set: whoever votes from then on pays', async () => {
+    const event = await pollOf('provider_a', { payments: {} });
+    const { confirmationCode } = demand(
+      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event) }),
+      201,
+    );
+    demand(await patch(event, { payments: { payToVote: PRICE.provider_a } }), 200);
+    expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(404);
+  });
+
+  test('stays identified when the price goes, because payments keep the codes of ballots', async () => {
+    const event = await pollOf('provider_a');
+    demand(await finishVote(event, await startVote(event, {})), 201);
+    const answer = demand(await patch(event, { payments: { payToVote: null } }), 200);
+    expect(answer.secrecy).toBe('identified');
+    const untouched = await pollOf('provider_a');
+    expect(demand(await patch(untouched, { payments: { payToVote: null } }), 200).secrecy).toBe('pseudonymous');
+  });
+
+  test.each([{ type: 'election' }, { voter: { requireVoterId: true } }, { voter: { saveVoterInfo: true } }])(
+    'keeps %j as it is while an attempt is open or fulfilled, and lets go when it has ended',
+    async (change) => {
+      const event = await pollOf('provider_a');
+      const answer = demand(
+        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event), returnUrl: RETURN_URL }),
+        402,
+      );
+      demand(await patch(event, { payments: { payToVote: null } }), 200);
+      for (const status of ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled']) {
+        await service.deps.db.$client.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [
+          answer.paymentAttemptId,
+          status,
+        ]);
+        const ended = status === 'failed' || status === 'cancelled';
+        const { status: code, body } = await patch(event, change);
+        expect([status, code, body.error?.details.reason]).toEqual([
+          status,
+          ended ? 200 : 409,
+          ended ? undefined : 'event_has_ballots',
+        ]);
+        if (ended)
+          demand(await patch(event, { type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } }), 200);
+      }
+    },
+  );
+});

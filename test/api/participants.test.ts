@@ -1,0 +1,330 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { mailedVoterKey } from '#test/harness/mails.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+const organize = (method: string, path: string, body?: unknown) =>
+  service.call(method, path, body, { key: account.write });
+const vote = (event: TestEvent, path: string, body: unknown) =>
+  service.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: account.vote });
+const votesFor = ({ positions: [position] }: TestEvent) => [
+  { positionId: position?.id, candidateId: position?.candidates[0] },
+];
+
+type Identity = Readonly<Record<string, string>>;
+
+async function castAndConfirm(event: TestEvent, identity: Identity): Promise<string> {
+  const cast = await vote(event, 'ballot/cast', { ...identity, votes: votesFor(event) });
+  if (cast.status !== 201) return `${cast.status} ${cast.body.error.details.reason ?? cast.body.error.details.field}`;
+  const { confirmationCode } = cast.body.data;
+  const confirmed = await vote(event, 'ballot/confirm', { confirmationCode });
+  return confirmed.status === 200 ? 'voted' : `${confirmed.status} ${confirmed.body.error.details.reason}`;
+}
+
+describe('a poll', () => {
+  const FLAGS = [false, true].flatMap((requireVoterId) =>
+    [false, true].map((saveVoterInfo) => [requireVoterId, saveVoterInfo] as const),
+  );
+
+  test.each(FLAGS)(
+    'with requireVoterId %s and saveVoterInfo %s asks for each identity that it compares, and takes none of them twice',
+    async (requireVoterId, saveVoterInfo) => {
+      const voter = { requireVoterId, saveVoterInfo };
+      const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+      const identity = (): Identity => ({
+        visitorId: visitor(),
+        ...(saveVoterInfo ? { email: `${visitor()}@mail.example` } : {}),
+        ...(requireVoterId ? { voterId: `M-${visitor()}` } : {}),
+      });
+      const first = identity();
+      for (const missing of Object.keys(first)) {
+        const { [missing]: _, ...rest } = first;
+        const refused = await vote(event, 'ballot/cast', { ...rest, votes: votesFor(event) });
+        expect([missing, refused.status, refused.body.error.details.field]).toEqual([missing, 422, missing]);
+        if (missing === 'visitorId') continue;
+        expect((await vote(event, 'voter/check', rest)).body.data).toEqual({
+          eligible: false,
+          reason: 'identity_required',
+        });
+      }
+      expect(await castAndConfirm(event, first)).toBe('voted');
+      for (const [name, value] of Object.entries(first)) {
+        const again = {
+          ...identity(),
+          [name]: name === 'voterId' ? value : ` ${value.toUpperCase().replace('VI_', 'vi_')} `,
+        };
+        expect([name, await castAndConfirm(event, again)]).toEqual([name, '409 already_voted']);
+        expect((await vote(event, 'voter/check', again)).body.data).toEqual({
+          eligible: false,
+          reason: 'already_voted',
+        });
+      }
+      expect(await castAndConfirm(event, identity())).toBe('voted');
+    },
+  );
+
+  test('shows a visitor ID as it was sent, without the spaces around it', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const visitorId = 'vi_ABCDEFabcdef0123';
+    expect(await castAndConfirm(event, { visitorId: ` ${visitorId} ` })).toBe('voted');
+    const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
+    expect(data).toMatchObject([{ voterId: visitorId, source: 'poll', hasVoted: true }]);
+    expect((await organize('GET', `/voting-events/${event.id}/votes`)).body.data).toMatchObject([
+      { voterId: visitorId },
+    ]);
+  });
+
+  test('lists a participant whose ID and address a voter of the organizer has', async () => {
+    const voter = { requireVoterId: true, saveVoterInfo: true };
+    const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+    const own = { name: 'Vera', voterId: 'M-1', email: 'vera@mail.example' };
+    demand(await organize('POST', `/voting-events/${event.id}/voters`, own), 201);
+    expect(await castAndConfirm(event, { visitorId: visitor(), voterId: own.voterId, email: own.email })).toBe('voted');
+    const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
+    expect(data.map((row: { source: string }) => row.source)).toEqual(['organizer', 'poll']);
+  });
+
+  test('says of a voter that they voted by the participation of its own event alone', async () => {
+    const voter = { requireVoterId: true };
+    const [voted, other] = await Promise.all(
+      [0, 1].map(() => createTestEvent(service, account, { voter }, [PLURALITY])),
+    );
+    if (voted === undefined || other === undefined) throw new Error('two events were created');
+    expect(await castAndConfirm(voted, { visitorId: visitor(), voterId: 'SAME-1' })).toBe('voted');
+    const path = `/voting-events/${other.id}/voters`;
+    const { id } = demand(await organize('POST', path, { name: 'Vera', voterId: 'SAME-1' }), 201);
+    expect(demand(await organize('GET', `${path}/${id}`), 200).hasVoted).toBe(false);
+    expect(demand(await organize('GET', path), 200)).toMatchObject([{ hasVoted: false }]);
+  });
+
+  test('takes no registration, and mails no voter key', async () => {
+    const refused = await organize('POST', '/voting-events', {
+      title: 'P',
+      type: 'poll',
+      voter: { selfRegistration: true },
+    });
+    expect([refused.status, refused.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const changed = await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } });
+    expect([changed.status, changed.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
+    const registered = await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' });
+    expect([registered.status, registered.body.error.details.reason]).toEqual([403, 'registration_closed']);
+    const asked = await vote(event, 'voter-key/request', { email: 'v@club.example' });
+    expect([asked.status, asked.body.error.details.reason]).toEqual([409, 'not_an_election']);
+  });
+});
+
+describe('a voter of an election', () => {
+  interface Voter {
+    readonly event: TestEvent;
+    readonly path: string;
+    readonly id: string;
+    readonly voterKey: string;
+    readonly email: string;
+  }
+
+  async function voterOf(settings = {}): Promise<Voter> {
+    const event = await createTestEvent(service, account, { type: 'election', ...settings }, [PLURALITY]);
+    const email = 'vera@club.example';
+    const body = { name: 'Vera', email, voterId: 'M-1' };
+    const { id } = demand(await organize('POST', `/voting-events/${event.id}/voters`, body), 201);
+    const voterKey = await mailedVoterKey(service, () => vote(event, 'voter-key/request', { email }));
+    return { event, id, email, voterKey, path: `/voting-events/${event.id}/voters/${id}` };
+  }
+
+  const cast = async ({ event, voterKey, email }: Voter): Promise<string> =>
+    demand(await vote(event, 'ballot/cast', { voterKey, email, votes: votesFor(event) }), 201).confirmationCode;
+
+  test('is judged at the confirm as at the cast: one who was rejected meanwhile has no ballot', async () => {
+    const voter = await voterOf();
+    const confirmationCode = await cast(voter);
+    demand(await organize('PATCH', voter.path, { status: 'rejected' }), 200);
+    const refused = await vote(voter.event, 'ballot/confirm', { confirmationCode });
+    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'voter_rejected']);
+    const { stats } = demand(await organize('GET', `/voting-events/${voter.event.id}/results`), 200);
+    expect(stats.ballots).toBe(0);
+    demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
+    expect((await vote(voter.event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
+  });
+
+  test('keeps weight and group while a ballot waits that was judged by them', async () => {
+    const voter = await voterOf();
+    await cast(voter);
+    for (const change of [{ weight: 3 }]) {
+      const refused = await organize('PATCH', voter.path, change);
+      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    }
+    expect((await organize('DELETE', voter.path)).body.error.details.reason).toBe('event_has_ballots');
+  });
+
+  test.each([
+    ['another address', { email: 'new@club.example' }, true],
+    ['another voter ID', { voterId: 'M-2' }, true],
+    ['a rejection', { status: 'rejected' }, true],
+    ['another name', { name: 'Vera Lind' }, false],
+    ['the same address in other letters', { email: 'VERA@club.example' }, false],
+  ])('loses the keys that were mailed before by %s: %j', async (_what, change, ends) => {
+    const voter = await voterOf();
+    const answer = demand(await organize('PATCH', voter.path, change), 200);
+    expect(answer.keyStatus).toBe(ends ? 'none' : 'sent');
+    if ('status' in change) demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
+    const { email = voter.email } = change as { email?: string };
+    const check = await vote(voter.event, 'voter/check', { voterKey: voter.voterKey, email });
+    expect(check.body.data).toEqual(ends ? { eligible: false, reason: 'voter_key_invalid' } : { eligible: true });
+  });
+
+  test('keeps every key that was mailed until the event closes', async () => {
+    const voter = await voterOf();
+    for (let index = 0; index < 4; index += 1) {
+      await mailedVoterKey(service, () => vote(voter.event, 'voter-key/request', { email: voter.email }));
+    }
+    expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
+  });
+
+  test('is nobody else: a stored key that is copied to another voter opens nothing', async () => {
+    const voter = await voterOf();
+    const body = { name: 'Otto', email: 'otto@club.example' };
+    const { id } = demand(await organize('POST', `/voting-events/${voter.event.id}/voters`, body), 201);
+    await service.deps.db.$client.query(
+      'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number) SELECT voting_event_id, $2, key_hash, number FROM voter_keys WHERE voting_event_id = $1',
+      [voter.event.id, id],
+    );
+    const check = await vote(voter.event, 'voter/check', { voterKey: voter.voterKey, email: body.email });
+    expect(check.body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
+  });
+
+  test('is not locked out by wrong keys from anywhere: a fresh and an old right key pass', async () => {
+    const voter = await voterOf();
+    const wrong = { voterKey: '0000-0000-0000-0000', email: voter.email };
+    const tries = await Promise.all(
+      Array.from({ length: 15 }, () => vote(voter.event, 'ballot/cast', { ...wrong, votes: votesFor(voter.event) })),
+    );
+    expect(tries.map(({ status }) => status).filter((status) => status === 403)).toHaveLength(10);
+    expect(tries.map(({ status }) => status).filter((status) => status === 429)).toHaveLength(5);
+    const fresh = await giveVoterKey(service, voter.event.id, voter.id);
+    for (const voterKey of [fresh, voter.voterKey]) {
+      expect((await vote(voter.event, 'voter/check', { voterKey, email: voter.email })).body.data).toEqual({
+        eligible: true,
+      });
+    }
+    expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
+  });
+
+  test('is erased after the final result, and every figure stays', async () => {
+    const voter = await voterOf();
+    expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
+      [voter.event.id],
+    );
+    const figures = async () => {
+      const stats = demand(await organize('GET', `/voting-events/${voter.event.id}/stats`), 200);
+      return [stats.voters, stats.turnout, stats.ballots];
+    };
+    const before = await figures();
+    demand(await organize('DELETE', voter.path), 202);
+    expect((await organize('GET', voter.path)).status).toBe(404);
+    expect(await figures()).toEqual(before);
+    const { rows } = await service.deps.db.$client.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [
+      voter.id,
+    ]);
+    expect(rows).toEqual([{ name: '', email: null, voter_id: null }]);
+  });
+});
+
+test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
+  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY]);
+  const email = (length: number): string => `${'a'.repeat(length - '@club.example'.length)}@club.example`;
+  const add = (address: string) => organize('POST', `/voting-events/${event.id}/voters`, { name: 'V', email: address });
+  expect((await add(email(320))).status).toBe(201);
+  expect((await add(email(321))).status).toBe(422);
+});
+
+test('a choice without a role is no choice of a referendum, even where one was opened before it became one', async () => {
+  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  demand(
+    await organize('PATCH', `/voting-events/${event.id}/positions/${event.positions[0]?.id}`, {
+      votingMethod: 'referendum',
+    }),
+    200,
+  );
+  const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) });
+  expect([refused.status, refused.body.error.details.field]).toEqual([422, 'votes[0].candidateId']);
+});
+
+describe('the list of votes', () => {
+  test.each(['election', 'poll'])(
+    'of an open %s shows each vote that stood when it began once, whatever is confirmed and sealed meanwhile',
+    async (type) => {
+      const { tendBallotLog } = await import('#src/ballot-log/seal-ballots.ts');
+      const { sealDeps } = await import('#src/work.ts');
+      const event = await createTestEvent(service, account, { type }, [PLURALITY]);
+      const seal = () => tendBallotLog(sealDeps(service.deps), event.id, 1);
+      const addBallot = async (index: number): Promise<void> => {
+        if (type === 'poll') return void (await votePoll(service, account, event, votesFor(event)));
+        const body = { name: 'V', email: `v${index}@club.example` };
+        const { id } = demand(await organize('POST', `/voting-events/${event.id}/voters`, body), 201);
+        const voterKey = await giveVoterKey(service, event.id, id);
+        expect(await castAndConfirm(event, { voterKey, email: body.email })).toBe('voted');
+      };
+      for (let index = 0; index < 7; index += 1) await addBallot(index);
+      await seal();
+      for (let index = 7; index < 12; index += 1) await addBallot(index);
+      const list = async (between: (page: number) => Promise<unknown>): Promise<string[]> => {
+        const seen: string[] = [];
+        let cursor = '';
+        for (let page = 0; ; page += 1) {
+          const answer = await organize('GET', `/voting-events/${event.id}/votes?limit=2${cursor}`);
+          seen.push(...demand(answer, 200).map((row: { id: string }) => row.id));
+          if (answer.body.nextCursor === null) return seen;
+          cursor = `&cursor=${encodeURIComponent(answer.body.nextCursor)}`;
+          await between(page);
+        }
+      };
+      const standing = await list(async () => undefined);
+      expect(standing).toHaveLength(type === 'poll' ? 12 : 7);
+      for (const sealAt of [0, 2, 3, 4, 5]) {
+        const seen = await list(async (page) => {
+          if (page === 1) await addBallot(100 + sealAt);
+          if (page === sealAt) await seal();
+        });
+        expect(new Set(seen).size).toBe(seen.length);
+        expect(standing.filter((id) => !seen.includes(id))).toEqual([]);
+      }
+    },
+  );
+
+  test('takes a search over titles, names and visible IDs', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const [position] = event.positions;
+    const visitorId = visitor();
+    await votePoll(
+      service,
+      account,
+      event,
+      [{ positionId: position?.id, candidateId: position?.candidates[0] }],
+      visitorId,
+    );
+    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
+    const count = async (search: string): Promise<number> =>
+      demand(await organize('GET', `/voting-events/${event.id}/votes?search=${search}`), 200).length;
+    expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([
+      1, 2, 1, 0,
+    ]);
+    const types = demand(await organize('GET', '/webhook-event-types?search=PAYMENT.'), 200);
+    expect(types.map(({ type }: { type: string }) => type)).toContain('payment.succeeded');
+    expect(types.every(({ type }: { type: string }) => type.startsWith('payment.'))).toBe(true);
+  });
+});
