@@ -38,6 +38,8 @@ export interface TestService {
   another(): Promise<TestService>;
   /** The service with the same keys and data folder on another database: a restored copy, or the same one by another role. */
   on(databaseUrl: string): Promise<TestService>;
+  /** The same service under other secret keys. */
+  under(secretKey: string): Promise<TestService>;
   /** Mails written so far, newest last, but for the first `from`. */
   mails(from?: number): string[];
   stop(): Promise<void>;
@@ -116,6 +118,7 @@ async function serve(
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),
+    under: (otherKey) => serve(databaseUrl, otherKey, dataDir, false, options, async () => undefined),
     mails(from = 0) {
       const folder = path.join(dataDir, 'mail');
       try {
