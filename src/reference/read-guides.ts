@@ -7,6 +7,7 @@ const GUIDES = [
   { name: 'first-vote', summary: 'From the first call to a counted vote, in five steps.' },
   { name: 'elections', summary: 'A roll of voters, and keys that come by e-mail.' },
   { name: 'polls', summary: 'Visitors instead of voters, and how they are told apart.' },
+  { name: 'event-life', summary: 'What may be done to an event, and when.' },
   { name: 'paid-votes', summary: 'The two calls of a checkout, and what may happen between them.' },
   { name: 'webhooks', summary: 'Being told instead of asking: signatures, retries, order.' },
   { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },

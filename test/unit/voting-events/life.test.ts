@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { LIFE, type LifeAction, type LifeAnswer, PHASES } from '#src/voting-events/life.ts';
+
+/** What the guide calls each action of the table. */
+const WORDS: Readonly<Record<LifeAction, string>> = {
+  cast: 'cast a ballot',
+  confirm: 'confirm a ballot that was cast before the close',
+  register_voter: 'register a voter',
+  register_candidate: 'register a candidate',
+  open: 'open: `status: "open"`, or a later `endsAt`',
+  close: 'close: `status: "closed"`',
+  take_back: 'a `startsAt` that leads back to `draft` or `scheduled`',
+  change_identity_rules: '`type`, `voter.requireVoterId`, `voter.saveVoterInfo`',
+  change_settings: 'title, times and every other setting',
+  change_words: 'descriptions, code, visibility, sponsors, webhook endpoints',
+  change_ballot_rules:
+    'positions, methods, bounds, budgets, their groups; positions, roles and order of candidates; deletions',
+  change_names: 'titles of positions, names and status of candidates, new candidates, groups',
+  add_voters: 'add voters',
+  change_standing: 'a voter’s status, weight or group',
+  change_identity: 'a voter’s e-mail address or voter ID',
+  delete_voter: 'delete a voter',
+};
+
+/** Casts and registrations answer 403 where the organizer's own changes answer 409. */
+const CELLS: Readonly<Record<LifeAnswer, string>> = {
+  yes: 'yes',
+  unless_ballots: 'until a ballot depends on it, then `event_has_ballots`',
+  event_not_open: '`event_not_open`',
+  event_closed: '`event_closed`',
+  event_has_ballots: '`event_has_ballots`',
+  results_final: '`results_final`',
+  not_open: '`not_open`',
+  not_visible: '404',
+};
+
+test('the guide’s table of what may be done when is the table that the service decides by', () => {
+  const rows = (Object.keys(LIFE) as LifeAction[]).map(
+    (action) => `| ${[WORDS[action], ...PHASES.map((phase) => CELLS[LIFE[action][phase]])].join(' | ')} |`,
+  );
+  const guide = readFileSync(new URL('../../../docs/guides/event-life.md', import.meta.url), 'utf8');
+  const table = guide.split('\n').filter((line) => line.startsWith('| '));
+  expect(table.slice(1)).toEqual(rows);
+});
