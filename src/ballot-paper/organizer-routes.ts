@@ -222,7 +222,7 @@ export function groupRoutes(deps: Deps): Route[] {
       path,
       scope: 'write',
       answers: answersCreated(groupView, 'The new group.'),
-      refusals: ['name_in_use', 'results_final', 'plan_limit'],
+      refusals: ['name_in_use', 'plan_limit'],
       example: { name: 'North' },
       body: createGroupBody,
       find: event,

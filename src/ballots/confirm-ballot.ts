@@ -11,7 +11,8 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { secrecyOf } from '#src/voting-events/lifecycle.ts';
+import { secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { unpackEntries } from './ballot-encoding.ts';
 import { waitingTags } from './ballot-tag.ts';
 import type { BallotWriter } from './ballot-writer.ts';
@@ -177,4 +178,12 @@ function viewConfirmation(
     votes: told ? entries : [],
     ...(paper.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };
+}
+
+/** A stored answer as it is given again: the choices of a secret ballot are told while the event is open (completions 4.7). */
+export function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
+  if (secrecyOf(event) !== 'secret' || statusAt(event, nowMs) === 'open') return answer;
+  const body: unknown = JSON.parse(answer);
+  if (typeof body !== 'object' || body === null || !('data' in body)) return answer;
+  return JSON.stringify({ ...body, data: { ...(body.data as object), votes: [] } });
 }

@@ -9,7 +9,7 @@ import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/view-schem
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { castVotes } from './cast-ballot.ts';
-import { confirmVotes } from './confirm-ballot.ts';
+import { confirmVotes, withoutChoices } from './confirm-ballot.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import { startPaidVote } from './pay-to-vote.ts';
 import { castElectionBody, castPaidPollBody, castPollBody, confirmBody } from './schemas.ts';
@@ -108,6 +108,7 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
       example: { confirmationCode: EXAMPLE.confirmationCode },
       body: confirmBody,
       find: event,
+      replayed: ({ event: row }, answer) => withoutChoices(row, answer, deps.clock.now()),
       work: ({ target, body }, claim) =>
         confirmVotes({ ...deps, rateLimiter, receipts }, target, body.confirmationCode, claim),
     }),

@@ -6,7 +6,7 @@ import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Caller, Scope } from './caller.ts';
-import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
+import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
 import type { ObservedRequest } from './metrics.ts';
 import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
@@ -285,10 +285,16 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
     // What the key was used for comes before the body (completions 1.6): a body that is refused by now may be the repeat of
     // one that was taken. A body that is refused never uses a key up.
     const stored = request === undefined ? undefined : await options.idempotency.find(request);
-    if (stored !== undefined) return replay(c, stored);
+    if (stored !== undefined) return replayStored(c, route, target, stored);
     throw fault;
   }
   return run(c, route, { ...context, query, body, target }, request, options);
+}
+
+/** Gives a stored answer again, as far as its route still tells it. */
+function replayStored(c: Context<Env>, route: Route, target: unknown, stored: StoredAnswer): Response {
+  const revise = route.run.kind === 'work' ? route.run.replayed : undefined;
+  return replay(c, revise === undefined ? stored : { status: stored.status, body: revise(target, stored.body) });
 }
 
 /** The address of what a request is about. An event is one resource by its ID and by its code in any case. */
@@ -335,7 +341,7 @@ async function run(
     return runStatement(c, route.run.statement.write, call, request, options);
   }
   const outcome = request === undefined ? undefined : await options.idempotency.claim(request);
-  if (outcome?.kind === 'replay') return replay(c, outcome.answer);
+  if (outcome?.kind === 'replay') return replayStored(c, route, call.target, outcome.answer);
   const claim = outcome?.claim;
   try {
     const result = await perform(route, call, claim, options);

@@ -127,6 +127,8 @@ export interface WorkRoute<Query extends z.ZodType, Body extends z.ZodType, Targ
   extends RouteBase<Query, Body, Target> {
   readonly method: 'POST';
   readonly work: (call: Call<z.output<Query>, z.output<Body>, Target>, claim: Claim | undefined) => Promise<Answer>;
+  /** What of a stored answer may still be told when it is given again. Left out: all of it. */
+  readonly replayed?: (target: Target, body: string) => string;
   /** Calls that are one statement, which makes the claim of an idempotent request itself: one trip for all of it. */
   readonly statement?: {
     readonly when: (call: Call<z.output<Query>, z.output<Body>, Target>) => boolean;
@@ -177,6 +179,8 @@ export type RouteRun =
   | {
       readonly kind: 'work';
       readonly handle: (call: UntypedCall, claim: Claim | undefined) => Promise<Answer>;
+      // biome-ignore lint/suspicious/noExplicitAny: the target is what this route's own `find` gave
+      readonly replayed: ((target: any, body: string) => string) | undefined;
       readonly statement:
         | {
             readonly when: (call: UntypedCall) => boolean;
@@ -236,7 +240,10 @@ export function changeRoute<Query extends z.ZodType, Body extends z.ZodType, Tar
 export function workRoute<Query extends z.ZodType, Body extends z.ZodType, Target>(
   spec: WorkRoute<Query, Body, Target>,
 ): Route {
-  return { ...common(spec), run: { kind: 'work', handle: spec.work, statement: spec.statement } };
+  return {
+    ...common(spec),
+    run: { kind: 'work', handle: spec.work, replayed: spec.replayed, statement: spec.statement },
+  };
 }
 
 export function rawRoute(spec: RawRoute): Route {

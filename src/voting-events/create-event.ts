@@ -53,7 +53,8 @@ export async function createEvent(
     candidateSelfRegistration: false,
     candidateOrder: 'fixed',
     ballotOpening: 'observer',
-    ballotReceipt: 'inclusion',
+    // A poll's ballots carry their voter anyway: whoever voted can check what was counted.
+    ballotReceipt: body.type === 'poll' ? 'full' : 'inclusion',
     resultsVisibility: 'hidden',
     repeatVotes: false,
     tieSeed: deps.secrets.seal(randomBytes(SEED_BYTES), { table: 'voting_events', column: 'tie_seed', row: id }),

@@ -222,6 +222,27 @@ describe('a voter of an election', () => {
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
   });
 
+  test('hears the choices of a secret ballot again while the event is open alone, from stored answers too', async () => {
+    const voter = await voterOf();
+    const confirmationCode = await cast(voter);
+    const confirm = () =>
+      service.call(
+        'POST',
+        `/public/voting-events/${voter.event.id}/ballot/confirm`,
+        { confirmationCode },
+        {
+          key: account.vote,
+          headers: { 'Idempotency-Key': `confirm-${voter.id}` },
+        },
+      );
+    const [first, open] = [await confirm(), await confirm()];
+    expect([first.body.data.votes.length, open.body]).toEqual([1, first.body]);
+    demand(await organize('PATCH', `/voting-events/${voter.event.id}`, { status: 'closed' }), 200);
+    const closed = await confirm();
+    expect([closed.status, closed.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+    expect(closed.body.data).toEqual({ ...first.body.data, votes: [] });
+  });
+
   test('is erased after the final result, and every figure stays', async () => {
     const voter = await voterOf();
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');

@@ -13,10 +13,10 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   take_back: 'a `startsAt` that leads back to `draft` or `scheduled`',
   change_identity_rules: '`type`, `voter.requireVoterId`, `voter.saveVoterInfo`',
   change_settings: 'title, times and every other setting',
-  change_words: 'descriptions, code, visibility, sponsors, webhook endpoints',
+  change_words: 'descriptions, code, visibility, new groups, sponsors, webhook endpoints',
   change_ballot_rules:
     'positions, methods, bounds, budgets, their groups; positions, roles and order of candidates; deletions',
-  change_names: 'titles of positions, names and status of candidates, new candidates, groups',
+  change_names: 'titles of positions, names and status of candidates, new candidates, names of groups',
   add_voters: 'add voters',
   change_standing: 'a voter’s status, weight or group',
   change_identity: 'a voter’s e-mail address or voter ID',
