@@ -28,9 +28,26 @@ export function emailKey(address: string): string {
   return address.normalize('NFKC').toLowerCase();
 }
 
+/** The only parts of an address that a mask shows. */
+export interface MaskParts {
+  /** Of the name before the @. */
+  readonly name: string;
+  /** Of the domain. */
+  readonly domain: string;
+  /** The domain's last label. */
+  readonly ending: string;
+}
+
+export function maskPartsOf(address: string): MaskParts {
+  const [local = '', domain = ''] = address.split('@');
+  return { name: local.charAt(0), domain: domain.charAt(0), ending: domain.slice(domain.lastIndexOf('.') + 1) };
+}
+
+export function writeMask({ name, domain, ending }: MaskParts): string {
+  return `${name}***@${domain}***.${ending}`;
+}
+
 /** `jane@example.com` → `j***@e***.com`: enough to recognise one's own address, not enough to learn another's. */
 export function maskEmail(address: string): string {
-  const [local = '', domain = ''] = address.split('@');
-  const labels = domain.split('.');
-  return `${local.charAt(0)}***@${domain.charAt(0)}***.${labels.at(-1) ?? ''}`;
+  return writeMask(maskPartsOf(address));
 }

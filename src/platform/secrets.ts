@@ -11,6 +11,7 @@ export type SecretPurpose =
   | 'cursor'
   | 'download'
   | 'identity'
+  | 'mask'
   | 'invite'
   | 'ballot-tag'
   | 'log-signing'
@@ -62,6 +63,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'cursor',
   'download',
   'identity',
+  'mask',
   'invite',
   'ballot-tag',
   'log-signing',

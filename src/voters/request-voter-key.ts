@@ -10,6 +10,7 @@ import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { VoterDeps } from './create-voters.ts';
 import type { Identity } from './identity.ts';
+import { inventMask } from './invent-mask.ts';
 import { countKeyRequest, findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
 import { SEND_VOTER_KEY } from './send-voter-key.ts';
@@ -21,13 +22,6 @@ const MAILS_PER_HOUR = 5;
 export interface KeyRequestResult {
   readonly sent: true;
   readonly maskedEmail: string;
-}
-
-/** A mask that looks like any other and is the same each time: nobody can tell by it whether a voter ID exists. */
-function inventedMask(hash: Buffer): string {
-  const letter = (index: number): string => String.fromCharCode(97 + ((hash[index] ?? 0) % 26));
-  const endings = ['com', 'org', 'net', 'com'];
-  return `${letter(0)}***@${letter(1)}***.${endings[(hash[2] ?? 0) % endings.length]}`;
 }
 
 function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterKeyBody>): Identity {
@@ -56,7 +50,9 @@ export async function requestVoterKey(
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter?.id ?? null });
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
-  return { sent: true, maskedEmail: voter?.email == null ? inventedMask(hash) : maskEmail(voter.email) };
+  // Made for everybody, so that the time tells nothing either.
+  const invented = await inventMask(tx, secrets, event.id, identity.key);
+  return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }
 
 /** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
