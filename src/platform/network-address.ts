@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** Every range of the IANA special-purpose registries that is not globally reachable, and multicast. */
 const REFUSED_V4: readonly (readonly [string, number])[] = [
@@ -6,6 +6,8 @@ const REFUSED_V4: readonly (readonly [string, number])[] = [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
+  // A public address that leads to the host's own agent in a widespread cloud.
+  ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -23,6 +25,8 @@ const REFUSED_V4: readonly (readonly [string, number])[] = [
 ];
 const REFUSED_V6: readonly (readonly [string, number])[] = [
   ['::', 96],
+  // IPv4 behind a stateless translator, another way to the same hosts.
+  ['::ffff:0:0:0', 96],
   // NAT64 reaches IPv4 by another way than the one that was checked: nobody names a public host like that.
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
@@ -44,8 +48,46 @@ const refused = new BlockList();
 for (const [network, bits] of REFUSED_V4) refused.addSubnet(network, bits, 'ipv4');
 for (const [network, bits] of REFUSED_V6) refused.addSubnet(network, bits, 'ipv6');
 
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // The parser of URLs writes every spelling in one way: hexadecimal, with the longest run of zeros left out.
+  const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
+  const read = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
+  const [before, after] = [read(head), read(tail ?? '')];
+  return tail === undefined ? before : [...before, ...Array(8 - before.length - after.length).fill(0), ...after];
+}
+
+const ipv4Of = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
+
+/** An interface that a tunnel made of an IPv4 address (ISATAP), in whichever network: the last group names it. */
+function isRefusedTunnel(address: string): boolean {
+  const [, , , , flags = 0, marker = 0, high = 0, low = 0] = groupsOf(address);
+  return (flags & ~0x200) === 0 && marker === 0x5efe && refused.check(ipv4Of(high, low), 'ipv4');
+}
+
 /** Whether an IP address is one that nobody outside may make this service speak to. BlockList unwraps IPv4-mapped addresses. */
 export function isRefusedAddress(address: string): boolean {
   const bare = address.split('%')[0] ?? address;
-  return refused.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4');
+  if (!isIPv6(bare)) return refused.check(bare, 'ipv4');
+  return refused.check(bare, 'ipv6') || isRefusedTunnel(bare);
+}
+
+/**
+ * The name under which requests of an address are counted; undefined for a text that is no address. Whoever has an IPv6
+ * address has all 2^64 of its network, so they count together.
+ */
+export function countedAddress(text: string): string | undefined {
+  const address = text.split('%')[0] ?? '';
+  if (isIPv4(address)) return address;
+  if (isIP(address) === 0) return undefined;
+  const groups = groupsOf(address);
+  const [high = 0, low = 0] = groups.slice(6);
+  const mapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  return mapped
+    ? ipv4Of(high, low)
+    : `${groups
+        .slice(0, 4)
+        .map((group) => group.toString(16))
+        .join(':')}::/64`;
 }

@@ -48,6 +48,25 @@ describe.runIf(present)('the shared cases', () => {
   });
 });
 
+test('refuses every way in which an address of IPv6 can lead to one of IPv4 that is refused', () => {
+  const inner = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '168.63.129.16', '100.100.100.200'];
+  const ways = [
+    '',
+    '::ffff:',
+    '::ffff:0:',
+    '::',
+    '64:ff9b::',
+    '64:ff9b:1::',
+    '2001:4860::5efe:',
+    '2001:4860::200:5efe:',
+  ];
+  for (const way of ways)
+    for (const address of inner)
+      expect([way + address, isRefusedAddress(way + address)]).toEqual([way + address, true]);
+  for (const address of ['2001:4860:4860::8888', '::ffff:8.8.8.8', '8.8.8.8', '168.63.129.17'])
+    expect([address, isRefusedAddress(address)]).toEqual([address, false]);
+});
+
 test('an address in a private network is lifted of the rules about host, range and https, and of no other', () => {
   const lifted = ['http://localhost:3000/', 'http://receiver/hooks', 'https://10.0.0.5/a', 'https://[::1]:8443/'];
   const refused = [
