@@ -860,6 +860,17 @@ BEGIN
   RETURN p_credits - taken;
 END $function$;
 
+CREATE FUNCTION tell_account_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_notify('account_changed', NEW.id);
+  RETURN NULL;
+END $function$;
+
+CREATE TRIGGER accounts_tell_change AFTER UPDATE OF plan ON accounts FOR EACH ROW WHEN ((old.plan IS DISTINCT FROM new.plan)) EXECUTE FUNCTION tell_account_change();
+
 CREATE FUNCTION tell_event_change()
  RETURNS trigger
  LANGUAGE plpgsql

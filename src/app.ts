@@ -83,7 +83,7 @@ export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () =
     log: deps.log,
     observe: (request) => metrics.observe(request),
     newRequestId: randomUUID,
-    authenticate: (authorization) => deps.authenticator.authenticate(authorization),
+    authenticator: deps.authenticator,
     rateLimiter,
     idempotency: new IdempotencyStore(deps.db, deps.secrets),
     // Who changes an event sees the change with their next request; other processes are told by the database.

@@ -141,6 +141,11 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     deps.log,
     {
       api_key_changed: (hash) => deps.authenticator.forget(hash),
+      // Events keep the plan of their owner.
+      account_changed: (id) => {
+        deps.authenticator.forgetAccount(id);
+        deps.events.forgetAll();
+      },
       voting_event_changed: (id) => deps.events.forget(id),
     },
     () => {

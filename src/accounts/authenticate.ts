@@ -1,19 +1,22 @@
 import type { Database } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
-import { type Clock, SECOND_MS } from '#src/platform/clock.ts';
+import { type Clock, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
 import type { Plans } from './plans.ts';
 import { findKeyByHash, type KeyWithAccount, updateLastUsed } from './repository.ts';
 
 const HIT_MS = 10 * SECOND_MS;
 const MISS_MS = 5 * SECOND_MS;
+/** A key that was valid so long ago is asked about whatever else comes from its address. */
+const KNOWN_MS = 10 * MINUTE_MS;
 const MAX_CACHED = 20_000;
 const BEARER = /^Bearer ([^\s,]+)$/i;
 
 interface CacheEntry {
-  readonly found: KeyWithAccount | undefined;
-  readonly validUntilMs: number;
+  readonly found: KeyWithAccount;
+  readonly readAtMs: number;
 }
 
 /** The same words for a missing, malformed, unknown, revoked and expired key: nothing to learn by trying. */
@@ -26,7 +29,11 @@ export class Authenticator {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #plans: Plans;
-  readonly #cache = new Map<string, CacheEntry>();
+  readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
+  /** Apart from the valid ones: whoever invents keys pushes out nobody's. By the hash, until when it is unknown. */
+  readonly #unknown = new RecentMap<number>(MAX_CACHED);
+  /** Counts what was forgotten: a key that was read meanwhile may be from before the change. */
+  #changes = 0;
   readonly #lastUsed = new Map<string, number>();
 
   constructor(db: Database, clock: Clock, plans: Plans) {
@@ -35,12 +42,15 @@ export class Authenticator {
     this.#plans = plans;
   }
 
-  /** @throws ApiError `unauthorized` */
-  async authenticate(authorization: string | undefined): Promise<Caller> {
+  /**
+   * @param mayAsk whether the database may be asked about a key that was not valid lately
+   * @throws ApiError `unauthorized`
+   */
+  async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
     const key = BEARER.exec(authorization ?? '')?.[1];
     if (key === undefined || !isWellFormedApiKey(key)) throw unauthorized();
     const nowMs = this.#clock.now();
-    const found = await this.#find(hashApiKey(key), nowMs);
+    const found = await this.#find(hashApiKey(key), nowMs, mayAsk);
     if (found === undefined || found.key.revokedAt !== null) throw unauthorized();
     if (found.key.expiresAt !== null && found.key.expiresAt <= nowMs) throw unauthorized();
     this.#lastUsed.set(found.key.id, nowMs);
@@ -49,11 +59,21 @@ export class Authenticator {
 
   /** Forgets a key whose hash (hex) was announced as changed. */
   forget(hash: string): void {
-    this.#cache.delete(hash);
+    this.#changes += 1;
+    this.#valid.delete(hash);
+    this.#unknown.delete(hash);
+  }
+
+  /** Forgets the keys of an account that was announced as changed. */
+  forgetAccount(accountId: string): void {
+    this.#changes += 1;
+    for (const [name, { found }] of this.#valid) if (found.account.id === accountId) this.#valid.delete(name);
   }
 
   forgetAll(): void {
-    this.#cache.clear();
+    this.#changes += 1;
+    this.#valid.clear();
+    this.#unknown.clear();
   }
 
   /** Writes down when keys were last used; called once a minute, so the figure is coarse on purpose. */
@@ -64,13 +84,21 @@ export class Authenticator {
     await updateLastUsed(this.#db, used);
   }
 
-  async #find(hash: Buffer, nowMs: number): Promise<KeyWithAccount | undefined> {
+  async #find(hash: Buffer, nowMs: number, mayAsk: () => boolean): Promise<KeyWithAccount | undefined> {
     const name = hash.toString('hex');
-    const cached = this.#cache.get(name);
-    if (cached !== undefined && cached.validUntilMs > nowMs) return cached.found;
+    const kept = this.#valid.get(name);
+    const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : nowMs - kept.readAtMs;
+    if (kept !== undefined && ageMs < HIT_MS) return kept.found;
+    if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
+    if (ageMs >= KNOWN_MS && !mayAsk()) return undefined;
+    const changes = this.#changes;
     const found = await findKeyByHash(this.#db, hash);
-    if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
-    this.#cache.set(name, { found, validUntilMs: nowMs + (found === undefined ? MISS_MS : HIT_MS) });
+    if (found === undefined) {
+      this.#valid.delete(name);
+      this.#unknown.set(name, nowMs + MISS_MS);
+    } else if (changes === this.#changes) {
+      this.#valid.set(name, { found, readAtMs: nowMs });
+    }
     return found;
   }
 

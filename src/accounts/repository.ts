@@ -64,6 +64,12 @@ export async function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWith
   return row;
 }
 
+/** Whether a key may still be used: for what was given out to it. */
+export async function isKeyGood(db: Database, id: string, nowMs: number): Promise<boolean> {
+  const [key] = await db.select().from(apiKeys).where(eq(apiKeys.id, id));
+  return key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
+}
+
 /** One statement for all keys used within the last minute. */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
   await db.execute(sql`

@@ -4,11 +4,12 @@ import { inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { type Authentication, admit } from './admit.ts';
 import type { Answer } from './answer.ts';
-import type { Caller, Scope } from './caller.ts';
+import type { Caller } from './caller.ts';
 import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
 import type { ObservedRequest } from './metrics.ts';
-import { type RateLimiter, tooManyRequests } from './rate-limit.ts';
+import type { RateLimiter } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
 import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
 import { parseRequestTarget, type RequestTarget } from './request-target.ts';
@@ -25,8 +26,7 @@ export interface PipelineOptions {
   /** Told of every answer. */
   readonly observe: (request: ObservedRequest) => void;
   readonly newRequestId: () => string;
-  /** The caller of a key. @throws ApiError `unauthorized` */
-  readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
+  readonly authenticator: Authentication;
   readonly rateLimiter: RateLimiter;
   readonly idempotency: IdempotencyStore;
   /** Told what a request was about whose change was committed. */
@@ -37,32 +37,9 @@ export interface PipelineOptions {
   readonly secure: boolean;
 }
 
-const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
-const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
-/** A key that no route asks for: the caller of a route with scope `none`. */
-const NOBODY: Caller = {
-  keyId: '',
-  accountId: '',
-  accountName: '',
-  plan: '',
-  scopes: [],
-  votingEventId: null,
-  keyName: '',
-  keyHint: '',
-  keyExpiresAt: null,
-  keyCreatedAt: 0,
-  requestsPerMinute: OPEN_REQUESTS_PER_MINUTE,
-};
-
 function envelope(error: ApiError, requestId: string): string {
   const details = error.details === undefined ? {} : { details: error.details };
   return JSON.stringify({ error: { code: error.code, message: error.message, ...details, requestId } });
-}
-
-function allowsScope(route: Route, caller: Caller): boolean {
-  if (route.scope === 'any') return true;
-  const needed: readonly Scope[] = typeof route.scope === 'string' ? [route.scope as Scope] : route.scope;
-  return needed.some((scope) => caller.scopes.includes(scope));
 }
 
 /** Puts the guard in front of a table of routes. The order of answers is that of completions 1.6. */
@@ -167,62 +144,6 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
   } catch (fault) {
     return answerError(c, fault, options);
   }
-}
-
-/** The address that a request came from, as far as the configured proxies can be believed. */
-function addressOf(c: Context<Env>, trustProxy: number): string {
-  const direct = c.env.incoming.socket.remoteAddress ?? '';
-  if (trustProxy === 0) return direct;
-  const hops = (c.req.header('x-forwarded-for') ?? '').split(',').map((hop) => hop.trim());
-  return hops.at(-trustProxy) ?? direct;
-}
-
-/** Key, rate, scope: the answers 401, 429 and 403, in this order (completions 1.6). A key without the scope is limited too. */
-async function admit(c: Context<Env>, route: Route, options: PipelineOptions): Promise<Caller> {
-  const nowMs = options.clock.now();
-  const address = addressOf(c, options.trustProxy);
-  if (route.scope === 'none') {
-    const own = route.requestsPerMinute;
-    const state =
-      own === undefined
-        ? options.rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, nowMs, 20)
-        : options.rateLimiter.take(`open:${route.operationId}:${address}`, own, nowMs);
-    if (state.retryAfterSeconds !== undefined)
-      throw tooManyRequests(state.retryAfterSeconds, 'Too many requests from this address.');
-    return NOBODY;
-  }
-  let caller: Caller;
-  try {
-    caller = await options.authenticate(c.req.header('authorization'));
-  } catch (fault) {
-    if (fault instanceof ApiError && fault.code === 'unauthorized') {
-      const failures = options.rateLimiter.take(
-        `failed:${address}`,
-        FAILED_AUTHENTICATIONS_PER_MINUTE,
-        nowMs,
-        FAILED_AUTHENTICATIONS_PER_MINUTE,
-      );
-      if (failures.retryAfterSeconds !== undefined) {
-        throw tooManyRequests(failures.retryAfterSeconds, 'Too many requests with a wrong key from this address.');
-      }
-    }
-    throw fault;
-  }
-  const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
-  const headers = c.get('headers');
-  headers['X-RateLimit-Limit'] = String(state.limit);
-  headers['X-RateLimit-Remaining'] = String(state.remaining);
-  headers['X-RateLimit-Reset'] = String(state.resetSeconds);
-  if (state.retryAfterSeconds !== undefined)
-    throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
-  if (!allowsScope(route, caller)) {
-    const needed = typeof route.scope === 'string' ? route.scope : route.scope.join(' or ');
-    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed}.`, {
-      required: route.scope,
-      granted: caller.scopes,
-    });
-  }
-  return caller;
 }
 
 const REST = '{.+}';

@@ -1,7 +1,9 @@
 import { ApiError } from '#src/platform/errors.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
 
 /** The burst is ten seconds of the sustained rate. */
 const BURST_SECONDS = 10;
+/** Quotas kept of each kind. */
 const MAX_TRACKED = 50_000;
 
 export interface RateState {
@@ -12,31 +14,46 @@ export interface RateState {
   readonly retryAfterSeconds: number | undefined;
 }
 
+const ADDRESS_KINDS = /^(?:open|failed|asked):/;
+
 /**
  * GCRA in memory: for each key the time at which its quota would be full again ("theoretical arrival time").
  * No database in the request; processes that share keys exchange what they used in the background.
  */
 export class RateLimiter {
-  readonly #fullAtMs = new Map<string, number>();
+  readonly #ofKeys = new RecentMap<number>(MAX_TRACKED);
+  /** Anybody can come from many addresses: they push each other out, and no key. */
+  readonly #ofAddresses = new RecentMap<number>(MAX_TRACKED);
   readonly #usedMs = new Map<string, number>();
 
+  /** How many quotas are kept. */
+  get tracked(): number {
+    return this.#ofKeys.size + this.#ofAddresses.size;
+  }
+
+  #quotasOf(key: string): RecentMap<number> {
+    return ADDRESS_KINDS.test(key) ? this.#ofAddresses : this.#ofKeys;
+  }
+
   /** Takes one request from a key's quota, or refuses it without taking. */
-  take(
-    key: string,
-    perMinute: number,
-    nowMs: number,
-    burst = Math.max(1, Math.floor((perMinute * BURST_SECONDS) / 60)),
-  ): RateState {
+  take(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)): RateState {
+    const state = this.look(key, perMinute, nowMs, burst);
+    if (state.retryAfterSeconds !== undefined) return state;
+    const intervalMs = 60_000 / perMinute;
+    const quotas = this.#quotasOf(key);
+    quotas.set(key, Math.max(quotas.get(key) ?? nowMs, nowMs) + intervalMs);
+    // What is not told to the other processes only lets a little more through there.
+    if (this.#usedMs.size < 2 * MAX_TRACKED) this.#usedMs.set(key, (this.#usedMs.get(key) ?? 0) + intervalMs);
+    return state;
+  }
+
+  /** What `take` would answer, without taking. */
+  look(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)): RateState {
     const intervalMs = 60_000 / perMinute;
     const burstMs = intervalMs * burst;
-    const fullAt = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs);
+    const fullAt = Math.max(this.#quotasOf(key).get(key) ?? nowMs, nowMs);
     const next = fullAt + intervalMs;
     const refused = next - nowMs > burstMs + 1e-6;
-    if (!refused) {
-      if (this.#fullAtMs.size >= MAX_TRACKED) this.#forget(nowMs);
-      this.#fullAtMs.set(key, next);
-      this.#usedMs.set(key, (this.#usedMs.get(key) ?? 0) + intervalMs);
-    }
     const usedMs = (refused ? fullAt : next) - nowMs;
     return {
       limit: perMinute,
@@ -55,12 +72,13 @@ export class RateLimiter {
 
   /** Takes over what all processes together used of a key. */
   adopt(key: string, fullAtMs: number): void {
-    this.#fullAtMs.set(key, Math.max(fullAtMs, this.#fullAtMs.get(key) ?? 0));
+    const quotas = this.#quotasOf(key);
+    quotas.set(key, Math.max(fullAtMs, quotas.get(key) ?? 0));
   }
+}
 
-  #forget(nowMs: number): void {
-    for (const [key, fullAt] of this.#fullAtMs) if (fullAt <= nowMs) this.#fullAtMs.delete(key);
-  }
+function burstOf(perMinute: number): number {
+  return Math.max(1, Math.floor((perMinute * BURST_SECONDS) / 60));
 }
 
 export function tooManyRequests(retryAfterSeconds: number, what: string): ApiError {

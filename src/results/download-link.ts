@@ -13,6 +13,8 @@ export interface Download {
   readonly kind: DownloadKind;
   readonly eventId: string;
   readonly accountId: string;
+  /** The key that asked for it: a link is good for no longer than its key. */
+  readonly keyId: string;
   readonly paper: PaperSize;
 }
 
@@ -20,12 +22,12 @@ export interface Download {
 export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
-const bodySchema = z.tuple([z.enum(DOWNLOAD_KINDS), z.string(), z.string(), z.enum(PAPER_SIZES), z.int()]);
+const bodySchema = z.tuple([z.enum(DOWNLOAD_KINDS), z.string(), z.string(), z.string(), z.enum(PAPER_SIZES), z.int()]);
 
 /** The last part of a download's address: HMAC-SHA256 over everything that it says, then that itself, in base64url. */
 export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
-  const { kind, eventId, accountId, paper } = download;
-  const body = Buffer.from(JSON.stringify([kind, eventId, accountId, paper, nowMs + DOWNLOAD_LINK_MS]));
+  const { kind, eventId, accountId, keyId, paper } = download;
+  const body = Buffer.from(JSON.stringify([kind, eventId, accountId, keyId, paper, nowMs + DOWNLOAD_LINK_MS]));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
@@ -42,9 +44,12 @@ export function openDownload(secrets: Secrets, token: string, nowMs: number): Do
     bytes.toString('base64url') === token &&
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
   if (!genuine) throw refuse('download_link_invalid', 'This download link is not one that was given out here.');
-  const [kind, eventId, accountId, paper, expiresAt] = bodySchema.parse(JSON.parse(body.toString('utf8')));
+  // Signed by a release before this one, it has other parts.
+  const parsed = bodySchema.safeParse(JSON.parse(body.toString('utf8')));
+  if (!parsed.success) throw refuse('download_link_invalid', 'This download link is not one that is given out here.');
+  const [kind, eventId, accountId, keyId, paper, expiresAt] = parsed.data;
   if (nowMs >= expiresAt) {
     throw refuse('download_link_expired', 'This download link has expired. Ask for the export again.');
   }
-  return { kind, eventId, accountId, paper };
+  return { kind, eventId, accountId, keyId, paper };
 }

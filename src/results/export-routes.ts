@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
+import { isKeyGood } from '#src/accounts/repository.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
 import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { forbidden, notFound } from '#src/platform/errors.ts';
 import { requireOrganizer } from '#src/voting-events/access.ts';
-import { findEventByReference } from '#src/voting-events/find-event.ts';
+import { findAccess } from '#src/voting-events/find-access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { EventCounter } from './count-event.ts';
@@ -59,7 +60,13 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
       query: pdfQuery,
       find,
       read: async ({ target, caller, query }) =>
-        linkTo({ kind: 'pdf', eventId: target.event.id, accountId: caller.accountId, paper: query.paper }),
+        linkTo({
+          kind: 'pdf',
+          eventId: target.event.id,
+          accountId: caller.accountId,
+          keyId: caller.keyId,
+          paper: query.paper,
+        }),
     }),
     ...EXPORTS.map(({ kind, operationId, summary }) =>
       readRoute({
@@ -74,7 +81,13 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
         find,
         read: async ({ target, caller }) => {
           if (kind === 'cvr') requireContests(await paperOf(target.event));
-          return linkTo({ kind, eventId: target.event.id, accountId: caller.accountId, paper: 'a4' });
+          return linkTo({
+            kind,
+            eventId: target.event.id,
+            accountId: caller.accountId,
+            keyId: caller.keyId,
+            paper: 'a4',
+          });
         },
       }),
     ),
@@ -88,11 +101,16 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
       answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
         data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
       }),
-      refusals: ['download_link_invalid', 'download_link_expired', 'not_found', 'not_ready'],
+      refusals: ['download_link_invalid', 'download_link_expired', 'plan_feature', 'not_found', 'not_ready'],
       find: async ({ params }) => {
         const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
-        const event = await findEventByReference(deps.db, download.accountId, download.eventId);
-        return { download, event };
+        // Whatever let the key have the file must still hold: the key, the sharing, the plan.
+        if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now())))
+          throw forbidden('download_link_expired', 'The key that asked for this export is no longer valid.');
+        const access = await findAccess(deps.db, download.accountId, download.eventId);
+        if (access === undefined) throw notFound();
+        requireFeature(deps.plans[access.ownerPlan], 'data_export');
+        return { download, event: access.event };
       },
       read: async ({ target: { download, event } }) => {
         const paper = await paperOf(event);

@@ -199,12 +199,32 @@ describe('an export', () => {
       expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
     }
     const { secrets, clock } = service.deps;
-    const link = { kind: 'json', eventId: event.id, accountId: account.id, paper: 'a4' } as const;
+    const keyId = demand(await service.call('GET', '/me', undefined, { key: account.read }), 200).key.id;
+    const link = { kind: 'json', eventId: event.id, accountId: account.id, keyId, paper: 'a4' } as const;
     const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
     const stranger = await createTestAccount(service);
     expect((await refused(signDownload(secrets, { ...link, accountId: stranger.id }, clock.now())))[0]).toBe(404);
     expect((await refused('x'))[0]).toBe(403);
+  });
+
+  test('is refused once its key is revoked or has expired, or the plan no longer includes it', async () => {
+    const { $client } = service.deps.db;
+    const owner = await createTestAccount(service);
+    const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+    const target = await linkTo(event, 'json', owner.read);
+    const answered = async () => {
+      const answer = await service.call('GET', target);
+      return [answer.status, answer.body.error?.details?.reason];
+    };
+    expect(await answered()).toEqual([200, undefined]);
+    await $client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [owner.id]);
+    expect(await answered()).toEqual([403, 'plan_feature']);
+    await $client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
+    for (const change of ['revoked_at = 1', 'revoked_at = NULL, expires_at = 1']) {
+      await $client.query(`UPDATE api_keys SET ${change} WHERE account_id = $1`, [owner.id]);
+      expect(await answered()).toEqual([403, 'download_link_expired']);
+    }
   });
 
   test('refuses query parameters that it does not know, and paper of another size', async () => {

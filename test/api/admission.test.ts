@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { generateApiKey } from '#src/accounts/api-key.ts';
+import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { updatePlan } from '#src/accounts/repository.ts';
+import { addressOf } from '#src/http/admit.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import { createTestEvent } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+describe('keys that nobody has', () => {
+  test('cost the database no more than the limit of their address, and shut out no right key', async () => {
+    const ask = (key: string) => service.call('GET', '/me', undefined, { key });
+    expect((await ask(account.read)).status).toBe(200);
+    const asked = vi.spyOn(service.deps.db.$client, 'query');
+    const answers = await Promise.all(Array.from({ length: 200 }, () => ask(generateApiKey(['read']))));
+    const questions = asked.mock.calls.filter(([query]) => JSON.stringify(query).includes('api_keys')).length;
+    asked.mockRestore();
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]));
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(30);
+    expect(questions).toBeLessThanOrEqual(40);
+    expect((await ask(account.read)).status).toBe(200);
+  });
+
+  test('let a right key pass that was not used before, once the flood ebbs', async () => {
+    const input = {
+      accountId: account.id,
+      name: 'new',
+      scopes: ['read'] as const,
+      votingEventId: null,
+      expiresInDays: 1,
+    };
+    const { key } = await createApiKey(service.deps.db, service.deps, input);
+    const answer = await eventually(async () => {
+      const { status } = await service.call('GET', '/me', undefined, { key });
+      return status === 200 ? status : undefined;
+    });
+    expect(answer).toBe(200);
+  });
+});
+
+test('a lowered plan is told to every process at once', async () => {
+  const second = await service.another();
+  const owner = await createTestAccount(service);
+  const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+  const status = async () =>
+    (await second.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: owner.read })).status;
+  const plan = async () => (await second.call('GET', '/me', undefined, { key: owner.read })).body.data.account.plan;
+  expect([await status(), await plan()]).toEqual([200, 'enterprise']);
+  const begin = performance.now();
+  await updatePlan(service.deps.db, owner.id, 'free');
+  await eventually(async () => ((await plan()) === 'free' && (await status()) === 403 ? true : undefined), 1_000);
+  expect(performance.now() - begin).toBeLessThan(1_000);
+  await second.stop();
+});
+
+describe('the address that a request is counted by', () => {
+  test('is one for every spelling, and one for each IPv6 network of 64 bits', () => {
+    expect(addressOf('::ffff:192.0.2.7', undefined, 0)).toBe('192.0.2.7');
+    const hops = ['192.0.2.7', ' 192.0.2.7:4711', '::ffff:192.0.2.7', '::FFFF:C000:207', '[::ffff:192.0.2.7]:80'];
+    expect(new Set(hops.map((hop) => addressOf('10.0.0.1', `198.51.100.1,${hop}`, 1)))).toEqual(new Set(['192.0.2.7']));
+    const six = ['2001:db8:0:1::1', '2001:0DB8::1:ffff:0:0:2', '[2001:db8:0:1:a:b:c:d]:443', '2001:db8:0:1::9%eth0'];
+    expect(new Set(six.map((hop) => addressOf('10.0.0.1', hop, 1))).size).toBe(1);
+    expect(addressOf('10.0.0.1', '2001:db8:0:2::1', 1)).not.toBe(addressOf('10.0.0.1', '2001:db8:0:1::1', 1));
+  });
+
+  test('believes no more hops than it is told to', () => {
+    expect(addressOf('10.0.0.1', '192.0.2.1, 192.0.2.2', 0)).toBe('10.0.0.1');
+    expect(addressOf('10.0.0.1', '192.0.2.1, 192.0.2.2', 2)).toBe('192.0.2.1');
+    expect(addressOf('10.0.0.1', '192.0.2.2', 2)).toBe('10.0.0.1');
+    expect(addressOf('10.0.0.1', undefined, 1)).toBe('10.0.0.1');
+  });
+
+  test('is refused where a hop is no address', () => {
+    for (const hop of ['unknown', '', 'a'.repeat(9_000), '192.0.2.256', '192.0.2.7 x', '[192.0.2.7', '::1::'])
+      expect(() => addressOf('10.0.0.1', hop, 1)).toThrow(ApiError);
+  });
+});
+
+describe('the rate limiter', () => {
+  test('keeps a bounded number of quotas, and those of addresses push out no key', () => {
+    const limiter = new RateLimiter();
+    const now = 1_800_000_000_000;
+    for (let times = 0; times < 10; times += 1) limiter.take('key_1', 60, now);
+    expect(limiter.look('key_1', 60, now).retryAfterSeconds).toBeDefined();
+    const begin = performance.now();
+    for (let index = 0; index < 300_000; index += 1) limiter.take(`failed:${index}`, 30, now, 30);
+    // A request that looks at everything that is kept would take minutes for so many.
+    expect(performance.now() - begin).toBeLessThan(3_000);
+    expect(limiter.tracked).toBeLessThanOrEqual(50_001);
+    expect(limiter.drainUsed().size).toBeLessThanOrEqual(100_000);
+    expect(limiter.look('key_1', 60, now).retryAfterSeconds).toBeDefined();
+  });
+});
