@@ -2,11 +2,13 @@ import { InvalidArgumentError } from 'commander';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { emailFault } from '#src/platform/email-address.ts';
-import { nameFault, normaliseText } from '#src/platform/text.ts';
+import { nameFault, normaliseText, rawTextFault } from '#src/platform/text.ts';
 
 // Readers of what is typed on the command line: each says what would be right.
 
 export function parseName(text: string): string {
+  const raw = rawTextFault(text, 200);
+  if (raw !== undefined) throw new InvalidArgumentError(raw);
   const name = normaliseText(text);
   const fault = name.length > 200 ? 'must have at most 200 characters' : nameFault(name);
   if (fault !== undefined) throw new InvalidArgumentError(fault);
@@ -14,7 +16,7 @@ export function parseName(text: string): string {
 }
 
 export function parseEmail(text: string): string {
-  const address = normaliseText(text);
+  const address = text.trim();
   const fault = emailFault(address);
   if (fault !== undefined) throw new InvalidArgumentError(fault);
   return address;

@@ -1,5 +1,6 @@
 import { nameKeyOf } from '#src/ballot-paper/list-group-ids.ts';
 import type { Issue } from '#src/platform/errors.ts';
+import { normaliseText, rawTextFault } from '#src/platform/text.ts';
 
 /** What a column of a roll may be called, in any case and with spaces, dashes or underscores between the words. */
 const COLUMNS = ['name', 'email', 'voterId', 'groupId', 'group', 'weight', 'status'] as const;
@@ -50,7 +51,7 @@ export interface RowValues {
 }
 
 const withGroup = (values: Values, group: string, groups: Groups): RowValues => {
-  const groupId = groups.get(nameKeyOf(group.trim().normalize('NFC')));
+  const groupId = rawTextFault(group, 200) === undefined ? groups.get(nameKeyOf(normaliseText(group))) : undefined;
   return groupId === undefined
     ? { values, issues: [{ field: 'group', message: `there is no group “${group.slice(0, 60)}” in this event` }] }
     : { values: { ...values, groupId }, issues: [] };

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { emailFault } from '#src/platform/email-address.ts';
+import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
-import { codePointLength, nameFault, normaliseText, paragraphFault } from '#src/platform/text.ts';
+import { codePointLength, nameFault, normaliseText, paragraphFault, rawTextFault } from '#src/platform/text.ts';
 
 /** Adds the issue that `fault` names, or none. */
 function faultless(fault: (text: string) => string | undefined) {
@@ -18,26 +18,29 @@ const lengthFault = (min: number, max: number) => (text: string) => {
   return length > max ? `must have at most ${max} characters` : undefined;
 };
 
-/** A name or title: 1 to `max` code points after trimming, something visible in it. */
-export const nameField = (max = 200) =>
+/** A text in the one form that it is stored and compared in. Its length is looked at first: a fault here ends the checks. */
+const normalisedText = (max: number) =>
   z
     .string()
-    .overwrite(normaliseText)
+    .check(faultless((text) => rawTextFault(text, max)))
+    .overwrite(normaliseText);
+
+/** A name or title: 1 to `max` code points after trimming, something visible in it. */
+export const nameField = (max = 200) =>
+  normalisedText(max)
     .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)))
     .meta({ minLength: 1, maxLength: max });
 
 /** A longer text; empty means null. */
 export const descriptionField = (max = 5_000) =>
-  z
-    .string()
-    .overwrite(normaliseText)
+  normalisedText(max)
     .check(faultless((text) => lengthFault(0, max)(text) ?? paragraphFault(text)))
     .meta({ maxLength: max })
     .transform((text) => (text === '' ? null : text))
     .nullable();
 
 export const emailField = () =>
-  z.string().overwrite(normaliseText).check(faultless(emailFault)).meta({ format: 'email', maxLength: 320 });
+  normalisedText(MAX_EMAIL_LENGTH).check(faultless(emailFault)).meta({ format: 'email', maxLength: MAX_EMAIL_LENGTH });
 
 /** An identifier that people chose: a voter ID, a tier. Trimmed, NFC, case kept. */
 export const voterIdField = () => nameField(200);
@@ -113,9 +116,7 @@ export const timeField = () =>
 
 /** A text to look for in a list. */
 export const searchField = () =>
-  z
-    .string()
-    .overwrite(normaliseText)
+  normalisedText(200)
     .check(faultless(lengthFault(0, 200)))
     .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 

@@ -57,11 +57,16 @@ function boundMessage(origin: string, word: string, bound: string, inclusive: bo
   return unit === undefined ? `must be ${word} ${bound}` : `must have ${word} ${bound}${unit}`;
 }
 
+/** A name is quoted up to this length: the answer to a body of one long name must not be as long. */
+const MAX_QUOTED_NAME = 64;
+const quoted = (name: string): string =>
+  name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
+
 /** An unknown field is named itself, not the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ field: fieldPath([...issue.path, key]), message: 'is not a known field' }))
+      ? issue.keys.map((key) => ({ field: fieldPath([...issue.path, quoted(key)]), message: 'is not a known field' }))
       : [{ field: fieldPath(issue.path), message: issue.message }],
   );
 }

@@ -1,4 +1,17 @@
-/** The one normalisation of every string that comes in (completions 1.4). */
+/** Characters that a text may have before it is normalised, for each that it may have afterwards: some are composed of four. */
+const RAW_FOR_EACH = 8;
+/** Marks on one letter. No script needs so many; normalising a long run of them takes the square of its length. */
+const MAX_MARKS = 30;
+const TOO_MANY_MARKS = new RegExp(`\\p{M}{${MAX_MARKS + 1}}`, 'u');
+
+/** Why a text must not even be normalised, or undefined. Always to be asked before `normaliseText`: it costs no more than a look. */
+export function rawTextFault(text: string, maxLength: number): string | undefined {
+  if (text.trim().length > RAW_FOR_EACH * maxLength) return `must have at most ${maxLength} characters`;
+  if (TOO_MANY_MARKS.test(text)) return `must not have more than ${MAX_MARKS} combining marks in a row`;
+  return undefined;
+}
+
+/** The one normalisation of every string that comes in (completions 1.4), once `rawTextFault` has found nothing. */
 export function normaliseText(text: string): string {
   return text.trim().normalize('NFC');
 }

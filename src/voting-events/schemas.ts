@@ -14,6 +14,7 @@ const price = z.strictObject({
 
 const timeZone = z
   .string()
+  .max(64, { error: 'must be an IANA time zone such as Europe/Berlin', abort: true })
   .refine((zone) => {
     try {
       new Intl.DateTimeFormat('en', { timeZone: zone });
