@@ -26,6 +26,16 @@ export const HTTP_SERVER_OPTIONS = {
 
 type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
 
+/** How long a peer may keep an answer from being sent. */
+export interface AnswerLimits {
+  /** Without taking anything of it. */
+  readonly stallMs: number;
+  /** From its first byte to its last: a peer that takes a little now and then holds it no longer either. */
+  readonly wholeMs: number;
+}
+
+const ANSWER_LIMITS: AnswerLimits = { stallMs: TIME_LIMITS.answerStallMs, wholeMs: TIME_LIMITS.answerMs };
+
 export interface ListenOptions extends SocketOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
@@ -34,6 +44,7 @@ export interface ListenOptions extends SocketOptions {
   readonly log?: Log | undefined;
   /** Other limits than the service's own, for tests of what happens when they pass. */
   readonly serverOptions?: ServerOptions;
+  readonly answerLimits?: AnswerLimits;
 }
 
 export interface Listener {
@@ -51,19 +62,37 @@ function refusalOf(code: string | undefined): ApiError {
   return badRequest('The request is not valid HTTP.');
 }
 
+/** How far a peer has come with an answer that waits for it. */
+interface Writing {
+  /** Of `performance.now()`. */
+  readonly since: number;
+  readonly taken: number;
+  readonly takenAt: number;
+}
+
+/** The bytes that the system has taken over. Of a piece that it takes in parts, only the handle tells how much is left. */
+function takenBytes(socket: Socket): number {
+  const left: unknown = Reflect.get(Reflect.get(socket, '_handle') ?? {}, 'writeQueueSize');
+  return socket.bytesWritten - (typeof left === 'number' ? left : socket.writableLength);
+}
+
 /** Takes connections, refuses what is no request, and hands the rest to the app. */
 class FrontDoor {
   readonly #server: Server;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly #log: Log | undefined;
+  readonly #limits: AnswerLimits;
   readonly #sockets = new Set<Socket>();
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
   readonly #refused = new WeakSet<Duplex>();
+  readonly #writing = new WeakMap<ServerResponse, Writing>();
+  #sweep: NodeJS.Timeout | undefined;
   #draining = false;
 
   constructor(options: ListenOptions) {
     this.#log = options.log;
+    this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // A backstop for what should never come: node-server itself would answer it bare.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault));
     this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
@@ -106,6 +135,26 @@ class FrontDoor {
     if (fault instanceof RequestError) return badRequest('The request target is not valid.');
     this.#log?.error({ fault: summariseFault(fault) }, 'a request failed outside of the app');
     return new ApiError('internal', 'The request could not be completed. Retry with backoff.');
+  }
+
+  /** Cuts off the peers that do not read: an answer is kept for them for a while, and not for ever. */
+  #cutStalled(): void {
+    const now = performance.now();
+    for (const response of this.#unanswered) {
+      const { socket } = response.req;
+      // While the answer is still being made, nobody keeps anybody waiting but this service itself.
+      if (!response.headersSent || socket.writableLength === 0) continue;
+      const taken = takenBytes(socket);
+      const seen = this.#writing.get(response);
+      if (seen === undefined) this.#writing.set(response, { since: now, taken, takenAt: now });
+      else if (
+        now - seen.since >= this.#limits.wholeMs ||
+        (taken === seen.taken && now - seen.takenAt >= this.#limits.stallMs)
+      ) {
+        this.#log?.info({ taken }, 'an answer was not taken in time');
+        socket.destroy();
+      } else if (taken !== seen.taken) this.#writing.set(response, { since: seen.since, taken, takenAt: now });
+    }
   }
 
   /** Before the app, because node-server would refuse a bad Host or target bare, or mend it into another one. */
@@ -152,7 +201,15 @@ class FrontDoor {
   }
 
   async listen(options: ListenOptions): Promise<number> {
-    const { port, host, fetch: _fetch, log: _log, serverOptions: _serverOptions, ...socketOptions } = options;
+    const {
+      port,
+      host,
+      fetch: _fetch,
+      log: _log,
+      serverOptions: _serverOptions,
+      answerLimits: _answerLimits,
+      ...socketOptions
+    } = options;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ port, host, ...socketOptions }, () => {
@@ -160,6 +217,8 @@ class FrontDoor {
         resolve();
       });
     });
+    this.#sweep = setInterval(() => this.#cutStalled(), TIME_LIMITS.connectionsCheckIntervalMs);
+    this.#sweep.unref();
     // Accepting can fail later, for instance for want of file descriptors; the process must outlive that.
     this.#server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
     return (this.#server.address() as AddressInfo).port;
@@ -177,6 +236,7 @@ class FrontDoor {
     }, graceMs);
     await closed;
     clearTimeout(timer);
+    clearInterval(this.#sweep);
   }
 }
 

@@ -10,6 +10,9 @@ export const TIME_LIMITS = {
   connectionsCheckIntervalMs: 500,
   /** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
   keepAliveMs: 65_000,
+  /** How long a peer may take none of the answer that waits for it, and how long it may take for all of it. */
+  answerStallMs: 20_000,
+  answerMs: 900_000,
   /** How long a refused peer may take to read why, before its connection is cut. */
   refusalLingerMs: 1_000,
   shutdownGraceMs: 10_000,

@@ -301,6 +301,68 @@ describe('a body', () => {
   });
 });
 
+describe('a large answer', () => {
+  const BYTES = 64 * 1024 * 1024;
+  const limits = { stallMs: 1_000, wholeMs: 60_000 };
+  const app = (): Fetch => (request) =>
+    new URL(request.url).pathname === '/stream'
+      ? new Response(ReadableStream.from(pieces()))
+      : new Response(Buffer.alloc(BYTES));
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    for (let sent = 0; sent < BYTES; sent += 65_536) yield new Uint8Array(65_536);
+  }
+
+  /** Pauses after each piece. Answers how much was read by the time that the connection ended. */
+  function readSlowly(toPort: number, path: string, pauseMs: number): Promise<number> {
+    return new Promise((resolve) => {
+      const socket = connect({ port: toPort, host: '127.0.0.1' });
+      let bytes = 0;
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+      socket.on('data', (chunk) => {
+        bytes += chunk.length;
+        socket.pause();
+        setTimeout(() => socket.resume(), pauseMs);
+      });
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve(bytes));
+    });
+  }
+
+  test.each(['/whole', '/stream'])('that nobody reads is not kept for longer than the limit (%s)', async (path) => {
+    const listener = await serve({ fetch: app(), answerLimits: limits });
+    const begin = performance.now();
+    const sockets = new Promise<void>((resolve) => {
+      const socket = connect({ port: listener.port, host: '127.0.0.1' });
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      socket.on('error', () => resolve());
+      // Reads nothing, and still learns that the connection was cut.
+      socket.pause();
+      const timer = setInterval(() => {
+        if (!socket.write(' ') && performance.now() - begin > 10_000) resolve();
+      }, 100);
+      socket.on('close', () => {
+        clearInterval(timer);
+        resolve();
+      });
+    });
+    await sockets;
+    expect(performance.now() - begin).toBeLessThan(8_000);
+  });
+
+  test('that is read slowly arrives as a whole', async () => {
+    const listener = await serve({ fetch: app(), answerLimits: limits });
+    expect(await readSlowly(listener.port, '/whole', 5)).toBeGreaterThan(BYTES);
+  });
+
+  test('that is read a little now and then ends with the limit for all of it', async () => {
+    const listener = await serve({ fetch: app(), answerLimits: { stallMs: 1_000, wholeMs: 2_000 } });
+    const begin = performance.now();
+    const bytes = await readSlowly(listener.port, '/whole', 400);
+    expect(performance.now() - begin).toBeLessThan(15_000);
+    expect(bytes).toBeLessThan(BYTES);
+  });
+});
+
 describe('closing', () => {
   let listener: Listener;
   afterEach(() => listener.close(0));
