@@ -1,20 +1,16 @@
-import { and, desc, eq, gte, ilike, lte, or } from 'drizzle-orm';
+import { and, desc, eq, ilike, or } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
+import { createdWithin } from '#src/database/created-within.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { accounts, apiKeys, auditEntries } from './tables.ts';
 
-/** More than this is read in several calls, by `since` and `until`. */
-export const MOST_CHANGES = 5_000;
-
-export interface ChangeFilter {
+export interface ChangeFilter extends TimeWindow {
   /** In the action, the ID of the resource, or the name of the key. */
   readonly search?: string | undefined;
   readonly action?: string | undefined;
   readonly resource?: string | undefined;
   readonly keyId?: string | undefined;
-  /** Unix ms, both included. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
 }
 
 export interface RecordedChange {
@@ -32,49 +28,57 @@ export interface RecordedChange {
   readonly createdAt: number;
 }
 
-/** What was changed in an event, newest last: the newest 5,000 of what the filter finds. */
+/** What was changed in an event, newest first. */
 export async function listChanges(
   executor: Executor,
   eventId: string,
-  { search, action, resource, keyId, since, until }: ChangeFilter,
-): Promise<RecordedChange[]> {
+  { search, action, resource, keyId, from, until }: ChangeFilter,
+): Promise<Newest<RecordedChange>> {
   const pattern = search === undefined ? undefined : containsPattern(search);
-  const newestFirst = await executor
+  const inWindow = and(eq(auditEntries.votingEventId, eventId), createdWithin(auditEntries, 'aud', { from, until }));
+  const newest = executor
+    .select()
+    .from(auditEntries)
+    .where(inWindow)
+    .orderBy(desc(auditEntries.id))
+    .limit(MOST_LOOKED_AT)
+    .as('newest');
+  const rows = await executor
     .select({
-      id: auditEntries.id,
-      votingEventId: auditEntries.votingEventId,
-      keyId: auditEntries.keyId,
+      id: newest.id,
+      votingEventId: newest.votingEventId,
+      keyId: newest.keyId,
       keyName: apiKeys.name,
       keyHint: apiKeys.hint,
       accountId: accounts.id,
       accountName: accounts.name,
-      action: auditEntries.action,
-      resource: auditEntries.resource,
-      before: auditEntries.before,
-      after: auditEntries.after,
-      createdAt: auditEntries.createdAt,
+      action: newest.action,
+      resource: newest.resource,
+      before: newest.before,
+      after: newest.after,
+      createdAt: newest.createdAt,
     })
-    .from(auditEntries)
-    .leftJoin(apiKeys, eq(apiKeys.id, auditEntries.keyId))
+    .from(newest)
+    .leftJoin(apiKeys, eq(apiKeys.id, newest.keyId))
     .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))
     .where(
       and(
-        eq(auditEntries.votingEventId, eventId),
-        action === undefined ? undefined : eq(auditEntries.action, action),
-        resource === undefined ? undefined : eq(auditEntries.resource, resource),
-        keyId === undefined ? undefined : eq(auditEntries.keyId, keyId),
-        since === undefined ? undefined : gte(auditEntries.createdAt, since),
-        until === undefined ? undefined : lte(auditEntries.createdAt, until),
+        action === undefined ? undefined : eq(newest.action, action),
+        resource === undefined ? undefined : eq(newest.resource, resource),
+        keyId === undefined ? undefined : eq(newest.keyId, keyId),
         pattern === undefined
           ? undefined
-          : or(
-              ilike(auditEntries.action, pattern),
-              ilike(auditEntries.resource, pattern),
-              ilike(apiKeys.name, pattern),
-            ),
+          : or(ilike(newest.action, pattern), ilike(newest.resource, pattern), ilike(apiKeys.name, pattern)),
       ),
     )
+    .orderBy(desc(newest.id))
+    .limit(MOST_ROWS + 1);
+  const beyond = await executor
+    .select({ id: auditEntries.id })
+    .from(auditEntries)
+    .where(inWindow)
     .orderBy(desc(auditEntries.id))
-    .limit(MOST_CHANGES);
-  return newestFirst.reverse();
+    .offset(MOST_LOOKED_AT)
+    .limit(1);
+  return cutNewest(rows, beyond.length > 0);
 }

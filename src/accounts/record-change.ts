@@ -1,6 +1,8 @@
 import type { Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import { sha256 } from '#src/platform/secrets.ts';
+import { codePointLength } from '#src/platform/text.ts';
 import { auditEntries } from './tables.ts';
 
 export interface Change {
@@ -16,6 +18,21 @@ export interface Change {
   readonly after?: Record<string, unknown>;
 }
 
+/** Longer values are told by their length and hash: enough to see that they changed, and to hold a kept text against. */
+const MAX_VALUE_LENGTH = 320;
+
+function shortenedValue(value: unknown): unknown {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  if (text.length <= MAX_VALUE_LENGTH) return value;
+  return { length: codePointLength(text), sha256: sha256(text).toString('hex') };
+}
+
+/** The fields of one side of a change, each of a bounded size. */
+export function shortened(fields: Record<string, unknown> | null | undefined): Record<string, unknown> | null {
+  if (fields === null || fields === undefined) return null;
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortenedValue(value)]));
+}
+
 /** Writes a change into the audit trail, in the transaction of the change. Never pass a ballot, a key or a code. */
 export async function recordChange(
   tx: Transaction,
@@ -29,8 +46,8 @@ export async function recordChange(
     keyId: change.keyId,
     action: change.action,
     resource: change.resource,
-    before: change.before ?? null,
-    after: change.after ?? null,
+    before: shortened(change.before),
+    after: shortened(change.after),
     createdAt: deps.clock.now(),
   });
 }

@@ -1,8 +1,8 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Roll, RollLine } from './read-roll.ts';
-import { withGuard } from './roll-columns.ts';
 
 /** A line that was not taken, and why. */
 export interface RejectedLine {
@@ -61,10 +61,11 @@ export class RejectedLines {
 
   #cells(cells: readonly string[], line: string, reason: string): string {
     const own = this.#roll.headCells.flatMap((_, index) =>
-      this.#roll.head?.columns[index] === null ? [] : [withGuard(cells[index] ?? '')],
+      this.#roll.head?.columns[index] === null ? [] : [guardFormulas(cells[index] ?? '')],
     );
+    // Also where another separator than the file's own would begin a cell.
     const quoted = [...own, line, reason].map((cell) =>
-      cell.includes(this.#roll.delimiter) || /["\n\r]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
+      /[,;|\t"\n\r]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
     );
     return `${quoted.join(this.#roll.delimiter)}\n`;
   }

@@ -1,4 +1,5 @@
 import { nameKeyOf } from '#src/ballot-paper/list-group-ids.ts';
+import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { normaliseText, rawTextFault } from '#src/platform/text.ts';
 
@@ -87,10 +88,6 @@ export function valuesOfJson(row: Values, groups: Groups): RowValues {
   return withGroup(values, group, groups);
 }
 
-/** What spreadsheets would run as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-/** A cell that spreadsheets show and do not run. */
-export const withGuard = (cell: string): string => (FORMULA.test(cell) ? `'${cell}` : cell);
-const withoutGuard = (cell: string): string =>
-  cell.startsWith("'") && FORMULA.test(cell.slice(1)) ? cell.slice(1) : cell;
+/** What `guardFormulas` made of a cell, as it was: a report that was mended is imported as it is. */
+const withoutGuard = (cell: string): string => (guardFormulas(unguarded(cell)) === cell ? unguarded(cell) : cell);
+const unguarded = (cell: string): string => cell.replace(/(^|[,;|\t\r\n])'/g, '$1');

@@ -1,6 +1,8 @@
-import { and, asc, eq, ilike, inArray, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
+import { createdWithin } from '#src/database/created-within.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { ALLOWED_FROM } from './attempt-states.ts';
 import { paymentAttempts } from './tables.ts';
@@ -140,26 +142,37 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
-export interface AttemptFilter {
+export interface AttemptFilter extends TimeWindow {
   readonly status?: AttemptStatus | undefined;
   readonly purpose?: PaymentPurpose | undefined;
   readonly search?: string | undefined;
 }
 
+/** Attempts of an event, newest first. */
 export async function listAttempts(
   executor: Executor,
   votingEventId: string,
-  filter: AttemptFilter,
-): Promise<PaymentAttempt[]> {
-  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
-  return executor
-    .select()
+  { status, purpose, search, ...window }: AttemptFilter,
+): Promise<Newest<PaymentAttempt>> {
+  const pattern = search === undefined ? undefined : containsPattern(search);
+  const inWindow = and(eq(paymentAttempts.votingEventId, votingEventId), createdWithin(paymentAttempts, 'pay', window));
+  const ids = executor
+    .select({ id: paymentAttempts.id })
     .from(paymentAttempts)
+    .where(inWindow)
+    .orderBy(desc(paymentAttempts.id));
+  const newest = ids.limit(MOST_LOOKED_AT).as('newest');
+  const rows = await executor
+    .select(getTableColumns(paymentAttempts))
+    .from(newest)
+    .innerJoin(
+      paymentAttempts,
+      and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, newest.id)),
+    )
     .where(
       and(
-        eq(paymentAttempts.votingEventId, votingEventId),
-        filter.status === undefined ? undefined : eq(paymentAttempts.status, filter.status),
-        filter.purpose === undefined ? undefined : eq(paymentAttempts.purpose, filter.purpose),
+        status === undefined ? undefined : eq(paymentAttempts.status, status),
+        purpose === undefined ? undefined : eq(paymentAttempts.purpose, purpose),
         pattern === undefined
           ? undefined
           : or(
@@ -169,7 +182,31 @@ export async function listAttempts(
             ),
       ),
     )
-    .orderBy(asc(paymentAttempts.id));
+    .orderBy(desc(paymentAttempts.id))
+    .limit(MOST_ROWS + 1);
+  const beyond = await executor
+    .select({ id: paymentAttempts.id })
+    .from(paymentAttempts)
+    .where(inWindow)
+    .orderBy(desc(paymentAttempts.id))
+    .offset(MOST_LOOKED_AT)
+    .limit(1);
+  return cutNewest(rows, beyond.length > 0);
+}
+
+/** Attempts of an event in the order of their IDs, some at a time: for what gives all of them. */
+export async function listAttemptsAfter(
+  executor: Executor,
+  votingEventId: string,
+  after: string,
+  limit: number,
+): Promise<PaymentAttempt[]> {
+  return executor
+    .select()
+    .from(paymentAttempts)
+    .where(and(eq(paymentAttempts.votingEventId, votingEventId), gt(paymentAttempts.id, after)))
+    .orderBy(asc(paymentAttempts.id))
+    .limit(limit);
 }
 
 const DUE_AT_ONCE = 100;

@@ -1,10 +1,12 @@
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { gone, list, ok } from '#src/http/answer.ts';
-import { answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
+import { answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { streamText } from '#src/platform/stream-text.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { listAttempts } from './attempt-repository.ts';
 import { findBusiness, listBusinesses } from './business-repository.ts';
@@ -13,7 +15,8 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { readPayment } from './read-payment.ts';
 import { linkBusinessBody, listBusinessesQuery, listPaymentsQuery } from './schemas.ts';
 import { attemptView, businessView } from './view-schemas.ts';
-import { viewAttempt, viewBusiness } from './views.ts';
+import { viewBusiness, viewListedAttempt } from './views.ts';
+import { writePaymentsCsv } from './write-payments-csv.ts';
 
 /** Payment businesses and payments, for organizers (contract, "Payment endpoints (organizer)"; completions 3). */
 export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
@@ -90,11 +93,31 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/payments',
       scope: 'read',
-      answers: answersList(attemptView, 'The payments of the event.'),
+      description:
+        'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
+      answers: answersNewest(attemptView, 'The payments of the event.'),
       query: listPaymentsQuery,
       find: event,
-      read: async ({ target, query }) =>
-        list((await listAttempts(deps.db, target.event.id, query)).map((one) => viewAttempt(deps.secrets, one))),
+      read: async ({ target, query }) => {
+        const found = await listAttempts(deps.db, target.event.id, query);
+        return listNewest(found, found.rows.map(viewListedAttempt).reverse());
+      },
+    }),
+    readRoute({
+      operationId: 'getPaymentsCsv',
+      summary: 'Read all payments of an event as a table (CSV)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/payments/csv',
+      scope: 'read',
+      answers: answersText('text/csv', 'The payments, oldest first.'),
+      find: event,
+      read: async ({ target }) => ({
+        status: 200,
+        stream: {
+          open: () => streamText(writePaymentsCsv(deps.db, target.event.id)),
+          type: 'text/csv; charset=utf-8; header=present',
+        },
+      }),
     }),
     readRoute({
       operationId: 'getPayment',

@@ -24,8 +24,7 @@ export function answerPlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'answer', row: attemptId };
 }
 
-/** A payment attempt (contract, "Payment attempt"). */
-export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
+function attemptWithoutCode(attempt: PaymentAttempt): Omit<AttemptView, 'confirmationCode'> {
   return {
     id: attempt.id,
     votingEventId: attempt.votingEventId,
@@ -34,16 +33,27 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
     provider: attempt.provider,
     amountMinor: attempt.amountMinor,
     currency: attempt.currency,
-    confirmationCode:
-      attempt.confirmationCode === null
-        ? null
-        : secrets.open(attempt.confirmationCode, confirmationCodePlace(attempt.id)).toString('utf8'),
     createdAt: attempt.createdAt,
     updatedAt: attempt.updatedAt,
     refundedAt: attempt.refundedAt,
     reversedAt: attempt.reversedAt,
   };
 }
+
+/** A payment attempt (contract, "Payment attempt"). */
+export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
+  const { confirmationCode: code } = attempt;
+  return {
+    ...attemptWithoutCode(attempt),
+    confirmationCode: code === null ? null : secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8'),
+  };
+}
+
+/** An attempt as lists and files show it: whoever may read them all has no use for a ballot's code. */
+export const viewListedAttempt = (attempt: PaymentAttempt): AttemptView => ({
+  ...attemptWithoutCode(attempt),
+  confirmationCode: null,
+});
 
 function providerPart(page: CheckoutPage) {
   if (page.provider === 'provider_a') {

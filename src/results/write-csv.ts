@@ -1,3 +1,4 @@
+import { csvCell } from '#src/platform/csv.ts';
 import type { PositionResult, Round, TieDecision } from '#src/tally/types.ts';
 import type { EventResults } from './view-schemas.ts';
 
@@ -31,22 +32,6 @@ const COLUMNS = [
   'weight',
   'value',
 ] as const satisfies readonly (keyof Row)[];
-
-const NUMERIC = /^-?\d+(\.\d+)?$/;
-/** What a spreadsheet would take for a formula: in its full-width spelling too, and behind what it may cut off. */
-const FORMULA_START = /^[\t\r\n]|^[\s\p{Cf}]*[=+\-@＝＋－＠]/u;
-
-/**
- * One cell of RFC 4180. Text that a spreadsheet would run as a formula gets an apostrophe in front; figures of our own
- * keep their sign.
- */
-export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
-  if (value === undefined || value === null) return '';
-  const text = String(value);
-  if (typeof value !== 'string' || (figure && NUMERIC.test(text))) return text;
-  const safe = FORMULA_START.test(text) ? `'${text}` : text;
-  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
 
 const line = (row: Row): string =>
   `${COLUMNS.map((column) => csvCell(row[column], column === 'weight' || column === 'value')).join(',')}\r\n`;

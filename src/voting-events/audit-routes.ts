@@ -1,27 +1,21 @@
 import { z } from 'zod';
 import { listChanges, type RecordedChange } from '#src/accounts/list-changes.ts';
+import { shortened } from '#src/accounts/record-change.ts';
 import type { Deps } from '#src/deps.ts';
-import { list } from '#src/http/answer.ts';
-import { answersList } from '#src/http/answer-shapes.ts';
 import { idField, searchField } from '#src/http/fields.ts';
+import { answersNewest, listNewest, windowFields } from '#src/http/newest.ts';
 import { type Route, readRoute } from '#src/http/route.ts';
 import { requireOrganizer } from './access.ts';
 import { type ChangeView, changeView } from './view-schemas.ts';
-
-const momentField = () =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a time in Unix milliseconds')
-    .transform(Number)
-    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'Unix time in milliseconds, included.' } });
 
 const listChangesQuery = z.strictObject({
   search: searchField().optional(),
   action: z.string().min(1, 'must not be empty').max(100, 'is not an action').optional(),
   resource: idField().optional(),
   keyId: idField().optional(),
-  since: momentField().optional(),
-  until: momentField().optional(),
+  ...windowFields(),
+  // The name that `from` had first.
+  since: windowFields().from,
 });
 
 function viewChange(change: RecordedChange): ChangeView {
@@ -32,8 +26,8 @@ function viewChange(change: RecordedChange): ChangeView {
     key: keyId === null ? null : { id: keyId, name: keyName, hint: keyHint, accountId, accountName },
     action: change.action,
     resource: change.resource,
-    before: change.before,
-    after: change.after,
+    before: shortened(change.before),
+    after: shortened(change.after),
     createdAt: change.createdAt,
   };
 }
@@ -47,11 +41,15 @@ export function auditRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: '/voting-events/:idOrCode/audit',
       scope: 'read',
-      description: 'The newest 5,000 of what the filters find, newest last. `since` and `until` are Unix milliseconds.',
-      answers: answersList(changeView, 'The changes, newest last.'),
+      description:
+        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more. Values of more than 320 characters are given as their length and SHA-256.',
+      answers: answersNewest(changeView, 'The changes, newest last.'),
       query: listChangesQuery,
       find: (context) => requireOrganizer(deps, context),
-      read: async ({ target, query }) => list((await listChanges(deps.db, target.event.id, query)).map(viewChange)),
+      read: async ({ target, query: { since, ...query } }) => {
+        const found = await listChanges(deps.db, target.event.id, { ...query, from: query.from ?? since });
+        return listNewest(found, found.rows.map(viewChange).reverse());
+      },
     }),
   ];
 }

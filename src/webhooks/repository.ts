@@ -1,6 +1,8 @@
 import { and, asc, count, desc, eq, getTableColumns, ilike, isNull, lt, or, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
+import { createdWithin } from '#src/database/created-within.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { DeliveryStatus, EndpointStatus, WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './types.ts';
@@ -99,12 +101,10 @@ export async function deleteRetiredEndpoints(executor: Executor, beforeMs: numbe
   await executor.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, beforeMs));
 }
 
-/** Newest deliveries that a list gives. */
-const NEWEST = 200;
-/** Newest deliveries that a filter looks at: no list takes longer because an endpoint has a long history. */
-const SEARCHED = 20_000;
+/** Of a receiver's answer, in a list: enough to recognise it. */
+const LISTED_BODY_CHARACTERS = 200;
 
-export interface DeliveryFilter {
+export interface DeliveryFilter extends TimeWindow {
   readonly status?: DeliveryStatus | undefined;
   readonly eventType?: string | undefined;
   readonly search?: string | undefined;
@@ -121,15 +121,16 @@ export async function listDeliveries(
   executor: Executor,
   endpointId: string,
   filter: DeliveryFilter,
-): Promise<ListedDelivery[]> {
+): Promise<Newest<ListedDelivery>> {
   const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   const { body: _body, ...columns } = getTableColumns(webhookDeliveries);
+  const inWindow = and(eq(webhookDeliveries.endpointId, endpointId), createdWithin(webhookDeliveries, 'whd', filter));
   const newest = executor
     .select(columns)
     .from(webhookDeliveries)
-    .where(eq(webhookDeliveries.endpointId, endpointId))
+    .where(inWindow)
     .orderBy(desc(webhookDeliveries.id))
-    .limit(SEARCHED)
+    .limit(MOST_LOOKED_AT)
     .as('newest');
   const listed = executor
     .select()
@@ -142,10 +143,17 @@ export async function listDeliveries(
       ),
     )
     .orderBy(desc(newest.id))
-    .limit(NEWEST)
+    .limit(MOST_ROWS + 1)
     .as('listed');
+  const { responseBody, ...attemptColumns } = getTableColumns(webhookAttempts);
   const rows = await executor
-    .select()
+    .select({
+      listed: listed._.selectedFields,
+      webhook_attempts: {
+        ...attemptColumns,
+        responseBody: sql<string | null>`left(${responseBody}, ${LISTED_BODY_CHARACTERS})`,
+      },
+    })
     .from(listed)
     .leftJoin(webhookAttempts, eq(webhookAttempts.deliveryId, listed.id))
     .orderBy(desc(listed.id), asc(webhookAttempts.number));
@@ -155,7 +163,14 @@ export async function listDeliveries(
     deliveries.set(delivery.id, entry);
     if (attempt !== null) entry.attempts.push(attempt);
   }
-  return [...deliveries.values()];
+  const beyond = await executor
+    .select({ id: webhookDeliveries.id })
+    .from(webhookDeliveries)
+    .where(inWindow)
+    .orderBy(desc(webhookDeliveries.id))
+    .offset(MOST_LOOKED_AT)
+    .limit(1);
+  return cutNewest([...deliveries.values()], beyond.length > 0);
 }
 
 export async function findDelivery(

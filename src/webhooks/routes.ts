@@ -3,6 +3,7 @@ import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
 import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { searchField } from '#src/http/fields.ts';
+import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import {
@@ -139,16 +140,22 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
     }),
     readRoute({
       operationId: 'listWebhookDeliveries',
-      summary: 'List the newest 200 deliveries of a webhook endpoint, with every attempt',
+      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt',
       method: 'GET',
       path: `${path}/:id/deliveries`,
       scope: 'read',
-      answers: answersList(deliveryView, 'The newest deliveries.'),
+      answers: answersNewest(
+        deliveryView,
+        'The newest deliveries, newest first. Of what a receiver answered, the beginning.',
+      ),
       query: listDeliveriesQuery,
       find: endpoint,
       read: async ({ target, query }) => {
-        const rows = await listDeliveries(deps.db, target.id, query);
-        return list(rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts)));
+        const found = await listDeliveries(deps.db, target.id, query);
+        return listNewest(
+          found,
+          found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts)),
+        );
       },
     }),
     changeRoute({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { descriptionField, idField, searchField } from '#src/http/fields.ts';
+import { windowFields } from '#src/http/newest.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
 import { isEventType } from './event-catalogue.ts';
 import { DELIVERY_STATUSES } from './types.ts';
@@ -64,4 +65,5 @@ export const listDeliveriesQuery = z.strictObject({
   search: searchField().optional(),
   status: z.enum(DELIVERY_STATUSES).optional(),
   eventType: z.string().max(100).optional(),
+  ...windowFields(),
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { csvCell } from '#src/platform/csv.ts';
 import type { EventResults } from '#src/results/view-schemas.ts';
-import { csvCell, writeCsv } from '#src/results/write-csv.ts';
+import { writeCsv } from '#src/results/write-csv.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { samplePosition } from './sample-report.ts';
 
@@ -16,20 +17,39 @@ describe('a cell of a table', () => {
   test.each([' =1+1', '  @x', '\u00a0=1', '\u3000=1', '\ufeff=1', '\u200b=1', ' \t+1'])(
     'is no formula behind what a spreadsheet may cut off: %j',
     (text) => {
+      const [cell = ''] = parseCsv(`${csvCell(text)}\r\n`)[0] ?? [];
+      expect([cell.startsWith("'"), cell.replaceAll("'", '')]).toEqual([true, text]);
+    },
+  );
+
+  test.each(['﹢1', '﹣1', '﹦1', '﹫x', '⁺1', '⁼1', '₊1', '−1', '"=1', ' "＝1'])(
+    'is no formula with a small, full-width or raised sign, or behind a quote: %j',
+    (text) => {
       expect(parseCsv(`${csvCell(text)}\r\n`)[0]?.[0]).toBe(`'${text}`);
     },
   );
 
-  test('is quoted where it holds quotes, commas or line ends, and comes back as it was', () => {
+  test.each([',', ';', '\t', '|', '\n', '\r\n'])(
+    'opens no formula behind a separator that it was read with: %j',
+    (mark) => {
+      for (const sign of ['=1+1', ' +1', '"@x', '－1', '﹢1']) {
+        const [cell] = parseCsv(`${csvCell(`a${mark}${sign}`)}\r\n`)[0] ?? [];
+        expect(cell).toBe(`a${mark}'${sign}`);
+      }
+    },
+  );
+
+  test('of text is always in quotes, and comes back as it was', () => {
     for (const text of ['a,b', 'a"b', 'a\r\nb', 'a\nb', ' a', 'a ', '', 'plain', '山田']) {
       expect(parseCsv(`${csvCell(text)}\r\n`)).toEqual([[text]]);
+      if (text !== '') expect(csvCell(text).startsWith('"')).toBe(true);
     }
   });
 
   test('keeps the sign of a figure, and only of a figure', () => {
     expect(csvCell('-12.5', true)).toBe('-12.5');
     expect(csvCell(-3)).toBe('-3');
-    expect(csvCell('-12.5+A1', true)).toBe("'-12.5+A1");
+    expect(csvCell('-12.5+A1', true)).toBe(`"'-12.5+A1"`);
   });
 });
 

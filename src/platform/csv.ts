@@ -1,0 +1,27 @@
+const NUMERIC = /^-?\d+(\.\d+)?$/;
+/** Everything that a spreadsheet reads as the sign of a formula: small, full-width, raised and lowered ones too. */
+const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
+/** What a spreadsheet may cut off in front of it. */
+const SKIPPED = '[\\s\\p{Cf}"]*';
+const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
+/** Where a cell begins for a program that was told another separator, which pays no heed to our quotes there. */
+const FORMULA_WITHIN = new RegExp(`(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}"]*[${SIGNS}])`, 'gu');
+
+/** Text that no spreadsheet runs as a formula, whichever separator it was told: an apostrophe stands before each sign. */
+export function guardFormulas(text: string): string {
+  const within = text.replace(FORMULA_WITHIN, "$1'");
+  return FORMULA_START.test(text) ? `'${within}` : within;
+}
+
+/**
+ * One cell of RFC 4180. Text is always in quotes, and guarded where a spreadsheet would run it; figures of our own keep
+ * their sign.
+ */
+export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
+  if (value === undefined || value === null || value === '') return '';
+  const text = String(value);
+  if (typeof value !== 'string' || (figure && NUMERIC.test(text))) return text;
+  return `"${guardFormulas(text).replaceAll('"', '""')}"`;
+}
+
+export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}\r\n`;

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let event: TestEvent;
+let endpointId: string;
+const BEGIN = 1_790_000_000_000;
+const ROWS = 1_200;
+
+/** Rows a second apart, each under an ID of its own moment. */
+async function insertRows(): Promise<void> {
+  const { $client } = service.deps.db;
+  const rows = `generate_series(0, ${ROWS - 1}) AS n`;
+  await $client.query(
+    `INSERT INTO audit_entries (account_id, id, voting_event_id, action, resource, before, after, created_at)
+     SELECT $1, 'aud_' || sortable_time($3::bigint + n * 1000) || n, $2, 'x.made', 'res_' || n, jsonb_build_object('text', repeat('x', 5000)), NULL, $3::bigint + n * 1000 FROM ${rows}`,
+    [account.id, event.id, BEGIN],
+  );
+  await $client.query(
+    `INSERT INTO payment_businesses VALUES ('biz_1', $1, 'provider_a', 'x', 'US', true, '{usd}', false, true, 'x', NULL, 1, 1)`,
+    [account.id],
+  );
+  await $client.query(
+    `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor, currency, request, terms, expires_at, created_at, updated_at)
+     SELECT $2, 'pay_' || sortable_time($3::bigint + n * 1000) || n, $1, 'biz_1', 'vote', CASE WHEN n % 2 = 0 THEN 'failed' ELSE 'pending' END, 'provider_a', n + 1, 'usd', '{}', '{}', 1, $3::bigint + n * 1000, 1 FROM ${rows}`,
+    [account.id, event.id, BEGIN],
+  );
+  await $client.query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, next_try_at, created_at)
+     SELECT 'whd_' || sortable_time($2::bigint + n * 1000) || n, $1, 'msg_' || n, 'voter.created', '{}', 'delivered', 0, $2::bigint + n * 1000 FROM ${rows}`,
+    [endpointId, BEGIN],
+  );
+}
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+  const body = { url: 'http://127.0.0.1:9999/x', eventTypes: ['voter.created'] };
+  endpointId = (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
+  await insertRows();
+});
+afterAll(() => service.stop());
+
+describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (what) => {
+  const read = async (query = '') => {
+    const path = what === 'deliveries' ? `/webhook-endpoints/${endpointId}` : `/voting-events/${event.id}`;
+    const answer = await service.call('GET', `${path}/${what}?${query}`, undefined, { key: account.read });
+    expect([query, answer.status]).toEqual([query, 200]);
+    const rows: { createdAt: number; id: string }[] = answer.body.data;
+    const times = rows.map(({ createdAt }) => createdAt).filter((at) => at < BEGIN + ROWS * 1_000);
+    return { times: times.toSorted((one, other) => one - other), body: answer.body };
+  };
+  // The event's own making stands in the audit trail too, now.
+  const until = `until=${BEGIN + ROWS * 1_000}`;
+
+  test('gives the newest 1,000 and says that there are more', async () => {
+    const { times, body } = await read(until);
+    expect([times.length, times[0], body.truncated, body.nextCursor]).toEqual([1_000, BEGIN + 200_000, true, null]);
+  });
+
+  test('gives what a window holds, both ends included, and says nothing of more where there is none', async () => {
+    const { times, body } = await read(`from=${BEGIN + 10_000}&until=${BEGIN + 20_000}`);
+    expect([times.length, times[0], times.at(-1)]).toEqual([11, BEGIN + 10_000, BEGIN + 20_000]);
+    expect(body).not.toHaveProperty('truncated');
+    expect((await read(`from=${BEGIN}&until=999999999999999`)).times.length).toBeGreaterThan(990);
+    expect((await read('until=0')).times).toEqual([]);
+  });
+
+  test('finds rows below the newest 1,000 by a filter', async () => {
+    const filter = { audit: 'resource=res_3', payments: 'status=failed', deliveries: 'search=msg_3' }[what];
+    const { times } = await read(`${filter}&from=${BEGIN + 2_000}&until=${BEGIN + 4_000}`);
+    expect(times).toEqual(what === 'payments' ? [BEGIN + 2_000, BEGIN + 4_000] : [BEGIN + 3_000]);
+  });
+});
+
+test('the audit trail tells long values by their length and hash, however they were stored', async () => {
+  const path = `/voting-events/${event.id}`;
+  await service.call('PATCH', path, { description: 'y'.repeat(5_000) }, { key: account.write });
+  const { body } = await service.call('GET', `${path}/audit`, undefined, { key: account.read });
+  expect(body.data.at(-1).after.description).toEqual({
+    length: 5_000,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  expect(JSON.stringify(body).length).toBeLessThan(1_000_000);
+  const { rows } = await service.deps.db.$client.query(
+    "SELECT max(length(after::text)) AS most FROM audit_entries WHERE action = 'voting_event.updated'",
+  );
+  expect(rows[0].most).toBeLessThan(1_000);
+});
+
+test('all payments come as a table, without codes', async () => {
+  const path = `/voting-events/${event.id}/payments/csv`;
+  const answer = await service.call('GET', path, undefined, { key: account.read });
+  expect(answer.status).toBe(200);
+  const rows = parseCsv(String(answer.body).replace('\ufeff', ''));
+  expect(rows).toHaveLength(ROWS + 1);
+  expect(rows[0]).not.toContain('confirmationCode');
+  expect(rows[1]?.slice(1, 3)).toEqual(['vote', 'failed']);
+});
