@@ -10,3 +10,9 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER accounts_tell_change AFTER UPDATE OF plan ON accounts
   FOR EACH ROW WHEN (OLD.plan IS DISTINCT FROM NEW.plan) EXECUTE FUNCTION tell_account_change();
+--> statement-breakpoint
+-- Every secret of the last day signs, not only the one before.
+ALTER TABLE webhook_endpoints ADD COLUMN earlier_secrets jsonb NOT NULL DEFAULT '[]';
+--> statement-breakpoint
+UPDATE webhook_endpoints SET earlier_secrets = jsonb_build_array(jsonb_build_object('secret', previous_secret, 'until', previous_secret_until))
+WHERE previous_secret IS NOT NULL AND previous_secret_until IS NOT NULL;

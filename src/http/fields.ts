@@ -67,19 +67,22 @@ export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | 
   return undefined;
 }
 
+/** An address as it was typed, but for its scheme: providers and browsers' policies compare that in lower case. */
+export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());
+
 export const httpsUrlField = () =>
   z
     .string()
     .check(faultless((text) => webUrlFault(text.trim(), false)))
-    .overwrite((text) => text.trim())
+    .overwrite(trimUrl)
     .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
 /** Where a payer is sent back to: https, or http to the own machine while the service runs with its embedded database. */
 export const returnUrlField = (embedded: boolean) =>
   z
     .string()
-    .overwrite((text) => text.trim())
-    .check(faultless((text) => webUrlFault(text, embedded)))
+    .check(faultless((text) => webUrlFault(text.trim(), embedded)))
+    .overwrite(trimUrl)
     .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
 const COUNTRY_CODES = new Set(

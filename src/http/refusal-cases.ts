@@ -51,6 +51,7 @@ export const REFUSAL_CASES = {
   invite_exists: conflict('This address is invited already.'),
   invite_used: conflict('The invite was accepted by another account.'),
   invite_expired: conflict('The invite has expired. Ask for a new one.'),
+  already_shared: conflict('The event is shared with this account by another invite.'),
   own_event: conflict('The event belongs to this account already.'),
   paid_pricing_set: conflict('A price is set, so the payment business cannot be unlinked.'),
   payment_failed: conflict('The payment has failed. Start a new one.'),

@@ -16,6 +16,26 @@ export interface Mailer {
   close(): void;
 }
 
+const ENCODED_WORD_BYTES = 45;
+
+/**
+ * A subject that a mail program shows as it is. The library leaves plain ASCII alone, also where it looks like an encoded
+ * word, and then something else is shown than what was written: such a subject is encoded here.
+ */
+export function subjectText(subject: string): string {
+  if (!subject.includes('=?')) return subject;
+  const words: string[] = [];
+  let word = '';
+  for (const character of subject) {
+    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
+      words.push(word);
+      word = '';
+    }
+    word += character;
+  }
+  return [...words, word].map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`).join(' ');
+}
+
 /** Sends over SMTP. */
 export function createSmtpMailer(smtpUrl: string, from: string): Mailer {
   const transport = createTransport({
@@ -28,7 +48,7 @@ export function createSmtpMailer(smtpUrl: string, from: string): Mailer {
   });
   return {
     async send(mail) {
-      await transport.sendMail({ from, ...mail });
+      await transport.sendMail({ from, ...mail, subject: subjectText(mail.subject) });
     },
     close: () => transport.close(),
   };
@@ -39,7 +59,10 @@ export function createFileMailer(folder: string, from: string, nowMs: () => numb
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
     async send(mail) {
-      const { message } = await transport.sendMail({ from, ...mail, date: new Date(nowMs()) });
+      const { message } = await transport.sendMail({
+        ...{ from, ...mail, subject: subjectText(mail.subject) },
+        date: new Date(nowMs()),
+      });
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const name = `${new Date(nowMs()).toISOString().replace(/[:.]/g, '-')}-${randomUUID().slice(0, 8)}.eml`;
       const partial = path.join(folder, `.${name}`);

@@ -19,6 +19,7 @@ import {
   deleteInvite,
   findInvite,
   findInviteByToken,
+  hasAccepted,
   insertInvite,
 } from './invite-repository.ts';
 import { inviteStatusAt } from './invite-status.ts';
@@ -92,7 +93,7 @@ export async function withdrawInvite(
 
 /**
  * Shares an event with the account of the key that brings a token. Again by the same account: the same answer.
- * @throws ApiError 404 for a token that is unknown or taken back; 409 `invite_used`, `invite_expired`, `own_event`
+ * @throws ApiError 404 for a token that is unknown or taken back; 409 `invite_used`, `invite_expired`, `own_event`, `already_shared`
  */
 export async function acceptWithToken(
   tx: Transaction,
@@ -109,6 +110,11 @@ export async function acceptWithToken(
   const refusal = refusalOf(invite, caller, nowMs);
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;
+  if (await hasAccepted(tx, event.id, caller.accountId))
+    throw conflict(
+      'already_shared',
+      'This event is shared with your account already: its owner takes that back first.',
+    );
   await acceptInvite(tx, invite, caller.accountId, nowMs);
   await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
     after: { role: invite.role, accountId: caller.accountId },

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, ilike, isNull, lte, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, ilike, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import type { InviteStatus } from './invite-status.ts';
@@ -96,23 +96,22 @@ export async function deleteInvite(tx: Transaction, eventId: string, id: string)
   await tx.delete(eventInvites).where(named(eventId, id));
 }
 
-/** Notes who accepted, in the place of any invite that the account accepted before: it holds one role in an event. */
+/** Whether an event is shared with an account by an invite that it accepted. */
+export async function hasAccepted(tx: Transaction, eventId: string, accountId: string): Promise<boolean> {
+  const rows = await tx
+    .select({ id: eventInvites.id })
+    .from(eventInvites)
+    .where(and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.accountId, accountId)));
+  return rows.length > 0;
+}
+
+/** Notes who accepted. */
 export async function acceptInvite(
   tx: Transaction,
-  invite: { readonly votingEventId: string; readonly id: string },
+  { votingEventId, id }: { readonly votingEventId: string; readonly id: string },
   accountId: string,
   nowMs: number,
 ): Promise<void> {
-  const { votingEventId, id } = invite;
-  await tx
-    .delete(eventInvites)
-    .where(
-      and(
-        eq(eventInvites.votingEventId, votingEventId),
-        eq(eventInvites.accountId, accountId),
-        ne(eventInvites.id, id),
-      ),
-    );
   await tx
     .update(eventInvites)
     .set({ accountId, acceptedAt: nowMs, sealedToken: null })

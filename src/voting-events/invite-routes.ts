@@ -78,7 +78,7 @@ export function inviteRoutes(deps: Deps): Route[] {
       scope: 'read',
       description: 'Any organizer key of the account will do. Accepting again gives the same answer.',
       answers: answersOne(inviteView, 'The invite, accepted.'),
-      refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event'],
+      refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event', 'already_shared'],
       example: { token: EXAMPLE.inviteToken },
       body: acceptInviteBody,
       find: async ({ caller }) => caller,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
-import { conflict } from '#src/platform/errors.ts';
+import { conflict, forbidden } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
@@ -52,6 +52,12 @@ export async function updateVotingEvent(
   const issues = await priceIssues(tx, deps.pricing, plan, before, body);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   const changed = changedFields(columns, before);
+  // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
+  if (changed.code !== undefined && organizer.role !== 'owner')
+    throw forbidden('role', 'Only the owner of an event changes its code.', {
+      required: 'owner',
+      granted: organizer.role,
+    });
   await guardColumns(tx, before, changed);
   const changes: Columns = { ...changed, ...(await statusChange(tx, before, changed, body.status)) };
   if (Object.keys(changes).length === 0) return before;

@@ -36,6 +36,8 @@ export interface EndpointWithSecret {
 
 /** After a rotation the old secret signs too for this long. */
 const OLD_SECRET_MS = DAY_MS;
+/** Secrets that sign a message at most, the present one among them. */
+const MOST_SECRETS = 5;
 
 /** Creates an endpoint (contract, "Webhook endpoint management"). @throws ApiError 422 `plan_limit` */
 export async function createEndpoint(
@@ -98,7 +100,7 @@ export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller
   await record(tx, deps, caller, endpoint, 'deleted', {});
 }
 
-/** Gives an endpoint a new secret; the old one signs too for a day, so that a receiver can change over. */
+/** Gives an endpoint a new secret; those of the last day sign too, however often it was rotated, so that a receiver can change over. */
 export async function rotateSecret(
   tx: Transaction,
   deps: EndpointDeps,
@@ -113,6 +115,10 @@ export async function rotateSecret(
     secretHint: secretHintOf(secret),
     previousSecret: before.secret,
     previousSecretUntil: nowMs + OLD_SECRET_MS,
+    earlierSecrets: [
+      { secret: before.secret, until: nowMs + OLD_SECRET_MS },
+      ...before.earlierSecrets.filter(({ until }) => until > nowMs),
+    ].slice(0, MOST_SECRETS - 1),
     updatedAt: nowMs,
   });
   await record(tx, deps, caller, endpoint, 'secret_rotated', {});

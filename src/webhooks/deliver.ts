@@ -226,8 +226,8 @@ export class WebhookSender {
   }
 
   #sign({ endpointId, messageId, body, ...endpoint }: DueDelivery, atMs: number): Record<string, string> {
-    const { secret, previousSecret, previousSecretUntil } = endpoint;
-    const old = previousSecret !== null && (previousSecretUntil ?? 0) > atMs ? [previousSecret] : [];
+    const { secret, earlierSecrets } = endpoint;
+    const old = earlierSecrets.filter(({ until }) => until > atMs).map((earlier) => earlier.secret);
     const secrets = [secret, ...old].map((sealed) => this.#open(endpointId, sealed));
     return { ...signMessage(secrets, messageId, Math.floor(atMs / SECOND_MS), body) };
   }

@@ -101,8 +101,9 @@ export async function deleteRetiredEndpoints(executor: Executor, beforeMs: numbe
   await executor.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, beforeMs));
 }
 
-/** Of a receiver's answer, in a list: enough to recognise it. */
-const LISTED_BODY_CHARACTERS = 200;
+/** Deliveries of a list that tell the whole of what is kept of their receivers' answers; of the others it is the beginning. */
+const TOLD_WHOLE = 100;
+const BEGINNING_CHARACTERS = 200;
 
 export interface DeliveryFilter extends TimeWindow {
   readonly status?: DeliveryStatus | undefined;
@@ -145,15 +146,8 @@ export async function listDeliveries(
     .orderBy(desc(newest.id))
     .limit(MOST_ROWS + 1)
     .as('listed');
-  const { responseBody, ...attemptColumns } = getTableColumns(webhookAttempts);
   const rows = await executor
-    .select({
-      listed: listed._.selectedFields,
-      webhook_attempts: {
-        ...attemptColumns,
-        responseBody: sql<string | null>`left(${responseBody}, ${LISTED_BODY_CHARACTERS})`,
-      },
-    })
+    .select()
     .from(listed)
     .leftJoin(webhookAttempts, eq(webhookAttempts.deliveryId, listed.id))
     .orderBy(desc(listed.id), asc(webhookAttempts.number));
@@ -161,7 +155,10 @@ export async function listDeliveries(
   for (const { listed: delivery, webhook_attempts: attempt } of rows) {
     const entry = deliveries.get(delivery.id) ?? { delivery, attempts: [] };
     deliveries.set(delivery.id, entry);
-    if (attempt !== null) entry.attempts.push(attempt);
+    if (attempt === null) continue;
+    const { responseBody } = attempt;
+    const told = deliveries.size <= TOLD_WHOLE ? responseBody : (responseBody?.slice(0, BEGINNING_CHARACTERS) ?? null);
+    entry.attempts.push({ ...attempt, responseBody: told });
   }
   const beyond = await executor
     .select({ id: webhookDeliveries.id })

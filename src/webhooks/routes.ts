@@ -130,7 +130,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
     }),
     changeRoute({
       operationId: 'rotateWebhookSecret',
-      summary: 'Give a webhook endpoint a new secret; the old one signs too for a day',
+      summary: 'Give a webhook endpoint a new secret; those of the last day sign too, at most five',
       method: 'POST',
       path: `${path}/:id/rotate-secret`,
       scope: 'write',
@@ -146,7 +146,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       scope: 'read',
       answers: answersNewest(
         deliveryView,
-        'The newest deliveries, newest first. Of what a receiver answered, the beginning.',
+        'The newest deliveries, newest first. Those after the first hundred tell the beginning of what their receivers answered.',
       ),
       query: listDeliveriesQuery,
       find: endpoint,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { descriptionField, idField, searchField } from '#src/http/fields.ts';
+import { descriptionField, idField, searchField, trimUrl } from '#src/http/fields.ts';
 import { windowFields } from '#src/http/newest.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
 import { isEventType } from './event-catalogue.ts';
@@ -26,7 +26,7 @@ const eventTypes = z
 const url = (allowPrivate: boolean) =>
   z
     .string()
-    .overwrite((text) => text.trim())
+    .overwrite(trimUrl)
     .check((context) => {
       const message = endpointUrlFault(context.value, allowPrivate);
       if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value });

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import { webhookDeliveries } from './tables.ts';
-import type { WebhookAttempt } from './types.ts';
+import type { EarlierSecret, WebhookAttempt } from './types.ts';
 
 // The clock stands in a subquery: it is read once, and what is due is read off the index up to it.
 const HOLD_DUE = `
@@ -81,8 +81,7 @@ export async function releaseHolds(pool: Pool, holder: string): Promise<void> {
 }
 
 const DUE = `
-  SELECT d.id, d.endpoint_id, d.message_id, d.body, d.tries, e.url, e.secret, e.previous_secret, e.previous_secret_until,
-    e.updated_at
+  SELECT d.id, d.endpoint_id, d.message_id, d.body, d.tries, e.url, e.secret, e.earlier_secrets, e.updated_at
   FROM unnest($1::text[], $2::integer[]) AS l (endpoint_id, places)
   JOIN webhook_endpoints e ON e.id = l.endpoint_id AND e.status = 'active'
   CROSS JOIN LATERAL (
@@ -98,8 +97,7 @@ interface DueRow {
   readonly tries: number;
   readonly url: string;
   readonly secret: string;
-  readonly previous_secret: string | null;
-  readonly previous_secret_until: string | null;
+  readonly earlier_secrets: readonly EarlierSecret[];
   readonly updated_at: string;
 }
 
@@ -111,15 +109,14 @@ export interface DueDelivery {
   readonly tries: number;
   readonly url: string;
   readonly secret: string;
-  readonly previousSecret: string | null;
-  readonly previousSecretUntil: number | null;
+  readonly earlierSecrets: readonly EarlierSecret[];
   /** Changes with the endpoint's address, secret and status. */
   readonly endpointVersion: number;
 }
 
 /** The first deliveries that are due, up to a number of them for each endpoint, those under way included. */
 export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): Promise<DueDelivery[]> {
-  const rows = await runNamed<DueRow>(pool, 'list_due_deliveries', DUE, [[...places.keys()], [...places.values()]]);
+  const rows = await runNamed<DueRow>(pool, 'list_due_deliveries_2', DUE, [[...places.keys()], [...places.values()]]);
   return rows.map((row) => ({
     id: row.id,
     endpointId: row.endpoint_id,
@@ -128,8 +125,7 @@ export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): 
     tries: row.tries,
     url: row.url,
     secret: row.secret,
-    previousSecret: row.previous_secret,
-    previousSecretUntil: row.previous_secret_until === null ? null : Number(row.previous_secret_until),
+    earlierSecrets: row.earlier_secrets,
     endpointVersion: Number(row.updated_at),
   }));
 }

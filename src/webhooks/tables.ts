@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { timeMs } from '#src/database/columns.ts';
-import type { DeliveryStatus, DisabledReason, EndpointStatus } from './types.ts';
+import type { DeliveryStatus, DisabledReason, EarlierSecret, EndpointStatus } from './types.ts';
 
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
@@ -21,8 +21,11 @@ export const webhookEndpoints = pgTable(
     lastSuccessAt: timeMs('last_success_at').notNull(),
     secret: text().notNull(),
     secretHint: text('secret_hint').notNull(),
+    /** The newest of the earlier secrets, for senders of the release before. */
     previousSecret: text('previous_secret'),
     previousSecretUntil: timeMs('previous_secret_until'),
+    /** Sealed secrets that sign too until their time is over, newest first. */
+    earlierSecrets: jsonb('earlier_secrets').$type<EarlierSecret[]>().notNull().default([]),
     /** When its voting event was deleted. It still hears of what comes after, refunds for instance, and is then removed. */
     retiredAt: timeMs('retired_at'),
     createdAt: timeMs('created_at').notNull(),

@@ -3,6 +3,14 @@ export type DisabledReason = 'manual' | 'consecutive_failures' | 'gone' | 'url_n
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'skipped';
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
 
+/** A secret before a rotation: it signs too until its time is over. */
+export interface EarlierSecret {
+  /** Sealed. */
+  readonly secret: string;
+  /** Unix ms. */
+  readonly until: number;
+}
+
 export interface WebhookEndpoint {
   readonly id: string;
   readonly accountId: string;
@@ -19,9 +27,7 @@ export interface WebhookEndpoint {
   /** Sealed. */
   readonly secret: string;
   readonly secretHint: string;
-  /** Sealed: the secret before the last rotation, which signs too until its time is over. */
-  readonly previousSecret: string | null;
-  readonly previousSecretUntil: number | null;
+  readonly earlierSecrets: readonly EarlierSecret[];
   /** When its voting event was deleted. */
   readonly retiredAt: number | null;
   readonly createdAt: number;

@@ -106,14 +106,25 @@ describe('an invite', () => {
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(0);
   });
 
-  test('of another role takes the place of the first: an account holds one role in an event', async () => {
-    await shareEvent(service, owner, event, guest, 'viewer');
+  test('of another role does not change in silence what the account may do: it is refused', async () => {
     await shareEvent(service, owner, event, guest, 'editor');
+    const made = await as(owner, 'POST', '/invites', { email: 'again@club.example', role: 'viewer' });
+    const token = await inviteToken(service, 'again@club.example');
+    const second = await acceptInvite(service, guest.read, token);
+    expect([made.status, second.status, second.body.error.details.reason]).toEqual([201, 409, 'already_shared']);
     const { rows } = await service.deps.db.$client.query(
       'SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2',
       [event.id, guest.id],
     );
     expect(rows).toEqual([{ role: 'editor' }]);
+  });
+
+  test('makes an editor, who changes everything but the code of the event', async () => {
+    const code = event.code.toUpperCase();
+    expect((await as(guest, 'PATCH', '', { code: event.code, title: 'By an editor' })).status).toBe(200);
+    const refused = await as(guest, 'PATCH', '', { code: `X${code}`.slice(0, 12) });
+    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
+    expect((await as(owner, 'PATCH', '', { code: `X${code}`.slice(0, 12) })).status).toBe(200);
   });
 
   test('leaves no token in clear in the database, in jobs or in the audit trail', async () => {

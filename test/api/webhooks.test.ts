@@ -161,6 +161,23 @@ describe('a message', () => {
     for (const one of [secret, rotated.body.data.secret]) {
       expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
     }
+    // Every secret of the last day signs, the newest five of them, however often it was rotated.
+    const secrets: string[] = [secret, rotated.body.data.secret];
+    for (let times = 0; times < 4; times += 1) {
+      const path = `/webhook-endpoints/${id}/rotate-secret`;
+      secrets.push((await service.call('POST', path, undefined, { key: account.write })).body.data.secret);
+    }
+    await createTestEvent(service, account, {}, [], false);
+    const third = (await until(receiver, 3))[2];
+    const verifies = secrets.map((one) => {
+      try {
+        new Webhook(one).verify(third?.body ?? '', third?.headers ?? {});
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    expect(verifies).toEqual([false, true, true, true, true, true]);
     expect(() => new Webhook(secret).verify(`${second?.body} `, second?.headers ?? {})).toThrow();
   });
 

@@ -42,6 +42,16 @@ describe('mail over SMTP', () => {
     expect(received.at(-1)).toContain('KEY-1');
   });
 
+  test('shows a subject as it was written, also where it looks like one that is encoded', async () => {
+    await receive(false);
+    const subject = `Voter key for =?utf-8?Q?Your_bank?= ${'ä'.repeat(60)}`;
+    await mailer.send({ to: 'vera@club.example', subject, text: 'x' });
+    const header = /^Subject: ([^]*?)\r?\n(?=\S)/m.exec(received.at(-1) ?? '')?.[1] ?? '';
+    const words = [...header.matchAll(/=\?UTF-8\?B\?([^?]*)\?=/gi)].map(([, word = '']) => Buffer.from(word, 'base64'));
+    expect(Buffer.concat(words).toString('utf8')).toBe(subject);
+    expect(header.replace(/=\?UTF-8\?B\?[^?]*\?=/gi, '').trim()).toBe('');
+  });
+
   test('fails when the receiver refuses, so that the job can try again', async () => {
     await receive(true);
     await expect(mailer.send({ to: 'nobody@club.example', subject: 'x', text: 'x' })).rejects.toThrow();

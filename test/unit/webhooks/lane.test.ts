@@ -11,8 +11,7 @@ const due = (endpointId: string, count: number, endpointVersion = 1): DueDeliver
     tries: 0,
     url: 'https://hooks.example.com/',
     secret: '',
-    previousSecret: null,
-    previousSecretUntil: null,
+    earlierSecrets: [],
     endpointVersion,
   }));
 
