@@ -9,12 +9,14 @@ import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { freeAbandonedJobs } from '#src/jobs/queue.ts';
+import { forgetMailQuotas } from '#src/mail/take-mail.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
@@ -40,6 +42,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedRowsJob(deps.db),
     removeDeletedVotersJob(deps.db),
     sendVoterKeyJob(deps),
+    mailOldAddressJob(deps),
     tendBallotLogJob(sealDeps(deps)),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
@@ -65,6 +68,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '*/10 * * * *',
       work: () => forgetFullQuotas(deps.db.$client, deps.clock.now()),
     },
+    { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
     { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

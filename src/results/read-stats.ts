@@ -3,6 +3,7 @@ import type { Database } from '#src/database/client.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { EventCounter } from './count-event.ts';
 import { readVoterFigures } from './repository.ts';
 import type { StatsView } from './view-schemas.ts';
@@ -20,10 +21,12 @@ export async function readStats(
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = paper;
-  const [figures, payments, results] = await Promise.all([
+  const [figures, payments, results, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
     counter.results(paper, 'organizer', nowMs),
+    // Of the event as it is now: these make no new version of the paper.
+    findEventById(db, event.id),
   ]);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: string): number =>
@@ -50,6 +53,8 @@ export async function readStats(
     payments,
     byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
     byGroup: figures.byGroup,
+    identityChanges: changes?.identityChanges ?? event.identityChanges,
+    rollChanges: changes?.rollChanges ?? event.rollChanges,
     updatedAt: nowMs,
   };
 }

@@ -167,6 +167,10 @@ export const statsView = z
     }),
     byPosition: listShape(z.object({ positionId: z.string(), ballots: z.int(), abstentions: z.int() })),
     byGroup: listShape(z.object({ groupId: z.string(), name: z.string(), voters: z.int(), voted: z.int() })),
+    identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
+    rollChanges: z
+      .int()
+      .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
     updatedAt: timeShape(),
   })
   .meta({
@@ -186,6 +190,8 @@ export const statsView = z
         payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
         byPosition: [{ positionId: EXAMPLE.position, ballots: 3, abstentions: 0 }],
         byGroup: [],
+        identityChanges: 0,
+        rollChanges: 0,
         updatedAt: EXAMPLE.updatedAt,
       },
     ],

@@ -5,6 +5,8 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { countRollChange } from '#src/voting-events/repository.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, giveVotersBack, hasBallot, removeDeletedVoters, updateVoter } from './repository.ts';
@@ -39,6 +41,8 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
     await giveVotersBack(tx, event.id, 1);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   }
+  const status = statusAt(event, event.lockedAt);
+  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll');
   await recordEvent(tx, deps, {
     type: 'voter.deleted',
     data: { id },

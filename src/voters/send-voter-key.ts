@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import { takeMail } from '#src/mail/take-mail.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -37,6 +38,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey): Prom
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
   if (statusAt(event, deps.clock.now()) === 'closed') return;
+  if (!(await takeMail(deps.db, deps.secrets, { to: voter.email, accountId: event.accountId }))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
     await deps.mailer.send(waitingMail(event, voter.email, voter.status));
     return;
@@ -73,14 +75,26 @@ async function setKeyStatus(
   });
 }
 
+/** A name as people have them: no figures, no address, nothing that a mail program makes a link of. */
+const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
+
+/**
+ * The name of whoever registered is a stranger's text until the address is confirmed by a key that was mailed to it: sent
+ * on, it could carry anything to anybody under the good name of this service.
+ */
+function greeting({ name, source, status }: Voter): string {
+  const strange = source === 'registration' && status === 'pending';
+  return strange && !PLAIN_NAME.test(name) ? 'Hello,' : `Hello ${name},`;
+}
+
 function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Mail {
   return {
     to,
-    subject: `Your voter key for ${event.title}`,
+    subject: `Your voter key for "${event.title}"`,
     text: [
-      `Hello ${voter.name},`,
+      greeting(voter),
       '',
-      `this is your voter key for "${event.title}":`,
+      `this is your voter key for the voting event that its organizers call "${event.title}":`,
       '',
       `    ${key}`,
       '',
@@ -98,7 +112,7 @@ function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'reject
       : 'The organizers have not approved your registration, so there is no key for you. Please turn to them.';
   return {
     to,
-    subject: `Your registration for ${event.title}`,
-    text: `Hello,\n\na voter key for "${event.title}" was asked for.\n\n${words}\n`,
+    subject: `Your registration for "${event.title}"`,
+    text: `Hello,\n\na voter key for the voting event that its organizers call "${event.title}" was asked for.\n\n${words}\n`,
   };
 }

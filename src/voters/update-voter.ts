@@ -4,13 +4,16 @@ import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
 import { type LifeAction, requirePhase } from '#src/voting-events/life.ts';
-import type { LockedEvent } from '#src/voting-events/repository.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
+import { mailOldAddress } from './mail-old-address.ts';
 import { deleteVoterKeys, findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
@@ -62,10 +65,23 @@ function endsKeys(before: Voter, changed: Changed): boolean {
   );
 }
 
+async function noteAfterOpening(
+  tx: Transaction,
+  event: LockedEvent,
+  identity: boolean,
+  changed: Changed,
+): Promise<void> {
+  const status = statusAt(event, event.lockedAt);
+  if (status === 'draft' || status === 'scheduled') return;
+  if (identity) await countRollChange(tx, event.id, 'identity');
+  if (changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined)
+    await countRollChange(tx, event.id, 'roll');
+}
+
 /** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate */
 export async function changeVoter(
   tx: Transaction,
-  deps: VoterDeps,
+  deps: VoterDeps & { readonly secrets: Secrets },
   organizer: Organizer,
   id: string,
   body: Body,
@@ -90,6 +106,10 @@ export async function changeVoter(
   }
   const after = await findVoter(tx, event.id, id);
   if (after === undefined) throw notFound();
+  const identity = changed.email !== undefined || changed.voterId !== undefined;
+  await noteAfterOpening(tx, event, identity, changed);
+  if (changed.email !== undefined && before.email !== null)
+    await mailOldAddress(tx, deps.secrets, event.id, id, before.email);
   await recordEvent(tx, deps, {
     type: 'voter.updated',
     data: viewVoter(after),
@@ -97,7 +117,7 @@ export async function changeVoter(
       accountId: event.accountId,
       votingEventId: event.id,
       keyId: organizer.caller.keyId,
-      action: 'voter.updated',
+      action: identity ? 'voter.identity_changed' : 'voter.updated',
       resource: id,
       ...differenceOf(viewVoter(before), viewVoter(after)),
     },

@@ -226,3 +226,12 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
   };
 }
+
+/** Counts a change of the roll after the opening, of a voter's identity or of what its vote weighs. */
+export async function countRollChange(tx: Transaction, id: string, kind: 'identity' | 'roll'): Promise<void> {
+  const change =
+    kind === 'identity'
+      ? { identityChanges: sql`${votingEvents.identityChanges} + 1` }
+      : { rollChanges: sql`${votingEvents.rollChanges} + 1` };
+  await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
+}

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Database } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import { takeMail } from '#src/mail/take-mail.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { findInvite, findSealedToken, forgetToken } from './invite-repository.ts';
@@ -38,7 +39,8 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   if (event === undefined || invite === undefined || sealed === undefined) return;
   if (inviteStatusAt(invite, deps.clock.now()) !== 'pending') return;
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
-  await deps.mailer.send(inviteMail(event, invite, token, deps.config.baseUrl));
+  if (await takeMail(deps.db, deps.secrets, { to: invite.email, accountId: event.accountId }))
+    await deps.mailer.send(inviteMail(event, invite, token, deps.config.baseUrl));
   await forgetToken(deps.db, eventId, inviteId);
 }
 
@@ -50,11 +52,11 @@ const MAY: Readonly<Record<Invite['role'], string>> = {
 function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Mail {
   return {
     to: invite.email,
-    subject: `You are invited to ${event.title}`,
+    subject: `You are invited to "${event.title}"`,
     text: [
       'Hello,',
       '',
-      `the organizers of "${event.title}" share this voting event with you: you may ${MAY[invite.role]}.`,
+      `the organizers of a voting event, which they call "${event.title}", share it with you: you may ${MAY[invite.role]}.`,
       '',
       'This is the token of your invite:',
       '',

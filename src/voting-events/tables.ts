@@ -57,6 +57,10 @@ export const votingEvents = pgTable(
     /** Last small number given to a position or candidate; numbers are never used again. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
+    /** After the opening: of a voter's e-mail or voter ID. */
+    identityChanges: integer('identity_changes').notNull().default(0),
+    /** After the opening: of a voter's weight, group or status, and deletions. */
+    rollChanges: integer('roll_changes').notNull().default(0),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },

@@ -47,6 +47,8 @@ export interface VotingEvent {
   readonly tieSeed: string;
   readonly announcedStatus: 'open' | 'closed' | null;
   readonly paperVersion: number;
+  readonly identityChanges: number;
+  readonly rollChanges: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

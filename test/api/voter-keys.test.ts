@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type PositionPlan } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
@@ -59,5 +65,78 @@ describe('the mask of an address', () => {
 
   test('of an empty roll says nothing', async () => {
     expect(await maskOf(await createRoll([]), 'nobody')).toBe('***@***');
+  });
+});
+
+describe('mails to one address', () => {
+  const to = (address: string) => service.mails().filter((mail) => mail.includes(`To: ${address}`));
+  const settled = () =>
+    eventually(async () => {
+      const { rows } = await service.deps.db.$client.query(
+        'SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1',
+      );
+      return rows.length === 0 ? true : undefined;
+    });
+  const create = (settings = {}) =>
+    createTestEvent(service, account, { type: 'election', title: 'Buy now', ...settings }, PLURALITY);
+
+  test('are counted by address, however often its voter is deleted and made anew, or it is invited', async () => {
+    const event = await create();
+    const path = `/voting-events/${event.id}`;
+    const email = 'victim@strangers.example';
+    for (let times = 0; times < 8; times += 1) {
+      const voter = demand(
+        await service.call('POST', `${path}/voters`, { name: 'V', email }, { key: account.write }),
+        201,
+      );
+      await service.call('POST', `/public${path}/voter-key/request`, { email }, { key: account.vote });
+      await settled();
+      await service.call('DELETE', `${path}/voters/${voter.id}`, undefined, { key: account.write });
+      const invite = await service.call('POST', `${path}/invites`, { email, role: 'viewer' }, { key: account.write });
+      await settled();
+      await service.call('DELETE', `${path}/invites/${invite.body.data.id}`, undefined, { key: account.write });
+    }
+    expect(to(email)).toHaveLength(5);
+    expect(to(email).every((mail) => mail.includes('"Buy now"'))).toBe(true);
+  });
+
+  test('hold nothing of a registrant but a plain name, until the address is confirmed', async () => {
+    const event = await create({ voter: { selfRegistration: true } });
+    const path = `/public/voting-events/${event.id}`;
+    const names = [
+      'Win at spam.example',
+      'Call 555',
+      'x@y.example',
+      'https://spam',
+      'A'.repeat(41),
+      'Dr. Anna-Lena O’Neill',
+    ];
+    for (const [index, name] of names.entries()) {
+      const email = `r${index}@strangers.example`;
+      demand(await service.call('POST', `${path}/register/voter`, { name, email }, { key: account.vote }), 201);
+      await service.call('POST', `${path}/voter-key/request`, { email }, { key: account.vote });
+    }
+    await settled();
+    const greeted = names.map((name, index) => to(`r${index}@strangers.example`)[0]?.includes(name));
+    expect(greeted.slice(0, 5)).toEqual([false, false, false, false, false]);
+    // Encoded where it is not ASCII, so that the plain part of it is looked for.
+    expect(to('r5@strangers.example')[0]).toContain('Hello Dr. Anna-Lena');
+  });
+
+  test('tell the old address when an organizer changes it, and the change is counted and named', async () => {
+    const event = await create();
+    const path = `/voting-events/${event.id}`;
+    const key = { key: account.write };
+    const email = 'absent@strangers.example';
+    const { id } = demand(await service.call('POST', `${path}/voters`, { name: 'Ab Sent', email }, key), 201);
+    demand(await service.call('PATCH', `${path}/voters/${id}`, { email: 'mine@strangers.example' }, key), 200);
+    demand(await service.call('PATCH', `${path}/voters/${id}`, { weight: 2 }, key), 200);
+    await settled();
+    expect(to(email)).toHaveLength(1);
+    expect(to(email)[0]).toMatch(/changed the e-mail address/);
+    const stats = demand(await service.call('GET', `${path}/stats`, undefined, key), 200);
+    expect([stats.identityChanges, stats.rollChanges]).toEqual([1, 1]);
+    const audit = demand(await service.call('GET', `${path}/audit?action=voter.identity_changed`, undefined, key), 200);
+    expect(audit).toHaveLength(1);
   });
 });

@@ -46,7 +46,7 @@ describe('mail over SMTP', () => {
     await receive(false);
     const subject = `Voter key for =?utf-8?Q?Your_bank?= ${'ä'.repeat(60)}`;
     await mailer.send({ to: 'vera@club.example', subject, text: 'x' });
-    const header = /^Subject: ([^]*?)\r?\n(?=\S)/m.exec(received.at(-1) ?? '')?.[1] ?? '';
+    const header = /^Subject:([\s\S]*?)\r?\n(?=\S)/m.exec(received.at(-1) ?? '')?.[1] ?? '';
     const words = [...header.matchAll(/=\?UTF-8\?B\?([^?]*)\?=/gi)].map(([, word = '']) => Buffer.from(word, 'base64'));
     expect(Buffer.concat(words).toString('utf8')).toBe(subject);
     expect(header.replace(/=\?UTF-8\?B\?[^?]*\?=/gi, '').trim()).toBe('');

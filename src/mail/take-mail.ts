@@ -1,0 +1,63 @@
+import { sql } from 'drizzle-orm';
+import type { PlanName } from '#src/accounts/plans.ts';
+import type { Database, Executor } from '#src/database/client.ts';
+import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import { emailKey } from '#src/platform/email-address.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+
+/** Mails of an account in a day, by plan (completions 10.2). */
+const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
+/** Mails to one address that one account causes, whatever causes them (completions 4.3). */
+const PER_HOUR = 5;
+const PER_DAY = 20;
+/** Mails to one address that all accounts cause together: enough that nobody's mails keep another's from arriving. */
+const PER_HOUR_FROM_ALL = 60;
+
+export interface CountedMail {
+  readonly to: string;
+  /** Whose event or endpoint it is about. */
+  readonly accountId: string;
+}
+
+interface Quota {
+  readonly name: Buffer;
+  readonly windowMs: number;
+  readonly max: number;
+}
+
+function quotasOf(secrets: Secrets, { to, accountId }: CountedMail, plan: PlanName): Quota[] {
+  const name = (...words: string[]): Buffer =>
+    secrets.mac('identity', JSON.stringify(['mail', ...words])).subarray(0, 16);
+  const address = emailKey(to);
+  return [
+    { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
+    { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR },
+    { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY },
+    { name: name('address', address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ALL },
+  ];
+}
+
+async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<boolean> {
+  const { rows } = await executor.execute(sql`
+    INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails) VALUES (${name}, ${windowMs}, now_ms(), 1)
+    ON CONFLICT (name, window_ms) DO UPDATE SET
+      mails = CASE WHEN q.began_at > now_ms() - ${windowMs}::bigint THEN q.mails + 1 ELSE 1 END,
+      began_at = CASE WHEN q.began_at > now_ms() - ${windowMs}::bigint THEN q.began_at ELSE now_ms() END
+      WHERE q.mails < ${max} OR q.began_at <= now_ms() - ${windowMs}::bigint
+    RETURNING mails`);
+  return rows.length === 1;
+}
+
+/** Takes a mail from every limit on it, or says that one is used up. A mail that could not be sent counts all the same. */
+export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<boolean> {
+  const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
+  const plan = rows[0]?.plan;
+  if (plan === undefined) return false;
+  for (const quota of quotasOf(secrets, mail, plan)) if (!(await takeOne(db, quota))) return false;
+  return true;
+}
+
+/** Removes what counts nothing any more. */
+export async function forgetMailQuotas(db: Database): Promise<void> {
+  await db.execute(sql`DELETE FROM mail_quotas WHERE began_at <= now_ms() - window_ms`);
+}

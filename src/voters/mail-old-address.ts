@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
+import { takeMail } from '#src/mail/take-mail.ts';
+import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+
+/** The address is sealed: nobody has it any more but this mail. */
+const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
+const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: 8, payload } as const;
+
+const placeOf = (eventId: string, voterId: string): SealedPlace => ({
+  table: 'jobs',
+  column: 'old_address',
+  row: `${eventId}/${voterId}`,
+});
+
+/** Tells the owner of an address that a voter's keys no longer go there: only they can know whether that is right. */
+export async function mailOldAddress(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  voterId: string,
+  address: string,
+): Promise<void> {
+  const sealedAddress = secrets.seal(address, placeOf(eventId, voterId));
+  await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress });
+}
+
+export function mailOldAddressJob(deps: {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}): Job<z.output<typeof payload>> {
+  return defineJob({
+    ...MAIL_OLD_ADDRESS,
+    async work({ eventId, voterId, sealedAddress }) {
+      const event = await findEventById(deps.db, eventId);
+      if (event === undefined) return;
+      const to = deps.secrets.open(sealedAddress, placeOf(eventId, voterId)).toString('utf8');
+      if (!(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
+      await deps.mailer.send({
+        to,
+        subject: `Your address was changed for "${event.title}"`,
+        text: [
+          'Hello,',
+          '',
+          `the organizers of a voting event, which they call "${event.title}", have changed the e-mail address under which you`,
+          'are listed there. Voter keys no longer come to this address, and those that did are no longer valid.',
+          '',
+          'If you did not ask for that, turn to the organizers now: whoever reads the new address can vote in your place.',
+          '',
+        ].join('\n'),
+      });
+    },
+  });
+}
