@@ -8,6 +8,7 @@ import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
 import { publicCreditRoutes } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
+import { CostlyReads } from '#src/http/costly-reads.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import type { Metrics } from '#src/http/metrics.ts';
 import { createPipeline } from '#src/http/pipeline.ts';
@@ -85,6 +86,7 @@ export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () =
     newRequestId: randomUUID,
     authenticator: deps.authenticator,
     rateLimiter,
+    costlyReads: new CostlyReads(),
     idempotency: new IdempotencyStore(deps.db, deps.secrets),
     // Who changes an event sees the change with their next request; other processes are told by the database.
     changed: (target) => {

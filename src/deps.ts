@@ -21,6 +21,8 @@ export interface Deps {
   readonly config: Config;
   readonly version: string;
   readonly db: Database;
+  /** Connections for searches, statistics and long lists: casts and confirms never wait for one of these. */
+  readonly reads: Database;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

@@ -34,6 +34,7 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
 
 const POOL_SIZE = 12;
+const READS_POOL_SIZE = 4;
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
 const SENDER_GRACE_MS = 3_000;
 
@@ -41,6 +42,7 @@ const SENDER_GRACE_MS = 3_000;
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandbox?: ProviderAddresses): Deps {
   const clock = systemClock;
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
+  const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
   const plans = readPlans(config.plansFile);
   const secrets = createSecrets(config.secretKeys);
   const logKey = createLogKey(config, secrets);
@@ -50,6 +52,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     config,
     version: readVersion(),
     db,
+    reads,
     clock,
     ids: createIds(clock),
     log,
@@ -95,7 +98,7 @@ export interface Service {
 export async function closeDeps(deps: Deps): Promise<void> {
   deps.mailer.close();
   await deps.payments.close();
-  await deps.db.$client.end();
+  await Promise.all([deps.db.$client.end(), deps.reads.$client.end()]);
 }
 
 async function checkDatabase(deps: Deps): Promise<Check> {

@@ -7,6 +7,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Authentication, admit } from './admit.ts';
 import type { Answer } from './answer.ts';
 import type { Caller } from './caller.ts';
+import type { CostlyReads } from './costly-reads.ts';
 import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
 import type { ObservedRequest } from './metrics.ts';
 import type { RateLimiter } from './rate-limit.ts';
@@ -28,6 +29,7 @@ export interface PipelineOptions {
   readonly newRequestId: () => string;
   readonly authenticator: Authentication;
   readonly rateLimiter: RateLimiter;
+  readonly costlyReads: CostlyReads;
   readonly idempotency: IdempotencyStore;
   /** Told what a request was about whose change was committed. */
   readonly changed: (target: unknown) => void;
@@ -183,7 +185,11 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   const context: RequestContext = { caller, params: paramsOf(route, c.get('target')), requestId: c.get('requestId') };
   const target = await route.find(context);
   if (route.run.kind === 'read') {
-    return answer(c, await route.run.handle({ ...context, query, body: undefined, target }));
+    const { handle, costly } = route.run;
+    const call = { ...context, query, body: undefined, target };
+    const account = costly?.(call);
+    if (account === undefined) return answer(c, await handle(call));
+    return answer(c, await options.costlyReads.run(account, c.req.method === 'HEAD', () => handle(call)));
   }
   const bytes = hasBody ? await readRequestBody(c.env.incoming) : new Uint8Array();
   const raw = bytes.length > 0 || route.bodyFor !== undefined ? parseJsonBody(bytes) : undefined;

@@ -113,6 +113,8 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> ext
 export interface ReadRoute<Query extends z.ZodType, Target> extends RouteBase<Query, z.ZodType, Target> {
   readonly method: 'GET';
   readonly read: (call: Call<z.output<Query>, undefined, Target>) => Promise<Answer>;
+  /** The account for which this read counts as a costly one; undefined where it costs little. */
+  readonly costly?: (call: Call<z.output<Query>, undefined, Target>) => string | undefined;
 }
 
 /** Changes in one transaction, which also stores the answer of an idempotent request. */
@@ -174,7 +176,11 @@ export interface Route extends RouteDocument {
 }
 
 export type RouteRun =
-  | { readonly kind: 'read'; readonly handle: (call: UntypedCall) => Promise<Answer> }
+  | {
+      readonly kind: 'read';
+      readonly handle: (call: UntypedCall) => Promise<Answer>;
+      readonly costly: ((call: UntypedCall) => string | undefined) | undefined;
+    }
   | { readonly kind: 'change'; readonly handle: (call: UntypedCall, tx: Transaction) => Promise<Answer> }
   | {
       readonly kind: 'work';
@@ -228,7 +234,7 @@ function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method
 }
 
 export function readRoute<Query extends z.ZodType, Target>(spec: ReadRoute<Query, Target>): Route {
-  return { ...common(spec), run: { kind: 'read', handle: spec.read } };
+  return { ...common(spec), run: { kind: 'read', handle: spec.read, costly: spec.costly } };
 }
 
 export function changeRoute<Query extends z.ZodType, Body extends z.ZodType, Target>(

@@ -111,10 +111,11 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       scope: 'read',
       answers: answersText('text/csv', 'The payments, oldest first.'),
       find: event,
+      costly: ({ caller }) => caller.accountId,
       read: async ({ target }) => ({
         status: 200,
         stream: {
-          open: () => streamText(writePaymentsCsv(deps.db, target.event.id)),
+          open: () => streamText(writePaymentsCsv(deps.reads, target.event.id)),
           type: 'text/csv; charset=utf-8; header=present',
         },
       }),

@@ -52,6 +52,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       answers: answersPage(voteView, 'A page of votes.'),
       refusals: ['plan_feature'],
       query: listVotesQuery,
+      costly: ({ caller }) => caller.accountId,
       find: async (context: RequestContext) => {
         const organizer = await requireOrganizer(deps, context);
         requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
@@ -62,7 +63,13 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
         const name = canonicalJson(['votes', target.event.id, positionId ?? null, candidateId ?? null, search ?? null]);
         const after = decodeCursor(deps.secrets, name, cursor);
         const filter = { positionId, candidateId, search };
-        const { votes, next } = await listVotes(deps, await paperOf(target.event), filter, after, limit);
+        const { votes, next } = await listVotes(
+          { ...deps, db: deps.reads },
+          await paperOf(target.event),
+          filter,
+          after,
+          limit,
+        );
         return list(votes, next === null ? null : encodeCursor(deps.secrets, name, next));
       },
     }),
@@ -74,7 +81,9 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       scope: ['read', 'observe'],
       answers: answersOne(statsView, 'The figures.'),
       find: (context: RequestContext) => requireObserver(deps, context),
-      read: async ({ target }) => ok(await readStats(deps.db, counter, await paperOf(target.event), deps.clock.now())),
+      costly: ({ caller }) => caller.accountId,
+      read: async ({ target }) =>
+        ok(await readStats(deps.reads, counter, await paperOf(target.event), deps.clock.now())),
     }),
     readRoute({
       operationId: 'getPublicResults',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { answersCreated, answersOne, answersPage, answersQueued } from '#src/http/answer-shapes.ts';
-import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -35,21 +35,19 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'read',
       answers: answersPage(voterView, 'A page of voters.'),
       query: listVotersQuery,
+      description: 'A page of a filter may hold fewer rows than `limit`, even none, and still have a `nextCursor`.',
       find: event,
+      costly: ({ caller, query: { search, voted } }) =>
+        search === undefined && voted === undefined ? undefined : caller.accountId,
       read: async ({ target, query }) => {
         const { limit, cursor, voted, ...filter } = query;
         const name = canonicalJson(['voters', target.event.id, filter, voted ?? null]);
         const after = decodeCursor(deps.secrets, name, cursor);
         const { search, status, groupId } = filter;
         const wanted = { search, status, groupId, after, voted: voted === undefined ? undefined : voted === 'true' };
-        const rows = await listVoters(deps.db, target.event.id, wanted, limit);
-        const { page, nextCursor } = cutPage(
-          rows,
-          limit,
-          (row) => row.id,
-          (key) => encodeCursor(deps.secrets, name, key),
-        );
-        return list(page.map(viewVoter), nextCursor);
+        const page = await listVoters(deps.reads, target.event.id, wanted, limit);
+        const nextCursor = page.after === null ? null : encodeCursor(deps.secrets, name, page.after);
+        return list(page.voters.map(viewVoter), nextCursor);
       },
     }),
     changeRoute({

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, ilike, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { containsPattern } from '#src/platform/text.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
@@ -72,23 +72,38 @@ export interface VoterFilter {
   readonly after: string | undefined;
 }
 
-/** Voters in the order of their creation, one more than asked for when there are more. */
+/** Rows that a filter looks at for one page: it costs the same however long the roll is. */
+const LOOKED_AT = 1_000;
+
+export interface VoterPage {
+  readonly voters: readonly Voter[];
+  /** After which voter the next page goes on; null on the last one. */
+  readonly after: string | null;
+}
+
+/** A page of voters in the order of their creation. With a filter it may hold fewer than asked for, and still have a next one. */
 export async function listVoters(
   executor: Executor,
   eventId: string,
   filter: VoterFilter,
   limit: number,
-): Promise<Voter[]> {
+): Promise<VoterPage> {
   const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
-  return executor
+  const listed = and(
+    eq(voters.votingEventId, eventId),
+    isNull(voters.deletedAt),
+    isNull(voters.erasedAt),
+    filter.after === undefined ? undefined : gt(voters.id, filter.after),
+  );
+  const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
+  const [last, beyond] = await ids.offset(LOOKED_AT - 1).limit(2);
+  const rows = await executor
     .select(columns)
     .from(voters)
     .where(
       and(
-        eq(voters.votingEventId, eventId),
-        isNull(voters.deletedAt),
-        isNull(voters.erasedAt),
-        filter.after === undefined ? undefined : gt(voters.id, filter.after),
+        listed,
+        last === undefined ? undefined : lte(voters.id, last.id),
         filter.status === undefined ? undefined : eq(voters.status, filter.status),
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
@@ -99,6 +114,9 @@ export async function listVoters(
     )
     .orderBy(asc(voters.id))
     .limit(limit + 1);
+  const page = rows.slice(0, limit);
+  if (rows.length > limit) return { voters: page, after: page.at(-1)?.id ?? null };
+  return { voters: page, after: beyond === undefined ? null : (last?.id ?? null) };
 }
 
 /**

@@ -46,8 +46,9 @@ export function auditRoutes(deps: Deps): Route[] {
       answers: answersNewest(changeView, 'The changes, newest last.'),
       query: listChangesQuery,
       find: (context) => requireOrganizer(deps, context),
+      costly: ({ caller }) => caller.accountId,
       read: async ({ target, query: { since, ...query } }) => {
-        const found = await listChanges(deps.db, target.event.id, { ...query, from: query.from ?? since });
+        const found = await listChanges(deps.reads, target.event.id, { ...query, from: query.from ?? since });
         return listNewest(found, found.rows.map(viewChange).reverse());
       },
     }),

@@ -101,3 +101,25 @@ test('all payments come as a table, without codes', async () => {
   expect(rows[0]).not.toContain('confirmationCode');
   expect(rows[1]?.slice(1, 3)).toEqual(['vote', 'failed']);
 });
+
+test('a search of a long roll looks at a thousand voters a page, and finds every one over its pages', async () => {
+  const path = `/voting-events/${event.id}/voters`;
+  await service.deps.db.$client.query(
+    `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+     SELECT $1, 'vtr_' || lpad(n::text, 6, '0'), CASE WHEN n % 1000 = 7 THEN 'Needle ' ELSE 'Hay ' END || n, 'M' || n, 'M' || n, 1000000, 'approved', 'organizer', 'none', 1, 1
+     FROM generate_series(1, 3500) AS n`,
+    [event.id],
+  );
+  const found: string[] = [];
+  let pages = 0;
+  for (let cursor: string | null = ''; cursor !== null; pages += 1) {
+    const query: string = `search=needle${cursor === '' ? '' : `&cursor=${cursor}`}`;
+    const { status, body } = await service.call('GET', `${path}?${query}`, undefined, { key: account.read });
+    expect(status).toBe(200);
+    found.push(...body.data.map(({ voterId }: { voterId: string }) => voterId));
+    cursor = body.nextCursor;
+  }
+  expect([found, pages]).toEqual([['M7', 'M1007', 'M2007', 'M3007'], 4]);
+  const all = await service.call('GET', `${path}?limit=200`, undefined, { key: account.read });
+  expect([all.body.data.length, all.body.nextCursor === null]).toEqual([200, false]);
+});
