@@ -29,8 +29,7 @@ export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
     async countFinally(paper) {
-      const { positions, stats } = await counter.results(paper, 'organizer', deps.clock.now());
-      return { positions, abstentions: stats.abstentions };
+      return counter.finalCount(paper, deps.clock.now());
     },
   };
 }

@@ -10,10 +10,14 @@ import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
 export interface OpenedLog {
   readonly tallies: readonly PositionTally[];
   readonly tieSeed: string;
+  /** Root of the log before its first `close` leaf, in hex. */
+  readonly lotRoot: string;
   readonly ballots: number;
   readonly weight: bigint;
   /** Whether every weight that was opened is whole. */
   readonly whole: boolean;
+  /** Whether every weight that was opened is 1. */
+  readonly unit: boolean;
 }
 
 /** An exact decimal to millionths. */
@@ -73,7 +77,7 @@ export async function checkOpenings(
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
   const tallies = readPaper(page['configuration']).map((position) => new PositionTally(position));
   let newer = false;
-  let [opened, counted, weight, whole, last] = [0, 0, 0n, true, -1];
+  let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
   for (;;) {
     for (const value of listOf(page['data'])) {
       const one = fieldsOf(value);
@@ -94,6 +98,7 @@ export async function checkOpenings(
       opened += 1;
       const micro = toMicro(textOf(one['weight']));
       whole &&= micro % MILLION === 0n;
+      unit &&= micro === MILLION;
       if (log.voided.has(index)) continue;
       counted += 1;
       weight += micro;
@@ -105,7 +110,8 @@ export async function checkOpenings(
     page = await readNextPage(read, base, cursor);
   }
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
-  return { tallies, tieSeed, ballots: counted, weight, whole };
+  const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';
+  return { tallies, tieSeed, lotRoot, ballots: counted, weight, whole, unit };
 }
 
 function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {

@@ -39,7 +39,8 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   if (!position.grouped)
     say(numberOf(published['abstentions']) === Number(tally.ballots - tally.answered), 'the abstentions');
   if (own.outcome !== null) say(fieldsOf(published['referendum'])['outcome'] === own.outcome, 'the outcome');
-  if (own.rounds !== null) {
+  // Too many rounds for one answer are left out of it; the figures of the candidates say how they ended.
+  if (own.rounds !== null && published['roundsOmitted'] !== true) {
     const rounds = listOf(published['rounds']).map(fieldsOf);
     const shape = rounds.map(({ elected, eliminated }) => ({ elected, eliminated }));
     say(sortedJson(shape) === sortedJson(own.rounds), 'the rounds');
@@ -58,18 +59,29 @@ function electorateOf(published: Fields): bigint | null {
  */
 export function compareResults(opened: OpenedLog, results: Fields): string[] {
   const published = new Map(listOf(results['positions']).map((one) => [textOf(fieldsOf(one)['id']), fieldsOf(one)]));
-  const compare = (whole: boolean): string[] =>
+  const compare = (whole: boolean, unit: boolean): string[] =>
     opened.tallies.flatMap((tally) => {
       const own = published.get(tally.position.id);
       if (own === undefined) return [`"${tally.position.title}" is not in the results`];
-      return differences(own, recount(tally, { seed: opened.tieSeed, whole, electorate: electorateOf(own) }), tally);
+      const lot = { seed: opened.tieSeed, root: opened.lotRoot };
+      return differences(own, recount(tally, { ...lot, whole, unit, electorate: electorateOf(own) }), tally);
     });
   const extra = published.size === opened.tallies.length ? [] : ['the number of positions'];
   const total = numberOf(fieldsOf(results['stats'])['ballots']) === opened.ballots ? [] : ['the number of all ballots'];
-  // Figures are heads as soon as one weight of the roll is not whole, and a roll may have weights that no ballot shows.
-  const inWhole = opened.whole ? compare(true) : undefined;
-  const wrong = inWhole === undefined || inWhole.length > 0 ? compare(false) : inWhole;
-  return [...extra, ...total, ...(wrong.length > 0 ? (inWhole ?? wrong) : wrong)];
+  // Figures are heads as soon as one weight of the roll is not whole, and a roll may have weights that no ballot shows. The
+  // same holds for the quota, which is another one as soon as one weight is not 1.
+  const ways: (readonly [whole: boolean, unit: boolean])[] = [
+    ...(opened.unit ? [[true, true] as const] : []),
+    ...(opened.whole ? [[true, false] as const] : []),
+    [false, false],
+  ];
+  let first: string[] | undefined;
+  for (const [whole, unit] of ways) {
+    const wrong = compare(whole, unit);
+    if (wrong.length === 0) return [...extra, ...total];
+    first ??= wrong;
+  }
+  return [...extra, ...total, ...(first ?? [])];
 }
 
 export const resultHash = (results: Fields): string => sha256(sortedJson(results['positions'])).toString('hex');

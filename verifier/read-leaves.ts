@@ -19,6 +19,8 @@ export interface ReadLog {
   readonly voided: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
+  /** Root of the log before its first `close` leaf, which lots are drawn from. */
+  readonly rootBeforeClose: Buffer | undefined;
   /** The last leaf, if it is a `close`. */
   readonly close: Fields | undefined;
   /** Which of the leaf hashes asked for are in the log, in hex. */
@@ -150,6 +152,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const rootAt = new Map<number, Buffer>();
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
+  let rootBeforeClose: Buffer | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
   };
@@ -161,6 +164,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);
+      if (reader.last['t'] === 'close') rootBeforeClose ??= tree.root();
       const hash = leafHash(entry);
       hashes.push(hash);
       if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
@@ -175,6 +179,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   return {
     ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots, voided: reader.voided },
     ...{ open: reader.open, configHash: reader.configHash },
+    rootBeforeClose,
     close: reader.last['t'] === 'close' ? reader.last : undefined,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

@@ -30,8 +30,12 @@ export interface Recount {
 export interface RecountOptions {
   /** Hex of the lot's seed. */
   readonly seed: string;
+  /** Root of the log before its first `close` leaf, in hex. */
+  readonly root: string;
   /** Whether figures are weighted: every weight of the event is whole. */
   readonly whole: boolean;
+  /** Whether every weight of the event is 1. */
+  readonly unit: boolean;
   /** The published electorate in millionths, which no log can show. */
   readonly electorate: bigint | null;
 }
@@ -54,6 +58,9 @@ export class PositionTally {
   answeredWeight = 0n;
   ballots = 0n;
   ballotsWeight = 0n;
+  /** Ballots that name a candidate. */
+  readonly named = new Map<string, bigint>();
+  readonly namedWeight = new Map<string, bigint>();
   readonly heads = new Map<string, bigint>();
   readonly weights = new Map<string, bigint>();
   readonly piles = new Map<string, Pile>();
@@ -76,6 +83,8 @@ export class PositionTally {
   #addMarks(votes: readonly OpenedVote[], weight: bigint, times: bigint): void {
     for (const { candidateId, value } of votes) {
       const points = BigInt(value ?? 1) * times;
+      this.named.set(candidateId, (this.named.get(candidateId) ?? 0n) + times);
+      this.namedWeight.set(candidateId, (this.namedWeight.get(candidateId) ?? 0n) + times * weight);
       this.heads.set(candidateId, (this.heads.get(candidateId) ?? 0n) + points);
       this.weights.set(candidateId, (this.weights.get(candidateId) ?? 0n) + points * weight);
     }
@@ -92,16 +101,29 @@ export class PositionTally {
   }
 }
 
-/** Candidates from the first to the last in the lot's order. */
-function byLot(ids: readonly string[], seed: string): string[] {
-  const lot = (id: string): string => sha256(Buffer.from(seed, 'hex'), id).toString('hex');
+export type Lot = Pick<RecountOptions, 'seed' | 'root'>;
+
+/** Candidates from the first to the last in the lot's order. The first version drew it from the seed alone. */
+function byLot(ids: readonly string[], { seed, root }: Lot, version: number): string[] {
+  const bytes = Buffer.from(version === 1 ? seed : seed + root, 'hex');
+  const lot = (id: string): string => sha256(bytes, id).toString('hex');
   return ids.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1));
 }
 
-/** The order in which ties are broken: the lot's, or that of the candidates. */
-export function tieOrder(position: PaperPosition, ids: readonly string[], seed: string): string[] {
-  const inOrder = position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
-  return position.tieBreak === 'lot' ? byLot(inOrder, seed) : inOrder;
+const inOrderOf = (position: PaperPosition, ids: readonly string[]): string[] =>
+  position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
+
+/** The order in which ties for a seat are broken: the lot's, or that of the candidates. */
+export function tieOrder(position: PaperPosition, ids: readonly string[], lot: Lot): string[] {
+  const inOrder = inOrderOf(position, ids);
+  return position.tieBreak === 'lot' ? byLot(inOrder, lot, position.version) : inOrder;
+}
+
+/** The same for eliminations and surpluses, which cannot be shared: a joint position draws lots for them. */
+export function pickOrder(position: PaperPosition, ids: readonly string[], lot: Lot): string[] {
+  const draws = position.tieBreak === 'lot' || (position.tieBreak === 'joint' && position.version > 1);
+  const inOrder = inOrderOf(position, ids);
+  return draws ? byLot(inOrder, lot, position.version) : inOrder;
 }
 
 export function recount(tally: PositionTally, options: RecountOptions): Recount {
@@ -109,14 +131,11 @@ export function recount(tally: PositionTally, options: RecountOptions): Recount 
   if (position.method === 'ranked_choice')
     return position.seats === 1 ? runOff(tally, options) : transferVotes(tally, options);
   const votesWon = new Map(
-    position.candidates.map(({ id }) => [
-      id,
-      options.whole ? (tally.weights.get(id) ?? 0n) / MILLION : (tally.heads.get(id) ?? 0n),
-    ]),
+    position.candidates.map(({ id }) => [id, options.whole ? weightOf(tally, id) / MILLION : headsOf(tally, id)]),
   );
   const shared = {
     votesWon,
-    weightWon: new Map(position.candidates.map(({ id }) => [id, (tally.weights.get(id) ?? 0n) * FINE])),
+    weightWon: new Map(position.candidates.map(({ id }) => [id, weightOf(tally, id) * FINE])),
     totalVotes: [...votesWon.values()].reduce((sum, votes) => sum + votes, 0n),
     rounds: null,
   };
@@ -125,11 +144,21 @@ export function recount(tally: PositionTally, options: RecountOptions): Recount 
     : { ...shared, ...fillSeats(tally, options), outcome: null };
 }
 
-function fillSeats(tally: PositionTally, { seed }: RecountOptions): { winners: string[]; tied: string[] } {
+/** Marks were taken in as they are given; who is left out is worth the same on every ballot that answers. */
+const weightOf = (tally: PositionTally, id: string): bigint =>
+  (tally.weights.get(id) ?? 0n) +
+  BigInt(tally.position.leftOut) * (tally.answeredWeight - (tally.namedWeight.get(id) ?? 0n));
+const headsOf = (tally: PositionTally, id: string): bigint =>
+  (tally.heads.get(id) ?? 0n) + BigInt(tally.position.leftOut) * (tally.answered - (tally.named.get(id) ?? 0n));
+
+function fillSeats(tally: PositionTally, lot: Lot): { winners: string[]; tied: string[] } {
   const { position } = tally;
-  const figure = (id: string): bigint => tally.weights.get(id) ?? 0n;
+  const figure = (id: string): bigint => weightOf(tally, id);
+  const { majority } = position;
+  const enough = (id: string): boolean =>
+    majority === null || reaches(figure(id), tally.answeredWeight, { ...majority, inclusive: false });
   const electable = position.candidates
-    .filter(({ id, withdrawn }) => !withdrawn && (position.method === 'score' || figure(id) > 0n))
+    .filter(({ id, withdrawn }) => !withdrawn && (position.method === 'score' || figure(id) > 0n) && enough(id))
     .map(({ id }) => id);
   const ranked = tally.answered === 0n ? [] : highestFirst(electable, figure);
   const [last, next] = [ranked[position.seats - 1], ranked[position.seats]];
@@ -138,7 +167,7 @@ function fillSeats(tally: PositionTally, { seed }: RecountOptions): { winners: s
   const above = ranked.filter((id) => figure(id) > figure(last));
   const tied = ranked.filter((id) => figure(id) === figure(last));
   const open = position.tieBreak === 'joint' ? tied.length : position.seats - above.length;
-  return { winners: [...above, ...tieOrder(position, tied, seed).slice(0, open)], tied };
+  return { winners: [...above, ...tieOrder(position, tied, lot).slice(0, open)], tied };
 }
 
 /** A stable sort: equal ones stay in the order they came in. */
@@ -159,10 +188,12 @@ function decideReferendum(
   const inRole = (role: string): PaperCandidate[] => candidates.filter((candidate) => candidate.role === role);
   const sum = (role: string): bigint => inRole(role).reduce((all, { id }) => all + (tally.weights.get(id) ?? 0n), 0n);
   const [yes, no] = [sum('yes'), sum('no')];
+  const base = fieldsOf(rules['threshold'])['base'];
+  const of = base === 'electorate' ? (electorate ?? 0n) : base === 'answers' ? yes + no + sum('abstain') : yes + no;
   const quorum = (name: string, part: bigint): boolean =>
     rules[name] === null || rules[name] === undefined || reaches(part, electorate ?? 0n, fieldsOf(rules[name]));
   const enough = quorum('turnoutQuorum', tally.ballotsWeight) && quorum('approvalQuorum', yes);
-  const passed = reaches(yes, yes + no, fieldsOf(rules['threshold']));
+  const passed = reaches(yes, of, fieldsOf(rules['threshold']));
   const outcome = enough ? (passed ? 'passed' : 'rejected') : 'no_quorum';
   const role = passed ? 'yes' : 'no';
   const won = enough && tally.answered > 0n ? inRole(role).filter(({ withdrawn }) => !withdrawn) : [];

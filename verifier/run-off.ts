@@ -1,4 +1,13 @@
-import { FINE, MILLION, type PositionTally, type Recount, type RecountOptions, tieOrder } from './recount.ts';
+import {
+  FINE,
+  type Lot,
+  MILLION,
+  type PositionTally,
+  pickOrder,
+  type Recount,
+  type RecountOptions,
+  tieOrder,
+} from './recount.ts';
 
 interface OpenRound {
   readonly elected: string[];
@@ -10,10 +19,10 @@ export function unluckiest(
   tally: PositionTally,
   lowest: readonly string[],
   history: readonly ReadonlyMap<string, bigint>[],
-  seed: string,
+  lot: Lot,
 ): string {
   const kept = pickByHistory(lowest, history, (a, b) => a < b);
-  return tieOrder(tally.position, kept, seed).at(-1) ?? '';
+  return pickOrder(tally.position, kept, lot).at(-1) ?? '';
 }
 
 /** Goes back through earlier rounds, the latest first, keeping those who were best there. */
@@ -31,7 +40,7 @@ export function pickByHistory(
 }
 
 /** Instant runoff for one seat (docs/counting.md). */
-export function runOff(tally: PositionTally, { seed, whole }: RecountOptions): Recount {
+export function runOff(tally: PositionTally, { seed, root, whole }: RecountOptions): Recount {
   const { position } = tally;
   let standing = position.candidates.filter(({ withdrawn }) => !withdrawn).map(({ id }) => id);
   const history: Map<string, bigint>[] = [];
@@ -60,11 +69,11 @@ export function runOff(tally: PositionTally, { seed, whole }: RecountOptions): R
       winners = [majority];
     } else if (standing.length <= 2) {
       tied = standing;
-      winners = position.tieBreak === 'joint' ? standing : tieOrder(position, standing, seed).slice(0, 1);
+      winners = position.tieBreak === 'joint' ? standing : tieOrder(position, standing, { seed, root }).slice(0, 1);
     } else {
       const least = [...votes.values()].reduce((a, b) => (b < a ? b : a));
       const lowest = standing.filter((id) => votes.get(id) === least);
-      const out = unluckiest(tally, lowest, history, seed);
+      const out = unluckiest(tally, lowest, history, { seed, root });
       round.eliminated.push(out);
       standing = standing.filter((id) => id !== out);
       history.push(votes);

@@ -1,9 +1,11 @@
 import {
   FINE,
   highestFirst,
+  type Lot,
   MILLION,
   type Pile,
   type PositionTally,
+  pickOrder,
   type Recount,
   type RecountOptions,
   tieOrder,
@@ -21,11 +23,14 @@ interface Carried {
 /** The single transferable vote, weighted inclusive Gregory (docs/counting.md). Tallies have 11 decimals. */
 class Transfers {
   readonly #tally: PositionTally;
-  readonly #seed: string;
+  readonly #lot: Lot;
   readonly #carried: Carried[];
   readonly #settled = new Map<string, { weight: bigint; heads: bigint }>();
   readonly #history: Map<string, bigint>[] = [];
-  readonly #quota: bigint;
+  /** The quota as a fraction, which must be exceeded where every weight is not 1. */
+  readonly #numerator: bigint;
+  readonly #denominator: bigint;
+  readonly #reachingIsEnough: boolean;
   #standing: string[];
   readonly elected: string[] = [];
   readonly rounds: { elected: string[]; eliminated: string[] }[] = [];
@@ -33,15 +38,19 @@ class Transfers {
   readonly headsWon: Map<string, bigint>;
   tied: string[] = [];
 
-  constructor(tally: PositionTally, seed: string) {
+  constructor(tally: PositionTally, lot: Lot, unit: boolean) {
     this.#tally = tally;
-    this.#seed = seed;
+    this.#lot = lot;
     this.#standing = tally.position.candidates.filter(({ withdrawn }) => !withdrawn).map(({ id }) => id);
     this.#carried = [...tally.piles.values()].map((pile) => ({ pile, value: FINE, holder: this.#nextOf(pile) }));
     const valid = this.#carried
       .filter(({ holder }) => holder !== undefined)
       .reduce((sum, { pile }) => sum + pile.weight, 0n);
-    this.#quota = (valid / (BigInt(tally.position.seats + 1) * MILLION) + 1n) * MILLION * FINE;
+    const parts = BigInt(tally.position.seats + 1);
+    // The first version took a whole quota whatever the weights.
+    this.#reachingIsEnough = unit || tally.position.version === 1;
+    this.#numerator = this.#reachingIsEnough ? (valid / (parts * MILLION) + 1n) * MILLION * FINE : valid * FINE;
+    this.#denominator = this.#reachingIsEnough ? 1n : parts;
     this.weightWon = new Map(tally.position.candidates.map(({ id }) => [id, 0n]));
     this.headsWon = new Map(this.weightWon);
     if (valid > 0n) while (this.#round());
@@ -59,6 +68,11 @@ class Transfers {
         heads: own.reduce((sum, { pile, value }) => sum + pile.heads * value, 0n),
       }
     );
+  }
+
+  /** A tally minus the quota, times the quota's denominator. */
+  #surplus(tally: bigint): bigint {
+    return tally * this.#denominator - this.#numerator;
   }
 
   #elect(ids: readonly string[]): void {
@@ -81,13 +95,13 @@ class Transfers {
     const figure = (id: string): bigint => votes.get(id) ?? 0n;
     this.#elect(
       highestFirst(
-        this.#standing.filter((id) => figure(id) >= this.#quota),
+        this.#standing.filter((id) => this.#surplus(figure(id)) > (this.#reachingIsEnough ? -1n : 0n)),
         figure,
       ),
     );
     if (this.#standing.length <= seats - this.elected.length) this.#elect(highestFirst(this.#standing, figure));
     if (this.elected.length >= seats || this.#standing.length === 0) return false;
-    const over = this.elected.filter((id) => !this.#settled.has(id) && figure(id) > this.#quota);
+    const over = this.elected.filter((id) => !this.#settled.has(id) && this.#surplus(figure(id)) > 0n);
     if (over.length > 0) this.#passSurplus(over, figure);
     else if (!this.#eliminate(seats, figure)) return false;
     this.#history.push(votes);
@@ -98,15 +112,15 @@ class Transfers {
     const most = over.map(figure).reduce((a, b) => (b > a ? b : a));
     const equal = over.filter((id) => figure(id) === most);
     const kept = pickByHistory(equal, this.#history, (a, b) => a > b);
-    const from = tieOrder(this.#tally.position, kept, this.#seed)[0] ?? '';
+    const from = pickOrder(this.#tally.position, kept, this.#lot)[0] ?? '';
     const { weight, heads } = this.#held(from);
     let passed = 0n;
     for (const one of this.#carried.filter(({ holder }) => holder === from)) {
-      one.value = (one.value * (weight - this.#quota)) / weight;
+      one.value = (one.value * this.#surplus(weight)) / (weight * this.#denominator);
       one.holder = this.#nextOf(one.pile);
       passed += one.value * one.pile.heads;
     }
-    this.#settled.set(from, { weight: this.#quota, heads: heads - passed });
+    this.#settled.set(from, { weight: this.#numerator / this.#denominator, heads: heads - passed });
   }
 
   /** False where a tie for the last seat is shared by all. */
@@ -121,8 +135,8 @@ class Transfers {
       return false;
     }
     const out = forSeat
-      ? (tieOrder(position, lowest, this.#seed).at(-1) ?? '')
-      : unluckiest(this.#tally, lowest, this.#history, this.#seed);
+      ? (tieOrder(position, lowest, this.#lot).at(-1) ?? '')
+      : unluckiest(this.#tally, lowest, this.#history, this.#lot);
     this.rounds.at(-1)?.eliminated.push(out);
     this.#standing = this.#standing.filter((id) => id !== out);
     for (const one of this.#carried.filter(({ holder }) => holder === out)) one.holder = this.#nextOf(one.pile);
@@ -130,8 +144,8 @@ class Transfers {
   }
 }
 
-export function transferVotes(tally: PositionTally, { seed, whole }: RecountOptions): Recount {
-  const count = new Transfers(tally, seed);
+export function transferVotes(tally: PositionTally, { seed, root, whole, unit }: RecountOptions): Recount {
+  const count = new Transfers(tally, { seed, root }, unit);
   const inVotes = ([id, weight]: [string, bigint]): [string, bigint] => [
     id,
     whole ? weight / (MILLION * FINE) : (count.headsWon.get(id) ?? 0n) / FINE,

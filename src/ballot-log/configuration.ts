@@ -2,6 +2,9 @@ import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { hashOfJson } from './leaf.ts';
 import type { LogConfiguration } from './view-schemas.ts';
 
+/** The version of docs/counting.md that ballots are counted by; configurations without it are of the first. */
+const COUNTING_RULES = 2;
+
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
 
 /**
@@ -12,6 +15,7 @@ export function configurationOf(paper: BallotPaper): LogConfiguration {
   const { event } = paper;
   return {
     v: 1,
+    rules: COUNTING_RULES,
     title: event.title,
     type: event.type,
     startsAt: event.startsAt,
@@ -38,6 +42,7 @@ export function configurationOf(paper: BallotPaper): LogConfiguration {
       quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
       tieBreak: position.tieBreak,
       rules: position.rules === null ? null : { ...position.rules },
+      majorityRequired: position.majorityRequired,
     })),
     candidates: paper.candidates
       .filter(({ status }) => status === 'approved' || status === 'withdrawn')

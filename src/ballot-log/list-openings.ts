@@ -2,11 +2,12 @@ import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { forbidden, notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
-import { readSealedBallots } from './repository.ts';
+import { openSeed } from './lot.ts';
+import { findHead, readSealedBallots } from './repository.ts';
 
 /**
  * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
@@ -34,8 +35,10 @@ export async function listOpenings(
     const { votes, weight } = openingOf(paper, row);
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
-  const place = { table: 'voting_events', column: 'tie_seed', row: event.id };
-  const tieSeed = deps.secrets.open(event.tieSeed, place).toString('hex');
+  const head = await findHead(deps.db, event.id);
+  // With the seed of the lot, and before the result is final: whoever read it could reckon with the ballots to come.
+  if (head?.lotRoot == null) throw forbidden('openings_not_available', 'Ballots are opened once the result is final.');
+  const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
   const configuration = cursor === undefined ? { configuration: configurationOf(paper) } : {};
   return { status: 200, body: { data, nextCursor, tieSeed, ...configuration } };

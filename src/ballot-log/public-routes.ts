@@ -115,8 +115,7 @@ export function ballotLogRoutes(deps: Deps, rateLimiter: RateLimiter): Route[] {
       method: 'GET',
       path: `${path}/openings`,
       scope: VOTE_OR_OBSERVE,
-      description:
-        'From the close on, as far as `ballot.opening` of the event allows; ballots that are confirmed within 15 minutes of it join them then.',
+      description: 'Once the result is final, as far as `ballot.opening` of the event allows.',
       answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
       refusals: ['openings_not_available', 'plan_feature'],
       query: openingsQuery,

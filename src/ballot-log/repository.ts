@@ -14,6 +14,10 @@ export interface LogHead {
   /** The size right after the last `close` leaf. */
   readonly closedSize: number | null;
   readonly rollScatteredAt: number | null;
+  /** The sealed seed of the lot; null in logs that opened before seeds stood here. */
+  readonly lotSeed: string | null;
+  /** The root before the first `close` leaf. */
+  readonly lotRoot: Buffer | null;
 }
 
 type HeadRow = typeof ballotLogs.$inferSelect;

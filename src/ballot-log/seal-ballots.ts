@@ -16,6 +16,7 @@ import { configurationHash } from './configuration.ts';
 import { Frontier } from './frontier.ts';
 import { encodeLeaf, hashOfJson, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
+import { drawSeed, openSeed } from './lot.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
@@ -49,6 +50,8 @@ const MOST_TOGETHER = 512;
 
 /** The published count of a finished event. */
 export interface FinalCount {
+  /** The root of the log that lots were drawn from. */
+  readonly lotRoot: Buffer;
   readonly abstentions: number;
   readonly positions: readonly unknown[];
 }
@@ -150,6 +153,8 @@ const EMPTY_HEAD = {
   configSeq: 0,
   paperVersion: 0,
   closedSize: null,
+  lotSeed: null,
+  lotRoot: null,
   rollMixedAt: null,
   rollScatteredAt: null,
 };
@@ -208,6 +213,7 @@ async function appendConfiguration(
   const changed = { ...head, configHash: config, paperVersion: event.paperVersion };
   if (head.frontier.size > 0 && head.configHash === config) return changed;
   const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
+  const lotSeed = head.frontier.size === 0 ? drawSeed(deps.secrets, event.id) : head.lotSeed;
   const leaf: Leaf =
     head.frontier.size === 0
       ? {
@@ -216,21 +222,16 @@ async function appendConfiguration(
           e: event.id,
           at: openingTime(event) ?? at,
           config,
-          seed: seedHash(deps, event),
+          seed: sha256(openSeed(deps.secrets, event, lotSeed)).toString('hex'),
           roll: await readRollSize(tx, event.id),
         }
       : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
-  return { ...changed, configSeq };
+  return { ...changed, configSeq, lotSeed };
 }
 
 function openingTime({ openedAt, startsAt }: VotingEvent): number | null {
   return openedAt ?? startsAt;
-}
-
-/** What is told of the lot before the close: the seed itself could be reckoned with. */
-function seedHash({ secrets }: SealDeps, { id, tieSeed }: VotingEvent): string {
-  return sha256(secrets.open(tieSeed, { table: 'voting_events', column: 'tie_seed', row: id })).toString('hex');
 }
 
 /** In an order that nobody can foresee or find again: no order of arrival survives. */
@@ -283,7 +284,7 @@ async function appendVoids(tx: Transaction, eventId: string, frontier: Frontier)
 async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
   const paper = await deps.papers.take(event);
   if (paper === undefined) return;
-  const { positions, abstentions } = await deps.countFinally(paper);
+  const { positions, abstentions, lotRoot } = await deps.countFinally(paper);
   const note = await inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, event.id))) return undefined;
     const current = await deps.papers.takeLocked(tx, event.id);
@@ -293,6 +294,8 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
       return undefined;
     if (head.closedSize === head.frontier.size || (await countQueue(tx, event.id)) > 0) return undefined;
     await requireUndisputed(deps, tx, event.id, head.frontier);
+    // Something was appended while it was counted: lots are drawn from the root right before the close.
+    if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
     const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
     const leaf: Leaf = {
       ...{ v: 1, t: 'close', e: event.id, at: deps.clock.now() },
@@ -304,7 +307,7 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
       },
     };
     await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
-    await updateHead(tx, event.id, { ...head, closedSize: head.frontier.size });
+    await updateHead(tx, event.id, { ...head, lotRoot, closedSize: head.frontier.size });
     return recordCheckpoint(tx, deps, event, head.frontier);
   });
   if (note !== undefined) await deps.witness.remember(event.id, note);

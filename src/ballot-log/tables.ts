@@ -23,6 +23,10 @@ export const ballotLogs = pgTable('ballot_logs', {
   paperVersion: count('paper_version').notNull(),
   /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
   closedSize: count('closed_size'),
+  /** The sealed seed of the lot, drawn when the log opened; null where it opened before seeds stood here. */
+  lotSeed: text('lot_seed'),
+  /** The root before the first `close` leaf, which lots are drawn from together with the seed. */
+  lotRoot: bytes('lot_root'),
   /** When the roll was written anew while the event was open (`scatter-roll.ts`); null before the first time. */
   rollMixedAt: timeMs('roll_mixed_at'),
   /** Set once the roll was written anew after the close, so that no order of it tells who voted when. */

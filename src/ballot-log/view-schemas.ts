@@ -60,6 +60,7 @@ const openingView = z
 const configurationView = z
   .object({
     v: z.literal(1),
+    rules: z.literal(2).meta({ description: 'The version of the counting rules.' }),
     ...votingEventView.pick({ title: true, type: true, startsAt: true, endsAt: true }).shape,
     voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
@@ -92,6 +93,7 @@ const configurationView = z
     examples: [
       {
         v: 1,
+        rules: 2,
         title: 'Board of the reading club',
         type: 'election',
         startsAt: EXAMPLE.openedAt,
@@ -114,6 +116,7 @@ const configurationView = z
             quadraticBaseCreditBudget: null,
             tieBreak: 'joint',
             rules: null,
+            majorityRequired: null,
           },
         ],
         candidates: [

@@ -14,6 +14,7 @@ export type MethodSettings = Pick<
   | 'quadraticBaseCreditBudget'
   | 'quadraticTopUp'
   | 'rules'
+  | 'majorityRequired'
 >;
 
 type Setting = Exclude<keyof MethodSettings, 'votingMethod' | 'seats' | 'minSelections' | 'maxSelections'>;
@@ -27,12 +28,12 @@ interface MethodRule {
   readonly settings: Partial<Record<Setting, MethodSettings[Setting]>>;
 }
 
-const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false };
+const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
 
 /** Defaults of each method (completions 3, "Positions"), and the settings that belong to it. */
 const RULES: Readonly<Record<VotingMethod, MethodRule>> = {
-  plurality: { minSelections: 1, maxSelections: 1, single: true, settings: {} },
-  approval: { minSelections: 0, maxSelections: null, single: false, settings: {} },
+  plurality: { minSelections: 1, maxSelections: 1, single: true, settings: { majorityRequired: null } },
+  approval: { minSelections: 0, maxSelections: null, single: false, settings: { majorityRequired: null } },
   referendum: {
     minSelections: 1,
     maxSelections: 1,
@@ -57,11 +58,15 @@ const SETTINGS: readonly Setting[] = [
   'quadraticBaseCreditBudget',
   'quadraticTopUp',
   'rules',
+  'majorityRequired',
 ];
 
 export type GivenSettings = {
   readonly [Key in keyof Omit<MethodSettings, 'votingMethod'>]?: MethodSettings[Key] | undefined;
 };
+
+/** Settings that a method has and that may be null. */
+const OPTIONAL: ReadonlySet<Setting> = new Set(['quadraticTopUp', 'majorityRequired']);
 
 function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
   const own = RULES[method].settings;
@@ -73,7 +78,7 @@ function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
 
 function refuseMissing(method: VotingMethod, given: GivenSettings): Issue[] {
   const own = RULES[method].settings;
-  return SETTINGS.filter((name) => name in own && name !== 'quadraticTopUp' && given[name] === null).map((field) => ({
+  return SETTINGS.filter((name) => name in own && !OPTIONAL.has(name) && given[name] === null).map((field) => ({
     field,
     message: `is required for the method ${method}`,
   }));
@@ -129,6 +134,7 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
     quadraticBaseCreditBudget: pick('quadraticBaseCreditBudget'),
     quadraticTopUp: pick('quadraticTopUp'),
     rules: pick('rules'),
+    majorityRequired: pick('majorityRequired'),
   };
   const issues = [...refuseForeign(method, given), ...refuseMissing(method, given)];
   if (issues.length === 0) issues.push(...refuseBounds(settings));

@@ -15,13 +15,29 @@ const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency co
 const credits = z.int().min(1).max(1_000_000);
 const amountMinor = z.int().min(1).max(99_999_999);
 
-const fraction = z
+const share = {
+  numerator: z.int().min(1).max(1_000_000),
+  denominator: z.int().min(1).max(1_000_000),
+};
+const inclusive = z.boolean().default(false);
+const isAtMostOne = (value: { readonly numerator: number; readonly denominator: number }): boolean =>
+  value.numerator <= value.denominator;
+const AT_MOST_ONE = 'must be at most 1';
+
+const fraction = z.strictObject({ ...share, inclusive }).refine(isAtMostOne, AT_MOST_ONE);
+const threshold = z
   .strictObject({
-    numerator: z.int().min(0).max(1_000_000),
-    denominator: z.int().min(1).max(1_000_000),
-    inclusive: z.boolean().default(false),
+    ...share,
+    inclusive,
+    base: z
+      .enum(['yes_no', 'answers', 'electorate'])
+      .default('yes_no')
+      .describe('What the share of yes is taken of: yes and no, those with abstentions, or the electorate.'),
   })
-  .refine((value) => value.numerator <= value.denominator, 'must be at most 1');
+  .refine(isAtMostOne, AT_MOST_ONE);
+const majority = z
+  .strictObject(share)
+  .refine((value) => value.numerator < value.denominator, 'must be less than 1, because it must be exceeded');
 
 const topUp = z.discriminatedUnion('pricingModel', [
   z.strictObject({
@@ -49,7 +65,7 @@ const topUp = z.discriminatedUnion('pricingModel', [
 ]);
 
 const rules = z.strictObject({
-  threshold: fraction.default({ numerator: 1, denominator: 2, inclusive: false }),
+  threshold: threshold.default({ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }),
   turnoutQuorum: fraction.nullable().default(null),
   approvalQuorum: fraction.nullable().default(null),
 });
@@ -77,6 +93,9 @@ const positionFields = z.object({
     .enum(['joint', 'lot', 'candidate_order'])
     .describe('Who wins a tie: nobody alone, one drawn by lot, or the first on the ballot.'),
   rules: rules.nullable().describe('For `referendum`: what it takes to pass.'),
+  majorityRequired: majority
+    .nullable()
+    .describe('For `plurality` and `approval`: the share of the answering weight that a winner must exceed.'),
 });
 
 const atLeastOne = (body: object): boolean => Object.keys(body).length > 0;

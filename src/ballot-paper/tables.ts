@@ -4,6 +4,7 @@ import { votingEvents } from '#src/voting-events/tables.ts';
 import type {
   CandidateSource,
   CandidateStatus,
+  Majority,
   QuadraticTopUp,
   ReferendumRole,
   ReferendumRules,
@@ -36,6 +37,7 @@ export const positions = pgTable(
     quadraticTopUp: jsonb('quadratic_top_up').$type<QuadraticTopUp>(),
     tieBreak: text('tie_break').$type<TieBreak>().notNull(),
     rules: jsonb().$type<ReferendumRules>(),
+    majorityRequired: jsonb('majority_required').$type<Majority>(),
     /** Set when its deletion is queued: it is gone for every reader at once. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),

@@ -20,8 +20,21 @@ export interface Fraction {
   readonly inclusive: boolean;
 }
 
+/** What the share of yes is taken of. */
+export type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
+
+export interface Threshold extends Fraction {
+  readonly base: ThresholdBase;
+}
+
+/** A share that must be exceeded. */
+export interface Majority {
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
 export interface ReferendumRules {
-  readonly threshold: Fraction;
+  readonly threshold: Threshold;
   readonly turnoutQuorum: Fraction | null;
   readonly approvalQuorum: Fraction | null;
 }
@@ -63,6 +76,7 @@ export interface Position {
   readonly quadraticTopUp: QuadraticTopUp | null;
   readonly tieBreak: TieBreak;
   readonly rules: ReferendumRules | null;
+  readonly majorityRequired: Majority | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

@@ -16,6 +16,19 @@ const fraction = z
   })
   .meta({ id: 'Fraction', examples: [{ numerator: 1, denominator: 2, inclusive: false }] });
 
+const threshold = z
+  .object({
+    ...fraction.shape,
+    base: z.enum(['yes_no', 'answers', 'electorate']).meta({
+      description: 'What the share of yes is taken of: yes and no, those with abstentions, or the electorate.',
+    }),
+  })
+  .meta({ id: 'Threshold', examples: [{ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }] });
+
+const majority = z
+  .object({ numerator: z.int(), denominator: z.int() })
+  .meta({ id: 'Majority', examples: [{ numerator: 1, denominator: 2 }] });
+
 const creditTier = z
   .object({ id: z.string(), label: z.string(), credits: z.int(), amountMinor: z.int() })
   .meta({ id: 'CreditTier', examples: [{ id: 'small', label: '50 credits', credits: 50, amountMinor: 500 }] });
@@ -53,9 +66,12 @@ export const positionView = z
     quadraticTopUp: quadraticTopUp.nullable(),
     tieBreak: z.enum(['joint', 'lot', 'candidate_order']),
     rules: z
-      .object({ threshold: fraction, turnoutQuorum: fraction.nullable(), approvalQuorum: fraction.nullable() })
+      .object({ threshold, turnoutQuorum: fraction.nullable(), approvalQuorum: fraction.nullable() })
       .nullable()
       .meta({ description: 'Of a referendum; null for every other method.' }),
+    majorityRequired: majority.nullable().meta({
+      description: 'For plurality and approval: the share of the answering weight that a winner must exceed.',
+    }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
   })
@@ -81,6 +97,7 @@ export const positionView = z
         quadraticTopUp: null,
         tieBreak: 'joint',
         rules: null,
+        majorityRequired: null,
         createdAt: EXAMPLE.createdAt,
         updatedAt: EXAMPLE.createdAt,
       },

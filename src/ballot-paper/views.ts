@@ -42,6 +42,7 @@ const POSITION_FIELDS = [
   'quadraticTopUp',
   'tieBreak',
   'rules',
+  'majorityRequired',
   'createdAt',
   'updatedAt',
 ] as const;

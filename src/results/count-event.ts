@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
+import { openSeed } from '#src/ballot-log/lot.ts';
+import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import type { Lot } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { readBox } from './read-box.ts';
 import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
-import { foldElectorate, releaseBallots } from './repository.ts';
+import { foldElectorate, readTurnoutByGroup, releaseBallots } from './repository.ts';
 import { PaperLacks, RunningCount } from './running-count.ts';
 import type { EventResults } from './view-schemas.ts';
 
@@ -20,6 +23,8 @@ const MAX_KEPT = 200;
 const WORTH_SAVING = 20_000n;
 /** The public live count of a secret event grows by this many ballots at once. */
 const RELEASED_TOGETHER = 5;
+/** A group of fewer voters is not told: its turnout would be that of people who know each other. */
+const SMALLEST_GROUP = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */
 const MAX_ELECTORATE_CHANGES = 200;
 
@@ -44,6 +49,7 @@ export class EventCounter {
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
+  readonly #byGroup = new Map<string, EventResults['byGroup']>();
   readonly #turns = new Map<string, Promise<unknown>>();
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<EventResults>>();
@@ -72,6 +78,16 @@ export class EventCounter {
       if (newer === undefined) throw fault;
       return this.results(newer, audience, nowMs);
     }
+  }
+
+  /**
+   * The result that the log's close leaf is to bear: lots are drawn from the root before it.
+   * @throws PaperLacks where the paper is older than a ballot
+   */
+  async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
+    const { positions, stats, lot } = await this.#inTurn(paper.event.id, () => this.#count(paper, false, nowMs, true));
+    if (lot.root === null) throw new Error('an event closes whose log has not opened');
+    return { positions, abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
@@ -125,7 +141,8 @@ export class EventCounter {
     return fresh;
   }
 
-  async #count(paper: BallotPaper, stepped: boolean, nowMs: number): Promise<EventResults> {
+  /** @param closing draws lots from the log as it stands, for the close leaf that is about to be written */
+  async #count(paper: BallotPaper, stepped: boolean, nowMs: number, closing = false): Promise<EventResults> {
     const { event } = paper;
     const running = await this.#running(paper);
     const moment = await this.#catchUp(event.id, running, stepped);
@@ -134,18 +151,35 @@ export class EventCounter {
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, paper, running, nowMs);
     }
     if (moment.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
-    // The lot's seed is secret until the close: who knew it could reckon how to break a tie.
-    const drawn = this.#secrets.open(event.tieSeed, { table: 'voting_events', column: 'tie_seed', row: event.id });
-    const seed = statusAt(event, nowMs) === 'closed' ? drawn.toString('hex') : null;
+    const seed = moment.lot === undefined ? undefined : openSeed(this.#secrets, event, moment.lot.seed);
+    const root = moment.lot?.root ?? (closing ? Buffer.from(moment.log.root()) : null);
+    // The seed is secret until the result is final: who knew it could reckon how to break a tie.
+    const lot = seed === undefined || root === null ? null : { seed: seed.toString('hex'), root: root.toString('hex') };
+    const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
     return {
       votingEventId: event.id,
       title: event.title,
-      final: isFinalAt(event, nowMs),
+      final,
       asOf: nowMs,
-      ...(await this.#report(paper, running, moment, stepped, seed)),
+      ...(await this.#report(paper, running, moment, stepped, lot)),
+      byGroup: final ? await this.#turnoutByGroup(event.id) : null,
       log: { size: moment.log.size, rootHash: Buffer.from(moment.log.root()).toString('base64') },
-      lot: { seedHash: sha256(drawn).toString('hex'), seed },
+      lot: {
+        seedHash: seed === undefined ? null : sha256(seed).toString('hex'),
+        seed: lot?.seed ?? null,
+        root: lot?.root ?? null,
+      },
     };
+  }
+
+  /** Of a final result, so it is read once. */
+  async #turnoutByGroup(eventId: string): Promise<EventResults['byGroup']> {
+    const known = this.#byGroup.get(eventId);
+    if (known !== undefined) return known;
+    const read = await readTurnoutByGroup(this.#db, eventId, SMALLEST_GROUP);
+    if (this.#byGroup.size >= MAX_KEPT) this.#byGroup.clear();
+    this.#byGroup.set(eventId, read);
+    return read;
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
@@ -175,10 +209,10 @@ export class EventCounter {
     running: RunningCount,
     moment: Moment,
     stepped: boolean,
-    seed: string | null,
+    lot: Lot | null,
   ): Promise<Counted> {
     const name = `${paper.event.id} ${stepped}`;
-    const madeOf = describe(running, moment, seed);
+    const madeOf = describe(running, moment, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
@@ -190,7 +224,7 @@ export class EventCounter {
     await running.add(queue, 1);
     await running.add(notCounted, -1);
     const electorateMicro = paper.event.type === 'election' ? moment.electorate.weightMicro : null;
-    const counted = shape(running, electorateMicro, moment.fractional, seed);
+    const counted = shape(running, electorateMicro, moment, lot);
     await running.add(notCounted, 1);
     await running.add(queue, -1);
     this.#reports.set(name, { madeOf, counted });
@@ -199,27 +233,34 @@ export class EventCounter {
 }
 
 /** What a report is made of: two that agree in it are the same. */
-function describe(running: RunningCount, moment: Moment, seed: string | null): string {
+function describe(running: RunningCount, moment: Moment, lot: Lot | null): string {
   const hash = createHash('sha256');
   for (const ballots of [moment.queue, moment.hidden, moment.voided]) {
     hash.update(`${ballots.length};`);
     for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
   }
   const { weightMicro } = moment.electorate;
-  return [running.paperVersion, running.lastLeaf, weightMicro, moment.fractional, seed, hash.digest('hex')].join(' ');
+  const { fractional, weighted } = moment;
+  const made = [running.paperVersion, running.lastLeaf, weightMicro, fractional, weighted, lot?.seed, lot?.root];
+  return [...made, hash.digest('hex')].join(' ');
 }
 
 function shape(
   running: RunningCount,
   electorateMicro: bigint | null,
-  fractional: boolean,
-  seed: string | null,
+  moment: Pick<Moment, 'fractional' | 'weighted'>,
+  lot: Lot | null,
 ): Counted {
-  const wholeWeights = !fractional && running.fractional === 0;
-  const positions = running.report({ seed, electorateMicro, wholeWeights });
+  const wholeWeights = !moment.fractional && running.fractional === 0;
+  const unitWeights = !moment.weighted && running.weighted === 0;
+  const positions = running.report({ lot, electorateMicro, wholeWeights, unitWeights });
   return {
     stats: {
-      totalVotes: positions.reduce((sum, position) => sum + position.totalVotes, 0),
+      // The sum of scores is no number of votes, and below zero on some scales.
+      totalVotes: positions.reduce(
+        (sum, { votingMethod, totalVotes }) => (votingMethod === 'score' ? sum : sum + totalVotes),
+        0,
+      ),
       ballots: running.ballots,
       entries: running.entries,
       abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),

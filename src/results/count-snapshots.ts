@@ -7,7 +7,7 @@ import { RunningCount, type SavedRunningCount } from './running-count.ts';
 import { countSnapshots } from './tables.ts';
 
 /** Of what `serialize` writes here; another version is not read. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 interface SnapshotDeps {
   readonly db: Database;

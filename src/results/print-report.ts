@@ -9,7 +9,6 @@ import type { EventCounter } from './count-event.ts';
 import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-worker.ts';
 import type { ReportInput, ReportPosition } from './report/report-input.ts';
-import { countTallies, trimRounds } from './report/trim-rounds.ts';
 import { readVoterFigures } from './repository.ts';
 
 /** Reports that may wait for their turn; a caller beyond that is asked to come back. */
@@ -99,11 +98,9 @@ export class ReportPress {
     const positions = results.positions.flatMap((result): ReportPosition[] => {
       const own = paper.positionById.get(result.id);
       if (own === undefined) return [];
-      const rounds = result.rounds ?? [];
       return [
         {
-          result: { ...result, rounds: result.rounds === null ? null : trimRounds(rounds) },
-          tallies: countTallies(rounds),
+          result,
           paper: own,
           groupName: own.groupId === null ? null : (groups.get(own.groupId) ?? null),
         },

@@ -20,10 +20,22 @@ export interface Moment {
   /** Confirmed ballots that the public live count does not show yet. */
   readonly hidden: readonly WaitingBallot[];
   readonly log: Frontier;
+  /** Undefined before the log has opened. */
+  readonly lot: LotInLog | undefined;
   /** The approved voters' weight, and of how many changes it is the sum. */
   readonly electorate: { readonly weightMicro: bigint; readonly changes: number };
   /** Whether the weight of any voter is not whole. */
   readonly fractional: boolean;
+  /** Whether the weight of any voter is not 1. */
+  readonly weighted: boolean;
+}
+
+/** The lot as it stands with the log. */
+interface LotInLog {
+  /** Sealed; null in a log that opened before seeds stood there. */
+  readonly seed: string | null;
+  /** The root before the close leaf; null while there is none. */
+  readonly root: Buffer | null;
 }
 
 /** A box that has grown by more since it was counted last is streamed. */
@@ -52,18 +64,20 @@ const BASE = `
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
-  UNION ALL SELECT 'log', '0', '0', frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)`;
+    WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
+  UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
+    WHERE voting_event_id = $1 AND weight_micro <> 1000000 ORDER BY weight_micro LIMIT 1)`;
 
 const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}`;
 
 interface MomentRow {
-  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional';
+  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional' | 'weighted';
   readonly number: string;
   readonly amount: string;
   readonly entries: Buffer | null;
@@ -96,7 +110,9 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
     voided: of('voided').map(ballotOf),
     hidden: of('hidden').map(ballotOf),
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
+    lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
     electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },
     fractional: of('fractional').length > 0,
+    weighted: of('weighted').length > 0,
   };
 }

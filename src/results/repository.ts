@@ -35,6 +35,20 @@ export async function foldElectorate(db: Database, eventId: string): Promise<voi
   await db.execute(sql`SELECT fold_electorate(${eventId})`);
 }
 
+/** Who of each group took part, of the approved voters; groups that are smaller than `least` are left out. */
+export async function readTurnoutByGroup(
+  executor: Executor,
+  eventId: string,
+  least: number,
+): Promise<{ groupId: string; voters: number; voted: number }[]> {
+  const { rows } = await executor.execute<{ groupId: string; voters: number; voted: number }>(sql`
+    SELECT v.group_id AS "groupId", count(*)::int AS voters, count(p.participant)::int AS voted
+    FROM voters v LEFT JOIN participation p ON p.voting_event_id = v.voting_event_id AND p.participant = v.id
+    WHERE v.voting_event_id = ${eventId} AND v.group_id IS NOT NULL AND v.status = 'approved' AND v.source <> 'poll'
+    GROUP BY v.group_id HAVING count(*) >= ${least} ORDER BY v.group_id`);
+  return rows;
+}
+
 interface CountRow extends Record<string, unknown> {
   readonly voters: {
     readonly total: number;

@@ -1,8 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { Candidate } from '#src/ballot-paper/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from '#src/tally/types.ts';
+import type {
+  PositionCount,
+  PositionResult,
+  ReportOptions,
+  RoundPage,
+  SavedCount,
+  TallyPosition,
+} from '#src/tally/types.ts';
 
 /** Ballots between two breaths of the event loop. */
 const BREATH = 2_000;
@@ -20,17 +28,29 @@ interface Counted {
   readonly count: PositionCount;
   /** By a candidate's number: its index in the count, or -1. */
   readonly indexByNumber: Int32Array;
+  /** How often ballots name each candidate. */
+  readonly named: Float64Array;
+  /** By index: candidates who are shown only where a ballot names them. */
+  readonly unlisted: readonly boolean[];
+}
+
+/**
+ * Whoever stands in a position, whatever their status: a ballot that was cast may name them, and a count that failed on it
+ * would leave the event without a result.
+ */
+function candidatesOf(paper: BallotPaper, position: PaperPosition): Candidate[] {
+  return paper.candidates.filter(({ positionIds }) => positionIds.includes(position.id));
 }
 
 /** Numbers of candidates are small and given once each: an array finds them faster than a map. */
-function indexNumbers(position: PaperPosition): Int32Array {
-  const numbers = position.everCandidates.map((candidate) => candidate.number);
+function indexNumbers(candidates: readonly Candidate[]): Int32Array {
+  const numbers = candidates.map((candidate) => candidate.number);
   const indexes = new Int32Array(Math.max(0, ...numbers) + 1).fill(-1);
   for (const [index, number] of numbers.entries()) indexes[number] = index;
   return indexes;
 }
 
-function tallyPosition(position: PaperPosition): TallyPosition {
+function tallyPosition(position: PaperPosition, candidates: readonly Candidate[]): TallyPosition {
   return {
     id: position.id,
     title: position.title,
@@ -38,11 +58,14 @@ function tallyPosition(position: PaperPosition): TallyPosition {
     seats: position.seats,
     tieBreak: position.tieBreak,
     rules: position.rules,
-    candidates: position.everCandidates.map((candidate) => ({
+    majorityRequired: position.majorityRequired,
+    scoreMin: position.scoreMin,
+    scoreMax: position.scoreMax,
+    candidates: candidates.map((candidate) => ({
       id: candidate.id,
       name: candidate.name,
       sortOrder: candidate.sortOrder,
-      withdrawn: candidate.status === 'withdrawn',
+      withdrawn: candidate.status !== 'approved',
       referendumRole: candidate.referendumRole,
     })),
   };
@@ -55,7 +78,8 @@ export interface SavedRunningCount {
   readonly weightMicro: bigint;
   readonly entries: number;
   readonly fractional: number;
-  readonly positions: ReadonlyMap<number, SavedCount>;
+  readonly weighted: number;
+  readonly positions: ReadonlyMap<number, SavedCount & { readonly named: Float64Array }>;
 }
 
 /** A count of all positions of an event, under one version of its paper, that grows with the box. */
@@ -71,14 +95,22 @@ export class RunningCount {
   entries = 0;
   /** Ballots whose weight is not whole. */
   fractional = 0;
+  /** Ballots whose weight is not 1. */
+  weighted = 0;
   readonly #positions = new Map<number, Counted>();
   readonly #reader = new BallotReader();
 
   constructor(paper: BallotPaper, saved?: SavedRunningCount) {
     this.paperVersion = paper.event.paperVersion;
     for (const position of paper.positions) {
-      const count = startCount(tallyPosition(position), saved?.positions.get(position.number));
-      this.#positions.set(position.number, { count, indexByNumber: indexNumbers(position) });
+      const candidates = candidatesOf(paper, position);
+      const before = saved?.positions.get(position.number);
+      this.#positions.set(position.number, {
+        count: startCount(tallyPosition(position, candidates), before),
+        indexByNumber: indexNumbers(candidates),
+        named: before?.named.slice() ?? new Float64Array(candidates.length),
+        unlisted: candidates.map(({ status }) => status === 'pending' || status === 'rejected'),
+      });
     }
     if (saved === undefined) return;
     this.lastLeaf = saved.lastLeaf;
@@ -87,18 +119,19 @@ export class RunningCount {
     this.weightMicro = saved.weightMicro;
     this.entries = saved.entries;
     this.fractional = saved.fractional;
+    this.weighted = saved.weighted;
   }
 
   /** The count as it stands; undefined where a position is not worth saving. */
   save(): SavedRunningCount | undefined {
-    const positions = new Map<number, SavedCount>();
-    for (const [number, { count }] of this.#positions) {
+    const positions = new Map<number, SavedCount & { readonly named: Float64Array }>();
+    for (const [number, { count, named }] of this.#positions) {
       const saved = count.save();
       if (saved === undefined) return undefined;
-      positions.set(number, saved);
+      positions.set(number, { ...saved, named });
     }
-    const { lastLeaf, ballots, weightMicro, entries, fractional } = this;
-    return { lastLeaf, ballots, weightMicro, entries, fractional, positions };
+    const { lastLeaf, ballots, weightMicro, entries, fractional, weighted } = this;
+    return { lastLeaf, ballots, weightMicro, entries, fractional, weighted, positions };
   }
 
   /** Counts ballots, or takes them out again with `times` -1. */
@@ -119,22 +152,34 @@ export class RunningCount {
       if (counted === undefined)
         throw new PaperLacks(`a ballot names position ${reader.position}, which the paper does not have`);
       const { candidates, length } = reader;
-      const { indexByNumber } = counted;
+      const { indexByNumber, named } = counted;
       for (let entry = 0; entry < length; entry += 1) {
         const number = candidates[entry] as number;
         const index = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
         if (index < 0) throw new PaperLacks(`a ballot names candidate ${number}, which the position does not have`);
         candidates[entry] = index;
+        named[index] = (named[index] as number) + times;
       }
       this.entries += times * length;
       counted.count.add(reader, weightMicro, times);
     }
     this.ballots += times;
     this.weightMicro += times === 1 ? weightMicro : -weightMicro;
+    if (weightMicro !== WHOLE_MICRO) this.weighted += times;
     if (weightMicro % WHOLE_MICRO !== 0n) this.fractional += times;
   }
 
+  /** Some of the rounds of a position, by its number. */
+  rounds(positionNumber: number, options: ReportOptions, fromRound: number): RoundPage | undefined {
+    return this.#positions.get(positionNumber)?.count.rounds(options, fromRound);
+  }
+
   report(options: ReportOptions): PositionResult[] {
-    return [...this.#positions.values()].map(({ count }) => count.report(options));
+    return [...this.#positions.values()].map(({ count, named, unlisted }) => {
+      const result = count.report(options);
+      if (!unlisted.includes(true)) return result;
+      const candidates = result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0);
+      return { ...result, candidates };
+    });
   }
 }

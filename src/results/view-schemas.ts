@@ -19,11 +19,19 @@ const roundView = z
     round: z.int(),
     threshold: weight(),
     tallies: listShape(z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() })),
+    others: z
+      .object({ candidates: z.int(), votesWon: z.int(), weightWon: weight() })
+      .nullable()
+      .meta({ description: 'The standing candidates beyond the 200 that are listed, summed up.' }),
     exhausted: weight(),
+    roundingLoss: weight().meta({ description: 'Weight that cutting down to five decimals has lost so far.' }),
     elected: listShape(z.string()),
     eliminated: listShape(z.string()),
     transfers: listShape(z.object({ from: z.string(), to: z.string().nullable(), weight: weight() })),
     tie: tieView.nullable(),
+    provisional: z.boolean().meta({
+      description: 'A tie was decided by `sortOrder` because the lot is drawn later: what follows may still change.',
+    }),
   })
   .meta({ id: 'Round', description: 'One round of a ranked count.' });
 
@@ -45,12 +53,35 @@ const referendumView = z
   })
   .meta({ id: 'ReferendumResult' });
 
+const tallyView = z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() });
+
+const marginView = z
+  .object({
+    votes: weight(),
+    exact: z.boolean(),
+    bound: z.enum(['lower', 'upper']).nullable().meta({
+      description: 'The true margin is at least (`lower`) or at most (`upper`) this; null where it is exact.',
+    }),
+  })
+  .meta({ id: 'Margin', description: 'The votes whose change changes a winner.' });
+
+const pairwiseView = z
+  .object({
+    candidateIds: listShape(z.string()),
+    table: listShape(listShape(weight())).meta({
+      description: '`table[a][b]`: the weight of the ballots that rank candidate a above candidate b.',
+    }),
+    condorcetWinner: z.string().nullable().meta({ description: 'Who is preferred to every other candidate.' }),
+  })
+  .meta({ id: 'Pairwise' });
+
 const positionResultView = z
   .object({
     id: z.string(),
     title: z.string(),
     votingMethod,
     seats: z.int(),
+    vacantSeats: z.int().meta({ description: 'Seats that nobody won.' }),
     totalVotes: z.int(),
     ballots: z.int().meta({ description: 'Ballots that answered this position.' }),
     abstentions: z.int().meta({ description: 'Ballots that could have answered and did not.' }),
@@ -65,8 +96,26 @@ const positionResultView = z
       }),
     ),
     winners: listShape(z.string()),
+    runnerUp: z.string().nullable().meta({ description: 'Who came nearest to a seat without winning one.' }),
+    runoff: listShape(z.string())
+      .nullable()
+      .meta({ description: 'Where a required majority left a seat open: who goes into a runoff.' }),
+    margin: marginView.nullable(),
     tie: tieView.nullable(),
-    rounds: listShape(roundView).nullable().meta({ description: 'Of a ranked count.' }),
+    rounds: listShape(roundView)
+      .nullable()
+      .meta({ description: 'Of a ranked count. Null too where there are more than 2,000 tallies in them.' }),
+    roundsOmitted: z
+      .boolean()
+      .meta({ description: 'The rounds are too many for this answer: read them from `…/results/rounds`.' }),
+    firstChoices: listShape(tallyView).nullable().meta({
+      description:
+        'Of a ranked count: how many ballots name each candidate first; candidates without any are left out.',
+    }),
+    pairwise: pairwiseView.nullable().meta({ description: 'Of a ranked count with up to 50 candidates.' }),
+    finalTwo: listShape(tallyView)
+      .nullable()
+      .meta({ description: 'Of an instant runoff: the last two, when it is counted on past a majority.' }),
     referendum: referendumView.nullable(),
   })
   .meta({ id: 'PositionResult' });
@@ -87,12 +136,21 @@ export const resultsView = z
       turnout: z.number().nullable().meta({ description: 'From 0 to 1, by weight; null in polls.' }),
     }),
     positions: listShape(positionResultView),
+    byGroup: listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }))
+      .nullable()
+      .meta({ description: 'Turnout of the groups with at least 5 voters, once the result is final.' }),
     log: z
       .object({ size: z.int(), rootHash: z.string().meta({ description: 'In base64.' }) })
       .meta({ description: 'The ballot log at this moment.' }),
     lot: z.object({
-      seedHash: z.string().meta({ description: 'SHA-256 of the seed in hex, told from the opening on.' }),
-      seed: z.string().nullable().meta({ description: 'The seed that decides ties, told at the close.' }),
+      seedHash: z.string().nullable().meta({ description: 'SHA-256 of the seed in hex, told from the opening on.' }),
+      seed: z
+        .string()
+        .nullable()
+        .meta({ description: 'The seed that lots are drawn from, told once the result is final.' }),
+      root: z.string().nullable().meta({
+        description: 'Root of the log before its close leaf in hex, which lots are drawn from too.',
+      }),
     }),
   })
   .meta({
@@ -110,6 +168,7 @@ export const resultsView = z
             title: 'Chair',
             votingMethod: 'plurality',
             seats: 1,
+            vacantSeats: 0,
             totalVotes: 3,
             ballots: 3,
             abstentions: 0,
@@ -125,13 +184,21 @@ export const resultsView = z
               },
             ],
             winners: [EXAMPLE.candidate],
+            runnerUp: EXAMPLE.otherCandidate,
+            runoff: null,
+            margin: { votes: '1', exact: true, bound: null },
             tie: null,
             rounds: null,
+            roundsOmitted: false,
+            firstChoices: null,
+            pairwise: null,
+            finalTwo: null,
             referendum: null,
           },
         ],
+        byGroup: [],
         log: { size: 5, rootHash: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=' },
-        lot: { seedHash: 'b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78', seed: null },
+        lot: { seedHash: 'b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78', seed: null, root: null },
       },
     ],
   });

@@ -52,6 +52,7 @@ function* eventRows(results: EventResults): Generator<Row> {
     logRootHash: log.rootHash,
     lotSeedHash: lot.seedHash,
     lotSeed: lot.seed,
+    lotRoot: lot.root,
   };
   for (const [item, value] of Object.entries(figures)) yield { record: 'event', item, value };
 }
@@ -76,6 +77,12 @@ function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, strin
   const own = { ...place, round: round.round };
   yield { record: 'round', ...own, item: 'threshold', weight: round.threshold };
   yield { record: 'round', ...own, item: 'exhausted', weight: round.exhausted };
+  yield { record: 'round', ...own, item: 'roundingLoss', weight: round.roundingLoss };
+  if (round.others !== null) {
+    const { candidates, votesWon, weightWon } = round.others;
+    yield { record: 'round', ...own, item: 'others', votes: votesWon, weight: weightWon, value: candidates };
+  }
+  if (round.provisional) yield { record: 'round', ...own, item: 'provisional', value: true };
   for (const { candidateId, votesWon, weightWon } of round.tallies) {
     const value = round.elected.includes(candidateId)
       ? 'elected'
@@ -93,13 +100,46 @@ function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, strin
   yield* tieRows(place, round.tie, names, round.round);
 }
 
+/** Runner-up, margin, runoff, first choices and the last two. */
+function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<string, string>): Generator<Row> {
+  const { runnerUp, runoff, margin, firstChoices, finalTwo, pairwise } = result;
+  const one = (candidateId: string): Row => ({
+    ...{ record: 'position', ...place },
+    ...{ candidateId, candidate: names.get(candidateId) ?? '' },
+  });
+  if (runnerUp !== null) yield { ...one(runnerUp), item: 'runnerUp' };
+  for (const candidateId of runoff ?? []) yield { ...one(candidateId), item: 'runoff' };
+  if (margin !== null)
+    yield { record: 'position', ...place, item: 'margin', weight: margin.votes, value: margin.bound ?? 'exact' };
+  for (const [item, tallies] of Object.entries({ firstChoices, finalTwo })) {
+    for (const { candidateId, votesWon, weightWon } of tallies ?? [])
+      yield { ...one(candidateId), item, votes: votesWon, weight: weightWon };
+  }
+  if (pairwise?.condorcetWinner != null) yield { ...one(pairwise.condorcetWinner), item: 'condorcetWinner' };
+  for (const [row, candidateId] of pairwise?.candidateIds.entries() ?? []) {
+    for (const [column, toCandidateId] of pairwise?.candidateIds.entries() ?? []) {
+      if (row === column) continue;
+      const weight = pairwise?.table[row]?.[column] ?? '0';
+      yield {
+        ...one(candidateId),
+        item: 'preferred',
+        toCandidateId,
+        toCandidate: names.get(toCandidateId) ?? '',
+        weight,
+      };
+    }
+  }
+}
+
 function* positionRows(result: PositionResult): Generator<Row> {
   const place = { positionId: result.id, position: result.title };
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
-  const { votingMethod, seats, totalVotes, ballots, abstentions } = result;
-  for (const [item, value] of Object.entries({ votingMethod, seats, totalVotes, ballots, abstentions })) {
+  const { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted } = result;
+  const figures = { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted };
+  for (const [item, value] of Object.entries(figures)) {
     yield { record: 'position', ...place, item, value };
   }
+  yield* furtherRows(place, result, names);
   for (const { id, name, votesWon, weightWon, winner, tied } of result.candidates) {
     const value = [winner ? 'winner' : '', tied ? 'tied' : ''].filter((word) => word !== '').join(' ');
     yield {

@@ -6,7 +6,7 @@ import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 export function countApproval(position: TallyPosition, saved?: SavedCount): PositionCount {
   return countHighestSums(
     position,
-    { maxEntries: position.candidates.length, isValue: isMark, zeroMayWin: false },
+    { maxEntries: position.candidates.length, isValue: isMark, zeroMayWin: false, votesMoveFreely: true },
     saved,
   );
 }

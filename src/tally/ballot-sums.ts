@@ -11,6 +11,8 @@ const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
 export interface BallotRule {
   /** Most entries, unless the position says otherwise. */
   readonly maxEntries: number;
+  /** What an answering ballot gives to each candidate whom it leaves out; 0 where left out. */
+  readonly leftOut?: number;
   readonly isValue: (value: number) => boolean;
 }
 
@@ -20,7 +22,11 @@ export class BallotSums {
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #isValue: BallotRule['isValue'];
+  /** Of values minus `leftOut`: then nothing needs to be added for those whom a ballot leaves out. */
   readonly #sums: CandidateSums;
+  readonly #leftOut: number;
+  #answeredMicro: bigint;
+  #shifted = new Float64Array(16);
 
   constructor(position: TallyPosition, rule: BallotRule, saved?: SavedCount) {
     this.#position = position;
@@ -28,23 +34,45 @@ export class BallotSums {
     this.#isValue = rule.isValue;
     this.#sums = new CandidateSums(position.candidates.length, saved);
     this.participation = new Participation(saved);
+    this.#leftOut = rule.leftOut ?? 0;
+    this.#answeredMicro = saved?.answeredMicro ?? 0n;
   }
 
   save(turnoutMicro = 0n): SavedCount {
     const { ballots, abstentions } = this.participation;
-    return { ballots, abstentions, turnoutMicro, ...this.#sums.save(), rankings: [] };
+    return {
+      ballots,
+      abstentions,
+      turnoutMicro,
+      answeredMicro: this.#answeredMicro,
+      ...this.#sums.save(),
+      rankings: [],
+    };
   }
 
   add(ballot: PositionBallot, weightMicro: bigint, times: number): void {
     this.#check.require(ballot, weightMicro, times);
     requireValues(ballot, this.#isValue);
     this.participation.add(ballot.length > 0, times);
-    this.#sums.add(ballot, weightMicro, times);
+    if (ballot.length > 0) this.#answeredMicro += times === 1 ? weightMicro : weightMicro * BigInt(times);
+    this.#sums.add(this.#leftOut === 0 ? ballot : this.#shift(ballot), weightMicro, times);
+  }
+
+  /** Weight of the ballots that answered, in millionths. */
+  get answeredMicro(): bigint {
+    return this.#answeredMicro;
   }
 
   /** Sum of value × weight of each candidate, in millionths. */
   weightsMicro(): bigint[] {
-    return this.#position.candidates.map((_, candidate) => this.#sums.weightMicro(candidate));
+    const leftOut = BigInt(this.#leftOut) * this.#answeredMicro;
+    return this.#position.candidates.map((_, candidate) => this.#sums.weightMicro(candidate) + leftOut);
+  }
+
+  #shift({ candidates, values, length }: PositionBallot): PositionBallot {
+    if (this.#shifted.length < length) this.#shifted = new Float64Array(length);
+    for (let entry = 0; entry < length; entry += 1) this.#shifted[entry] = (values[entry] as number) - this.#leftOut;
+    return { candidates, values: this.#shifted, length };
   }
 
   /** The candidates' rows in the position's order, and the sum of their `votesWon`. */
@@ -55,17 +83,19 @@ export class BallotSums {
     tied: readonly number[],
   ): { candidates: CandidateResult[]; totalVotes: number } {
     let total = 0n;
+    const leftOut = BigInt(this.#leftOut) * BigInt(this.participation.ballots);
+    const [won, sharing] = [new Set(winners), new Set(tied)];
     const candidates = this.#position.candidates.map(({ id, name }, candidate) => {
       const weightMicro = weightsMicro[candidate] ?? 0n;
-      const votes = wholeWeights ? wholeWeight(weightMicro) : this.#sums.heads(candidate);
+      const votes = wholeWeights ? wholeWeight(weightMicro) : this.#sums.heads(candidate) + leftOut;
       total += votes;
       return {
         id,
         name,
         votesWon: toWholeNumber(votes),
         weightWon: scaledToDecimal(weightMicro, WEIGHT_DECIMALS),
-        winner: winners.includes(candidate),
-        tied: tied.includes(candidate),
+        winner: won.has(candidate),
+        tied: sharing.has(candidate),
       };
     });
     return { candidates, totalVotes: toWholeNumber(total) };

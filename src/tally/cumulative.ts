@@ -10,6 +10,7 @@ export function countCumulative(position: TallyPosition, saved?: SavedCount): Po
       maxEntries: position.candidates.length,
       isValue: isPositiveWhole,
       zeroMayWin: false,
+      votesMoveFreely: true,
     },
     saved,
   );

@@ -1,10 +1,13 @@
 import { type BallotRule, BallotSums } from './ballot-sums.ts';
+import { leastChange, marginOf, NO_MARGIN } from './margin.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
+import type { Margin, PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */
   readonly zeroMayWin: boolean;
+  /** Whether a vote can always be taken from one candidate and given to another: then a margin is exact. */
+  readonly votesMoveFreely: boolean;
 }
 
 interface Seats {
@@ -22,49 +25,129 @@ export function countHighestSums(position: TallyPosition, rule: HighestSumsRule,
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
     },
-    report: (options) => report(position, rule, sums, options),
+    report: (options) => new SeatsBySum(position, rule, sums, options).report(),
+    rounds: () => ({ rounds: [], nextRound: null }),
     save: () => sums.save(),
   };
 }
 
-function report(
-  position: TallyPosition,
-  rule: HighestSumsRule,
-  sums: BallotSums,
-  options: ReportOptions,
-): PositionResult {
-  const { ballots, abstentions } = sums.participation;
-  const weightsMicro = sums.weightsMicro();
-  const ties = new Ties(position, options.seed);
-  const seats = ballots === 0 ? NO_SEATS : fillSeats(position, weightsMicro, ties, rule.zeroMayWin);
-  return {
-    id: position.id,
-    title: position.title,
-    votingMethod: position.votingMethod,
-    seats: position.seats,
-    ballots,
-    abstentions,
-    ...sums.rows(weightsMicro, options.wholeWeights, seats.winners, seats.tied),
-    winners: seats.winners.flatMap((candidate) => position.candidates[candidate]?.id ?? []),
-    tie: seats.tie?.decision ?? null,
-    rounds: null,
-    referendum: null,
-  };
-}
+/** One report: the figures of the candidates, and what follows from them. */
+class SeatsBySum {
+  readonly #position: TallyPosition;
+  readonly #rule: HighestSumsRule;
+  readonly #sums: BallotSums;
+  readonly #options: ReportOptions;
+  readonly #ties: Ties;
+  readonly #weightsMicro: readonly bigint[];
 
-function fillSeats(position: TallyPosition, weightsMicro: readonly bigint[], ties: Ties, zeroMayWin: boolean): Seats {
-  const figure = (candidate: number): bigint => weightsMicro[candidate] ?? 0n;
-  const eligible = [...position.candidates.keys()].filter(
-    (candidate) => position.candidates[candidate]?.withdrawn === false && (zeroMayWin || figure(candidate) > 0n),
-  );
-  const ranked = ties.byFigure(eligible, figure);
-  const lastSeat = ranked[position.seats - 1];
-  const firstLoser = ranked[position.seats];
-  if (lastSeat === undefined || firstLoser === undefined || figure(lastSeat) > figure(firstLoser)) {
-    return { winners: ranked.slice(0, position.seats), tied: [], tie: null };
+  constructor(position: TallyPosition, rule: HighestSumsRule, sums: BallotSums, options: ReportOptions) {
+    this.#position = position;
+    this.#rule = rule;
+    this.#sums = sums;
+    this.#options = options;
+    this.#ties = new Ties(position, options.lot);
+    this.#weightsMicro = sums.weightsMicro();
   }
-  const above = ranked.filter((candidate) => figure(candidate) > figure(lastSeat));
-  const tied = ranked.filter((candidate) => figure(candidate) === figure(lastSeat));
-  const tie = ties.forSeat(tied, position.seats - above.length);
-  return { winners: [...above, ...tie.winners], tied, tie };
+
+  report(): PositionResult {
+    const position = this.#position;
+    const { ballots, abstentions } = this.#sums.participation;
+    // Highest first; those who had nothing to win with are not in it.
+    const standing =
+      ballots === 0 ? [] : this.#ties.byFigure(this.#electable(), (candidate) => this.#figure(candidate));
+    const seats = ballots === 0 ? NO_SEATS : this.#fillSeats(standing.filter((one) => this.#hasMajority(one)));
+    const decided = seats.tie?.undecided !== true;
+    const others = standing.filter((candidate) => !seats.winners.includes(candidate));
+    const open = decided ? Math.max(0, position.seats - seats.winners.length) : 0;
+    return {
+      id: position.id,
+      title: position.title,
+      votingMethod: position.votingMethod,
+      seats: position.seats,
+      vacantSeats: open,
+      ballots,
+      abstentions,
+      ...this.#sums.rows(this.#weightsMicro, this.#options.wholeWeights, seats.winners, seats.tied),
+      winners: this.#ids(seats.winners),
+      runnerUp: decided ? (this.#ids(others)[0] ?? null) : null,
+      runoff: this.#majority === null || open === 0 ? null : this.#ids(this.#best(others, open + 1)),
+      margin: ballots === 0 ? null : this.#margin(seats),
+      tie: seats.tie?.decision ?? null,
+      rounds: null,
+      roundsOmitted: false,
+      firstChoices: null,
+      pairwise: null,
+      finalTwo: null,
+      referendum: null,
+    };
+  }
+
+  get #majority(): (TallyPosition['majorityRequired'] & object) | null {
+    return this.#position.majorityRequired ?? null;
+  }
+
+  #figure(candidate: number): bigint {
+    return this.#weightsMicro[candidate] ?? 0n;
+  }
+
+  #ids(candidates: readonly number[]): string[] {
+    return candidates.flatMap((candidate) => this.#position.candidates[candidate]?.id ?? []);
+  }
+
+  #electable(): number[] {
+    return this.#standing().filter((candidate) => this.#rule.zeroMayWin || this.#figure(candidate) > 0n);
+  }
+
+  #standing(): number[] {
+    return [...this.#position.candidates.keys()].filter(
+      (candidate) => this.#position.candidates[candidate]?.withdrawn === false,
+    );
+  }
+
+  #hasMajority(candidate: number): boolean {
+    const majority = this.#majority;
+    if (majority === null) return true;
+    const reached = this.#figure(candidate) * BigInt(majority.denominator);
+    return reached > this.#sums.answeredMicro * BigInt(majority.numerator);
+  }
+
+  /** @param ranked who may win, highest first */
+  #fillSeats(ranked: readonly number[]): Seats {
+    const { seats } = this.#position;
+    const [lastSeat, firstLoser] = [ranked[seats - 1], ranked[seats]];
+    if (lastSeat === undefined || firstLoser === undefined || this.#figure(lastSeat) > this.#figure(firstLoser)) {
+      return { winners: ranked.slice(0, seats), tied: [], tie: null };
+    }
+    const above = ranked.filter((candidate) => this.#figure(candidate) > this.#figure(lastSeat));
+    const tied = ranked.filter((candidate) => this.#figure(candidate) === this.#figure(lastSeat));
+    const tie = this.#ties.forSeat(tied, seats - above.length);
+    return { winners: [...above, ...tie.winners], tied, tie };
+  }
+
+  /** The first of a sorted list, and all who are level with the last of them. */
+  #best(sorted: readonly number[], count: number): number[] {
+    const last = sorted[count - 1];
+    return last === undefined
+      ? [...sorted]
+      : sorted.filter((candidate) => this.#figure(candidate) >= this.#figure(last));
+  }
+
+  #margin({ winners, tie }: Seats): Margin | null {
+    const { unitWeights } = this.#options;
+    const { votesMoveFreely } = this.#rule;
+    if (tie !== null) return NO_MARGIN;
+    const won = new Set(winners);
+    const least = leastChange(
+      {
+        winning: winners.map((candidate) => this.#figure(candidate)),
+        losing: this.#standing().flatMap((candidate) => (won.has(candidate) ? [] : this.#figure(candidate))),
+        seats: this.#position.seats,
+        answered: this.#sums.answeredMicro,
+        majority: this.#majority,
+        zeroMayWin: this.#rule.zeroMayWin,
+      },
+      unitWeights,
+    );
+    return least === undefined ? null : marginOf(least, unitWeights, votesMoveFreely);
+  }
 }

@@ -1,11 +1,26 @@
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
-import type { RankedCount, RankedOutcome } from './ranked-count.ts';
+import type { FinalTally, RankedCount, RankedOutcome } from './ranked-count.ts';
+import type { SeatTie } from './ties.ts';
+
+interface Ended {
+  readonly winners: readonly number[];
+  readonly tied: readonly number[];
+  readonly seatTie: SeatTie | null;
+}
 
 /**
  * One seat: eliminates the candidate with the lowest tally, one a round, until somebody has more than half of the weight
- * that is still active, or two with equal tallies remain.
+ * that is still active, or two with equal tallies remain. Then counts on to the last two, for the figures alone.
  */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
+  const ended = runRounds(count);
+  count.log.seal();
+  const finalTwo = ended.winners.length === 0 && ended.seatTie === null ? null : countOnToTwo(count, ended.winners);
+  const second = finalTwo?.find(({ candidate, weight }) => !ended.winners.includes(candidate) && weight > 0n);
+  return { ...ended, finalTwo, runnerUp: ended.seatTie?.undecided === true ? null : (second?.candidate ?? null) };
+}
+
+function runRounds(count: RankedCount): Ended {
   const { ties, log } = count;
   for (;;) {
     const continuing = count.continuing();
@@ -26,6 +41,23 @@ export function runInstantRunoff(count: RankedCount): RankedOutcome {
     }
     count.eliminateLowest(continuing, []);
   }
+}
+
+/** Who has a majority keeps it, so the winner is one of the two. */
+function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
+  while (count.continuing().length > 2) {
+    count.log.open(count.continuing(), 0n);
+    count.eliminateLowest(count.continuing(), []);
+  }
+  if (count.continuing().length < 2) return null;
+  const byTally = count.ties.byFigure(count.continuing(), (candidate) => count.tally(candidate));
+  const first = byTally.filter((candidate) => winners.includes(candidate));
+  const rest = byTally.filter((candidate) => !winners.includes(candidate));
+  return [...first, ...rest].map((candidate) => ({
+    candidate,
+    weight: count.tally(candidate),
+    heads: count.piles.heads[candidate] ?? 0n,
+  }));
 }
 
 /** The smallest weight above half, in whole units or in millionths. */

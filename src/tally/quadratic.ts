@@ -10,6 +10,7 @@ export function countQuadratic(position: TallyPosition, saved?: SavedCount): Pos
       maxEntries: position.candidates.length,
       isValue: isPositiveWhole,
       zeroMayWin: false,
+      votesMoveFreely: false,
     },
     saved,
   );

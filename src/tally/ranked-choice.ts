@@ -1,14 +1,24 @@
 import { requireThat } from './count-refused.ts';
-import { cutToWholeNumber } from './exact.ts';
+import { cutToWholeNumber, scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
 import { runInstantRunoff } from './instant-runoff.ts';
+import { ceilTo, NO_MARGIN, stepOf } from './margin.ts';
 import { MarkCheck } from './mark-check.ts';
+import { comparePairs } from './pairwise.ts';
 import { Participation } from './participation.ts';
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import { RankReader } from './rank-reader.ts';
-import { RankedCount } from './ranked-count.ts';
+import { RankedCount, type RankedOutcome } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
-import type { PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
+import type {
+  Margin,
+  PositionCount,
+  PositionResult,
+  ReportOptions,
+  RoundTally,
+  SavedCount,
+  TallyPosition,
+} from './types.ts';
 
 /** Where most ballots differ, reading them again is as quick as reading what was saved of them. */
 const MAX_SAVED_RANKINGS = 20_000;
@@ -32,12 +42,36 @@ export function countRankedChoice(position: TallyPosition, saved?: SavedCount): 
       }
     },
     report: (options) => report(position, rankings, participation, options),
+    rounds(options, fromRound) {
+      const { log } = runCount(position, rankings, options, fromRound).count;
+      return { rounds: log.rounds, nextRound: log.nextRound };
+    },
     save() {
       if (rankings.size > MAX_SAVED_RANKINGS) return undefined;
       const { ballots, abstentions } = participation;
-      return { ballots, abstentions, turnoutMicro: 0n, rows: [], wide: null, rankings: rankings.list() };
+      return {
+        ballots,
+        abstentions,
+        turnoutMicro: 0n,
+        answeredMicro: 0n,
+        rows: [],
+        wide: null,
+        rankings: rankings.list(),
+      };
     },
   };
+}
+
+function runCount(
+  position: TallyPosition,
+  rankings: Rankings,
+  options: ReportOptions,
+  fromRound: number,
+): { readonly count: RankedCount; readonly outcome: RankedOutcome } {
+  requireThat(!options.wholeWeights || rankings.areWeightsWhole(), 'weights said to be whole are fractions');
+  const count = new RankedCount(position, rankings, options, fromRound);
+  const outcome = position.seats === 1 ? runInstantRunoff(count) : runSingleTransferableVote(count);
+  return { count, outcome };
 }
 
 function report(
@@ -46,15 +80,22 @@ function report(
   participation: Participation,
   options: ReportOptions,
 ): PositionResult {
-  requireThat(!options.wholeWeights || rankings.areWeightsWhole(), 'weights said to be whole are fractions');
-  const count = new RankedCount(position, rankings, options);
-  const outcome = position.seats === 1 ? runInstantRunoff(count) : runSingleTransferableVote(count);
+  const { count, outcome } = runCount(position, rankings, options, 1);
+  const { log } = count;
   const { rankedWeight, rankedHeads } = count.piles;
+  const [won, tied] = [new Set(outcome.winners), new Set(outcome.tied)];
+  const undecided = outcome.seatTie?.undecided === true;
+  const idOf = (candidate: number): string => position.candidates[candidate]?.id ?? '';
+  const tallyOf = (candidate: number, weight: bigint, heads: bigint): RoundTally => ({
+    candidateId: idOf(candidate),
+    ...log.figures(weight, heads),
+  });
   return {
     id: position.id,
     title: position.title,
     votingMethod: position.votingMethod,
     seats: position.seats,
+    vacantSeats: undecided ? 0 : Math.max(0, position.seats - outcome.winners.length),
     totalVotes: options.wholeWeights
       ? cutToWholeNumber(rankedWeight, TALLY_DECIMALS)
       : cutToWholeNumber(rankedHeads, VALUE_DECIMALS),
@@ -63,13 +104,36 @@ function report(
     candidates: position.candidates.map(({ id, name }, candidate) => ({
       id,
       name,
-      ...count.log.finalFigures(candidate),
-      winner: outcome.winners.includes(candidate),
-      tied: outcome.tied.includes(candidate),
+      ...log.finalFigures(candidate),
+      winner: won.has(candidate),
+      tied: tied.has(candidate),
     })),
-    winners: outcome.winners.flatMap((candidate) => position.candidates[candidate]?.id ?? []),
+    winners: outcome.winners.map(idOf),
+    runnerUp: outcome.runnerUp === null ? null : idOf(outcome.runnerUp),
+    runoff: null,
+    margin: marginOfFinalTwo(outcome, options.unitWeights),
     tie: outcome.seatTie?.decision ?? null,
-    rounds: count.log.rounds,
+    // A part of them would look like a whole.
+    rounds: log.nextRound === null ? log.rounds : null,
+    roundsOmitted: log.nextRound !== null,
+    firstChoices: count.firstWeight.flatMap((weight, candidate) =>
+      weight === 0n ? [] : tallyOf(candidate, weight, count.firstHeads[candidate] ?? 0n),
+    ),
+    pairwise: comparePairs(position, rankings),
+    finalTwo: outcome.finalTwo?.map(({ candidate, weight, heads }) => tallyOf(candidate, weight, heads)) ?? null,
     referendum: null,
   };
+}
+
+/**
+ * Moving half of what the last two are apart changes the winner; a smaller change, earlier in the count, may do it too.
+ * Ballots of many weights cannot be moved to the exact half, so nothing is said of them.
+ */
+function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
+  const [first, second] = finalTwo ?? [];
+  if (first === undefined || second === undefined) return null;
+  if (seatTie !== null) return NO_MARGIN;
+  if (!unitWeights) return null;
+  const micro = ceilTo(stepOf(true), first.weight - second.weight, 2n * 10n ** BigInt(VALUE_DECIMALS));
+  return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: false, bound: 'upper' };
 }

@@ -6,11 +6,21 @@ import type { ReportOptions, TallyPosition } from './types.ts';
 
 /** How a ranked count ended; candidates are indexes into the position's. */
 export interface RankedOutcome {
+  /** Nobody of the others came nearer to a seat; null where nobody lost, or nobody has won yet. */
+  readonly runnerUp: number | null;
+  /** Instant runoff: the last two, the winner or the higher tally first, with their tallies; null where there are no two. */
+  readonly finalTwo: readonly FinalTally[] | null;
   /** In order of election. */
   readonly winners: readonly number[];
   /** Those who shared the last seat's tally, and what was decided on them. */
   readonly tied: readonly number[];
   readonly seatTie: SeatTie | null;
+}
+
+export interface FinalTally {
+  readonly candidate: number;
+  readonly weight: bigint;
+  readonly heads: bigint;
 }
 
 /** What both ranked methods work on: the piles, the candidates who continue, the log of rounds. */
@@ -20,21 +30,38 @@ export class RankedCount {
   readonly piles: Piles;
   readonly log: RoundLog;
   readonly ties: Ties;
+  readonly unitWeights: boolean;
+  /** By candidate, before anything moved: highest preferences, with the decimals of tallies. */
+  readonly firstWeight: readonly bigint[];
+  readonly firstHeads: readonly bigint[];
+  /** Candidates who may still receive ballots, in the position's order. */
+  #continuing: number[] | undefined;
 
-  constructor(position: TallyPosition, rankings: Rankings, options: ReportOptions) {
+  /** @param fromRound the first round that is written down */
+  constructor(position: TallyPosition, rankings: Rankings, options: ReportOptions, fromRound = 1) {
     this.position = position;
+    this.unitWeights = options.unitWeights;
     this.wholeWeights = options.wholeWeights;
     this.piles = new Piles(
       rankings,
       position.candidates.map((candidate) => candidate.withdrawn),
     );
-    this.log = new RoundLog(position, this.piles, options.wholeWeights);
-    this.ties = new Ties(position, options.seed);
+    this.firstWeight = [...this.piles.weight];
+    this.firstHeads = [...this.piles.heads];
+    this.log = new RoundLog(position, this.piles, options.wholeWeights, fromRound);
+    this.ties = new Ties(position, options.lot);
   }
 
   /** The candidates who continue, in the position's order. */
-  continuing(): number[] {
-    return [...this.position.candidates.keys()].filter((candidate) => this.piles.continues(candidate));
+  continuing(): readonly number[] {
+    this.#continuing ??= [...this.position.candidates.keys()].filter((candidate) => this.piles.continues(candidate));
+    return this.#continuing;
+  }
+
+  /** From now on the candidate receives nothing: elected, or eliminated. */
+  stop(candidate: number): void {
+    this.piles.close(candidate);
+    this.#continuing = this.continuing().filter((other) => other !== candidate);
   }
 
   tally(candidate: number): bigint {
@@ -48,23 +75,27 @@ export class RankedCount {
 
   /** Those of the candidates who share the lowest tally. */
   lowest(candidates: readonly number[]): number[] {
-    const least = candidates.reduce(
-      (low, candidate) => {
-        const tally = this.tally(candidate);
-        return low === undefined || tally < low ? tally : low;
-      },
-      undefined as bigint | undefined,
-    );
-    return candidates.filter((candidate) => this.tally(candidate) === least);
+    const [first, ...others] = candidates;
+    if (first === undefined) return [];
+    let least = this.tally(first);
+    let lowest = [first];
+    for (const candidate of others) {
+      const tally = this.tally(candidate);
+      if (tally < least) {
+        least = tally;
+        lowest = [candidate];
+      } else if (tally === least) lowest.push(candidate);
+    }
+    return lowest;
   }
 
   /** Takes a candidate out, passes its ballots on at the value they have, and closes the round. */
-  eliminate(candidate: number, elected: readonly number[], tie: SeatTie['decision'] | null): void {
-    this.piles.close(candidate);
+  eliminate(candidate: number, elected: readonly number[], tie: SeatTie['decision'] | null, provisional = false): void {
+    this.stop(candidate);
     const passed = this.piles.pass(candidate);
     this.piles.weight[candidate] = 0n;
     this.piles.heads[candidate] = 0n;
-    this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie });
+    this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie, provisional });
   }
 
   /** Eliminates the lowest of the candidates, with ties decided by earlier rounds, the lot or the candidate order. */
@@ -75,7 +106,7 @@ export class RankedCount {
       this.eliminate(only, elected, null);
       return;
     }
-    const { picked, decision } = this.ties.forElimination(lowest, this.log.earlier);
-    this.eliminate(picked, elected, decision);
+    const { picked, decision, provisional } = this.ties.forElimination(lowest, this.log.earlier);
+    this.eliminate(picked, elected, decision, provisional);
   }
 }

@@ -1,10 +1,12 @@
 import { BallotSums } from './ballot-sums.ts';
 import { requireThat } from './count-refused.ts';
 import { scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
+import { marginOf, stepOf } from './margin.ts';
 import { isMark } from './mark-check.ts';
 import { Ties } from './ties.ts';
 import type {
   Fraction,
+  Margin,
   PositionCount,
   PositionResult,
   ReferendumResult,
@@ -39,6 +41,7 @@ export function countReferendum(position: TallyPosition, saved?: SavedCount): Po
       turnoutMicro += weightMicro * BigInt(times);
     },
     report: (options) => report(position, rules, sums, turnoutMicro, options),
+    rounds: () => ({ rounds: [], nextRound: null }),
     save: () => sums.save(turnoutMicro),
   };
 }
@@ -68,16 +71,24 @@ function report(
     seats: position.seats,
     ballots,
     abstentions,
+    vacantSeats: 0,
     ...sums.rows(weightsMicro, options.wholeWeights, winners, []),
     winners: winners.flatMap((candidate) => position.candidates[candidate]?.id ?? []),
+    runnerUp: null,
+    runoff: null,
+    margin: ballots === 0 ? null : marginOfReferendum(rules, votes, options),
     tie: null,
     rounds: null,
+    roundsOmitted: false,
+    firstChoices: null,
+    pairwise: null,
+    finalTwo: null,
     referendum,
   };
 }
 
 function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | null): ReferendumResult {
-  const threshold = applyRule('threshold', rules.threshold, votes.yes, votes.yes + votes.no);
+  const threshold = applyRule('threshold', rules.threshold, votes.yes, baseOf(rules, votes));
   const quorums: ReferendumRuleResult[] = [];
   if (rules.turnoutQuorum !== null) {
     quorums.push(applyRule('turnout_quorum', rules.turnoutQuorum, votes.turnout, votes.electorate));
@@ -94,6 +105,45 @@ function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | 
     rules: [threshold, ...quorums],
     outcome: quorate ? (threshold.met ? 'passed' : 'rejected') : 'no_quorum',
   };
+}
+
+/** What the share of yes is taken of. */
+function baseOf({ threshold }: ReferendumRules, { yes, no, abstain, electorate }: Votes): bigint {
+  if (threshold.base === 'electorate') return electorate;
+  return threshold.base === 'answers' ? yes + no + abstain : yes + no;
+}
+
+/**
+ * The least weight of answers whose change changes the outcome: yes to no, or no, then abstentions, to yes. Both move every
+ * share of yes one way only, so the smallest change is found by halving. Null where no change of answers can do it.
+ */
+function marginOfReferendum(rules: ReferendumRules, votes: Votes, options: ReportOptions): Margin | null {
+  const { unitWeights, electorateMicro } = options;
+  const step = stepOf(unitWeights);
+  const outcome = decide(rules, votes, electorateMicro).outcome;
+  const less = (change: bigint): Votes => ({ ...votes, yes: votes.yes - change, no: votes.no + change });
+  const more = (change: bigint): Votes => {
+    const fromNo = change < votes.no ? change : votes.no;
+    return { ...votes, yes: votes.yes + change, no: votes.no - fromNo, abstain: votes.abstain - (change - fromNo) };
+  };
+  const ways = [
+    { most: votes.yes, after: less },
+    { most: votes.no + votes.abstain, after: more },
+  ];
+  const least = ways.flatMap(({ most, after }) => {
+    const changes = (steps: bigint): boolean => decide(rules, after(steps * step), electorateMicro).outcome !== outcome;
+    let [low, high] = [0n, most / step];
+    if (!changes(high)) return [];
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (changes(middle)) high = middle;
+      else low = middle;
+    }
+    return [high * step];
+  });
+  const [first, second] = least;
+  if (first === undefined) return null;
+  return marginOf(second !== undefined && second < first ? second : first, unitWeights, true);
 }
 
 /** Compares part / whole with the fraction by cross-multiplication: a division would round. */

@@ -2,7 +2,12 @@ import { requireThat } from './count-refused.ts';
 import { EarlierRounds } from './earlier-rounds.ts';
 import { cutToWholeNumber, scaledToDecimal } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
-import type { CandidateResult, Round, RoundTransfer, TallyPosition, TieDecision } from './types.ts';
+import type { Round, RoundTally, RoundTransfer, TallyPosition, TieDecision } from './types.ts';
+
+/** Candidates that a round lists one by one; the others are summed up. */
+export const MAX_LISTED = 200;
+/** Tallies that one answer holds. More rounds than that are left out of the results, and read in pages. */
+export const MAX_TALLIES = 2_000;
 
 /** What was decided in a round; candidates are indexes into the position's. */
 export interface RoundDecision {
@@ -10,93 +15,135 @@ export interface RoundDecision {
   readonly eliminated: readonly number[];
   readonly transfer: { readonly from: number; readonly passed: Passed } | null;
   readonly tie: TieDecision | null;
-}
-
-/** A candidate's tally, and how it is reported. */
-interface Figures {
-  readonly weight: bigint;
-  readonly votesWon: number;
-  readonly weightWon: string;
+  readonly provisional?: boolean;
 }
 
 /** What a round starts with. */
 interface OpenRound {
   readonly listed: readonly number[];
-  /** By weight, of every candidate. */
-  readonly tallies: readonly bigint[];
   readonly threshold: bigint;
-  readonly exhausted: bigint;
+  /** Undefined where the round is not written down. */
+  readonly shown: Pick<Round, 'tallies' | 'others' | 'exhausted' | 'roundingLoss'> | undefined;
 }
 
-/** The rounds of one ranked count as they happen, and what a report or a later tie wants to know of them. */
+/**
+ * The rounds of one ranked count as they happen, and what a report or a later tie wants to know of them. Writes down no
+ * more than `MAX_TALLIES` tallies, because the rounds of a thousand candidates would fill fifty megabytes.
+ */
 export class RoundLog {
-  readonly rounds: Round[] = [];
+  /** The rounds that were written down, from the one that was asked for. */
+  rounds: Round[] = [];
+  /** The first round that there was no room for. */
+  nextRound: number | null = null;
   /** The rounds before the open one, which ties look back at. */
   readonly earlier: EarlierRounds;
   readonly #position: TallyPosition;
   readonly #piles: Piles;
   readonly #wholeWeights: boolean;
-  readonly #last = new Map<number, Figures>();
+  readonly #fromRound: number;
+  /** Tallies in the last round that listed the candidate. */
+  readonly #lastWeight: bigint[];
+  readonly #lastHeads: bigint[];
+  #number = 0;
+  #written = 0;
+  #sealed = false;
   #open: OpenRound | undefined;
 
-  constructor(position: TallyPosition, piles: Piles, wholeWeights: boolean) {
+  constructor(position: TallyPosition, piles: Piles, wholeWeights: boolean, fromRound: number) {
     this.#position = position;
     this.#piles = piles;
     this.#wholeWeights = wholeWeights;
+    this.#fromRound = fromRound;
     this.earlier = new EarlierRounds(position.candidates.length);
+    this.#lastWeight = position.candidates.map(() => 0n);
+    this.#lastHeads = position.candidates.map(() => 0n);
   }
 
   /** Notes the tallies with which a round starts; `listed` are the candidates who continue or are elected. */
-  open(listed: readonly number[], threshold: bigint): void {
-    if (this.#open !== undefined) {
-      this.earlier.note(this.#open.listed, this.#open.tallies);
+  open(listed: readonly number[], threshold: bigint, lost = 0n): void {
+    this.#number += 1;
+    const { weight, heads } = this.#piles;
+    this.earlier.note(listed, weight);
+    if (this.#sealed) {
+      this.#open = { listed, threshold, shown: undefined };
+      return;
     }
-    const tallies = [...this.#piles.weight];
-    let held = 0n;
     for (const candidate of listed) {
-      held += tallies[candidate] ?? 0n;
-      this.#noteFigures(candidate);
+      this.#lastWeight[candidate] = weight[candidate] ?? 0n;
+      this.#lastHeads[candidate] = heads[candidate] ?? 0n;
     }
-    this.#open = { listed, tallies, threshold, exhausted: this.#piles.rankedWeight - held };
+    this.#open = { listed, threshold, shown: this.#hasRoom(listed) ? this.#show(listed, lost) : undefined };
   }
 
   close(decision: RoundDecision): void {
     requireThat(this.#open !== undefined, 'a round ends that did not start');
-    const { listed, threshold, exhausted } = this.#open;
+    const { threshold, shown } = this.#open;
+    if (shown === undefined) return;
     this.rounds.push({
-      round: this.rounds.length + 1,
+      round: this.#number,
       threshold: scaledToDecimal(threshold, TALLY_DECIMALS),
-      tallies: listed.map((candidate) => ({ candidateId: this.#id(candidate), ...this.finalFigures(candidate) })),
-      exhausted: scaledToDecimal(exhausted, TALLY_DECIMALS),
+      ...shown,
       elected: decision.elected.map((candidate) => this.#id(candidate)),
       eliminated: decision.eliminated.map((candidate) => this.#id(candidate)),
       transfers: this.#transfers(decision.transfer),
       tie: decision.tie,
+      provisional: decision.provisional === true,
     });
   }
 
-  /** The candidate's figures in the last round that listed it. */
-  finalFigures(candidate: number): Pick<CandidateResult, 'votesWon' | 'weightWon'> {
-    const { votesWon, weightWon } = this.#last.get(candidate) ?? { votesWon: 0, weightWon: '0' };
-    return { votesWon, weightWon };
+  /** The count goes on for a further figure: no more rounds are written down, and the candidates' figures stay. */
+  seal(): void {
+    this.#sealed = true;
   }
 
-  /**
-   * Most tallies stay as they are from one round to the next, and need not be written out again. Where the weight stays,
-   * so do the heads: no ballot came or went.
-   */
-  #noteFigures(candidate: number): void {
-    const weight = this.#piles.weight[candidate] ?? 0n;
-    const heads = this.#piles.heads[candidate] ?? 0n;
-    if (this.#last.get(candidate)?.weight !== weight) {
-      this.#last.set(candidate, {
-        weight,
-        votesWon: this.#wholeWeights
-          ? cutToWholeNumber(weight, TALLY_DECIMALS)
-          : cutToWholeNumber(heads, VALUE_DECIMALS),
-        weightWon: scaledToDecimal(weight, TALLY_DECIMALS),
-      });
+  /** The candidate's tallies in the last round that listed it. */
+  lastWeight(candidate: number): bigint {
+    return this.#lastWeight[candidate] ?? 0n;
+  }
+
+  /** The candidate's figures in the last round that listed it. */
+  finalFigures(candidate: number): Omit<RoundTally, 'candidateId'> {
+    return this.figures(this.lastWeight(candidate), this.#lastHeads[candidate] ?? 0n);
+  }
+
+  figures(weight: bigint, heads: bigint): Omit<RoundTally, 'candidateId'> {
+    return {
+      votesWon: this.#wholeWeights ? cutToWholeNumber(weight, TALLY_DECIMALS) : cutToWholeNumber(heads, VALUE_DECIMALS),
+      weightWon: scaledToDecimal(weight, TALLY_DECIMALS),
+    };
+  }
+
+  #hasRoom(listed: readonly number[]): boolean {
+    if (this.nextRound !== null || this.#number < this.#fromRound) return false;
+    const tallies = Math.min(listed.length, MAX_LISTED);
+    if (this.#written + tallies > MAX_TALLIES) {
+      this.nextRound = this.#number;
+      return false;
     }
+    this.#written += tallies;
+    return true;
+  }
+
+  #show(listed: readonly number[], lost: bigint): OpenRound['shown'] {
+    const tally = (candidate: number): bigint => this.#lastWeight[candidate] ?? 0n;
+    const highest =
+      listed.length <= MAX_LISTED
+        ? listed
+        : listed.toSorted((a, b) => compare(tally(b), tally(a))).slice(0, MAX_LISTED);
+    const one = new Set(highest);
+    const [named, rest] = [listed.filter((candidate) => one.has(candidate)), listed.filter((each) => !one.has(each))];
+    const sum = (of: readonly number[], tallies: readonly bigint[]): bigint =>
+      of.reduce((all, candidate) => all + (tallies[candidate] ?? 0n), 0n);
+    const held = sum(listed, this.#lastWeight);
+    return {
+      tallies: named.map((candidate) => ({ candidateId: this.#id(candidate), ...this.finalFigures(candidate) })),
+      others:
+        rest.length === 0
+          ? null
+          : { candidates: rest.length, ...this.figures(sum(rest, this.#lastWeight), sum(rest, this.#lastHeads)) },
+      exhausted: scaledToDecimal(this.#piles.rankedWeight - held - lost, TALLY_DECIMALS),
+      roundingLoss: scaledToDecimal(lost, TALLY_DECIMALS),
+    };
   }
 
   #transfers(transfer: RoundDecision['transfer']): RoundTransfer[] {
@@ -117,4 +164,8 @@ export class RoundLog {
   #id(candidate: number): string {
     return this.#position.candidates[candidate]?.id ?? '';
   }
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

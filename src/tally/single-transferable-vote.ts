@@ -1,4 +1,3 @@
-import { largestAbove } from './exact.ts';
 import { TALLY_DECIMALS } from './piles.ts';
 import type { RankedCount, RankedOutcome } from './ranked-count.ts';
 import type { SeatTie } from './ties.ts';
@@ -6,32 +5,50 @@ import type { SeatTie } from './ties.ts';
 const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
 
 /**
- * Several seats: who reaches the Droop quota is elected, surpluses pass on by the weighted inclusive Gregory method, the
- * lowest is eliminated when there is no surplus; one transfer a round.
+ * Several seats: who has the quota is elected, surpluses pass on by the weighted inclusive Gregory method, the lowest is
+ * eliminated when there is no surplus; one transfer a round.
  */
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
   if (valid === 0n) {
-    return { winners: [], tied: [], seatTie: null };
+    return { winners: [], tied: [], seatTie: null, runnerUp: null, finalTwo: null };
   }
-  return new TransferableVote(count, droopQuota(valid, count.position.seats)).run();
+  return new TransferableVote(count, quotaOf(valid, count.position.seats, count.unitWeights)).run();
 }
 
-/** The smallest whole weight that more candidates than seats cannot reach together. */
-function droopQuota(valid: bigint, seats: number): bigint {
-  return (valid / (BigInt(seats + 1) * WHOLE) + 1n) * WHOLE;
+/** The quota as an exact fraction of tally units; `inclusive` where reaching it is enough. */
+interface Quota {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  readonly inclusive: boolean;
+}
+
+/**
+ * Where every weight is 1, the smallest whole number that more candidates than seats cannot reach together. Otherwise
+ * exactly the share that they cannot all exceed: a whole number would make the result depend on the unit of the weights.
+ */
+function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
+  const denominator = BigInt(seats + 1);
+  if (!unitWeights) return { numerator: valid, denominator, inclusive: false };
+  return { numerator: (valid / (denominator * WHOLE) + 1n) * WHOLE, denominator: 1n, inclusive: true };
 }
 
 class TransferableVote {
   readonly #count: RankedCount;
-  readonly #quota: bigint;
+  readonly #quota: Quota;
+  /** The quota cut down to the decimals of a tally: what a candidate keeps whose surplus was transferred. */
+  readonly #kept: bigint;
   readonly #winners: number[] = [];
   #seatTie: SeatTie | null = null;
   #tied: readonly number[] = [];
+  /** Weight that cutting down has lost so far. */
+  #lost = 0n;
+  #lastEliminated: number | undefined;
 
-  constructor(count: RankedCount, quota: bigint) {
+  constructor(count: RankedCount, quota: Quota) {
     this.#count = count;
     this.#quota = quota;
+    this.#kept = quota.numerator / quota.denominator;
   }
 
   run(): RankedOutcome {
@@ -40,7 +57,13 @@ class TransferableVote {
     while (!ended) {
       ended = this.#round();
     }
-    return { winners: this.#winners, tied: this.#tied, seatTie: this.#seatTie };
+    return {
+      winners: this.#winners,
+      tied: this.#tied,
+      seatTie: this.#seatTie,
+      runnerUp: this.#runnerUp(),
+      finalTwo: null,
+    };
   }
 
   /** Runs one round; true when it was the last. */
@@ -49,9 +72,10 @@ class TransferableVote {
     const continuing = count.continuing();
     count.log.open(
       [...continuing, ...this.#winners].sort((a, b) => a - b),
-      this.#quota,
+      this.#kept,
+      this.#lost,
     );
-    const elected = this.#elect(continuing.filter((candidate) => count.tally(candidate) >= this.#quota));
+    const elected = this.#elect(continuing.filter((candidate) => this.#hasQuota(candidate)));
     const left = count.continuing();
     if (left.length <= this.#openSeats()) {
       elected.push(...this.#elect(left));
@@ -67,6 +91,7 @@ class TransferableVote {
       return this.#decideLastSeat(left, elected);
     }
     count.eliminateLowest(left, elected);
+    this.#lastEliminated = left.find((candidate) => !count.piles.continues(candidate));
     return false;
   }
 
@@ -74,11 +99,21 @@ class TransferableVote {
     return this.#count.position.seats - this.#winners.length;
   }
 
+  /** The tally minus the quota, times the quota's denominator. */
+  #scaledSurplus(candidate: number): bigint {
+    return this.#count.tally(candidate) * this.#quota.denominator - this.#quota.numerator;
+  }
+
+  #hasQuota(candidate: number): boolean {
+    const surplus = this.#scaledSurplus(candidate);
+    return surplus > 0n || (this.#quota.inclusive && surplus === 0n);
+  }
+
   /** Elects candidates, highest tally first, and returns them in that order. */
   #elect(candidates: readonly number[]): number[] {
     const elected = this.#count.ties.byFigure(candidates, (candidate) => this.#count.tally(candidate));
     for (const candidate of elected) {
-      this.#count.piles.close(candidate);
+      this.#count.stop(candidate);
       this.#winners.push(candidate);
     }
     return elected;
@@ -87,23 +122,21 @@ class TransferableVote {
   /** Transfers the largest surplus and closes the round; false when no elected candidate holds more than the quota. */
   #transferSurplus(elected: readonly number[]): boolean {
     const { piles, ties, log } = this.#count;
-    const tally = largestAbove(
-      this.#quota,
-      this.#winners.map((candidate) => this.#count.tally(candidate)),
-    );
-    const surplus = tally - this.#quota;
+    const surpluses = this.#winners.map((candidate) => this.#scaledSurplus(candidate));
+    const surplus = surpluses.reduce((most, one) => (one > most ? one : most), 0n);
     if (surplus === 0n) {
       return false;
     }
-    const largest = this.#winners.filter((candidate) => this.#count.tally(candidate) === tally);
-    const { picked: from, decision } = ties.forSurplus(largest, log.earlier);
-    const passed = piles.passFraction(from, surplus, tally);
-    const nobody = piles.weight.length;
+    const largest = this.#winners.filter((candidate) => this.#scaledSurplus(candidate) === surplus);
+    const { picked: from, decision, provisional } = ties.forSurplus(largest, log.earlier);
+    const tally = this.#count.tally(from);
+    const passed = piles.passFraction(from, surplus, tally * this.#quota.denominator);
     const moved = passed.weight.reduce((sum, weight) => sum + weight, 0n);
-    passed.weight[nobody] = (passed.weight[nobody] ?? 0n) + surplus - moved;
-    piles.weight[from] = this.#quota;
+    this.#lost += tally - this.#kept - moved;
+    piles.weight[from] = this.#kept;
     piles.heads[from] = (piles.heads[from] ?? 0n) - passed.heads.reduce((sum, heads) => sum + heads, 0n);
-    log.close({ elected, eliminated: [], transfer: { from, passed }, tie: largest.length > 1 ? decision : null });
+    const tie = largest.length > 1 ? decision : null;
+    log.close({ elected, eliminated: [], transfer: { from, passed }, tie, provisional });
     return true;
   }
 
@@ -115,14 +148,26 @@ class TransferableVote {
     this.#seatTie = seatTie;
     this.#tied = tied;
     if (!seatTie.separated) {
-      const all = [...elected, ...this.#elect(left)];
+      const seated = seatTie.undecided ? left.filter((candidate) => !tied.includes(candidate)) : left;
+      const all = [...elected, ...this.#elect(seated)];
       count.log.close({ elected: all, eliminated: [], transfer: null, tie: seatTie.decision });
       return true;
     }
     const loser = tied.find((candidate) => !seatTie.winners.includes(candidate));
     if (loser !== undefined) {
       count.eliminate(loser, elected, seatTie.decision);
+      this.#lastEliminated = loser;
     }
     return false;
+  }
+
+  /** The highest of those who stand without a seat; where nobody does, who was eliminated last. */
+  #runnerUp(): number | null {
+    if (this.#seatTie?.undecided === true) return null;
+    const { ties, log } = this.#count;
+    const continuing = this.#count.continuing();
+    const [best] = ties.byFigure(continuing, (candidate) => log.lastWeight(candidate));
+    const runnerUp = best ?? this.#lastEliminated;
+    return runnerUp !== undefined && log.lastWeight(runnerUp) > 0n ? runnerUp : null;
   }
 }

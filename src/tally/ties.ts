@@ -1,36 +1,45 @@
 import { createHash } from 'node:crypto';
 import { requireThat } from './count-refused.ts';
 import type { EarlierRounds } from './earlier-rounds.ts';
-import type { TallyPosition, TieDecision } from './types.ts';
+import type { Lot, TallyPosition, TieDecision } from './types.ts';
 
 /** How the tied for a seat fare: who of them wins, in the order in which seats are given. */
 export interface SeatTie {
   readonly winners: readonly number[];
   readonly decision: TieDecision;
-  /** False where nobody of the tied loses: `joint`, and a lot that is not drawn yet. */
+  /** Some of the tied win and some lose; false for `joint`, where nobody loses, and for a lot that is not drawn yet. */
   readonly separated: boolean;
+  /** A lot that is not drawn yet: nobody of the tied has won or lost. */
+  readonly undecided: boolean;
 }
 
 /** Which one of the tied is picked, where no seat depends on it. */
 export interface Pick {
   readonly picked: number;
   readonly decision: TieDecision;
+  /** The lot is to decide and is not drawn yet. */
+  readonly provisional: boolean;
 }
+
+const HEX_BYTES = /^(?:[0-9a-f]{2})+$/i;
 
 /** The ties of one position. Candidates are indexes into `position.candidates`. */
 export class Ties {
   readonly #position: TallyPosition;
-  readonly #seed: string | null;
+  readonly #lot: Lot | null;
   /** Place in the candidate order, by candidate. */
   readonly #place: readonly number[];
   /** Place in the order of the lot, by candidate, once a tie has needed it. */
   #lotPlace: readonly number[] | undefined;
 
-  /** @param seed hex of the lot's seed, or null while it is not revealed. */
-  constructor(position: TallyPosition, seed: string | null) {
-    requireThat(seed === null || /^(?:[0-9a-f]{2})+$/i.test(seed), 'the seed of the lot is not hexadecimal');
+  /** @param lot null while the result is not final */
+  constructor(position: TallyPosition, lot: Lot | null) {
+    requireThat(
+      lot === null || (HEX_BYTES.test(lot.seed) && HEX_BYTES.test(lot.root)),
+      'the lot is not drawn from hexadecimal bytes',
+    );
     this.#position = position;
-    this.#seed = seed;
+    this.#lot = lot;
     const orders = position.candidates.map(({ sortOrder }) => sortOrder);
     const ids = position.candidates.map(({ id }) => id);
     this.#place = placesBy(
@@ -53,14 +62,15 @@ export class Ties {
   forSeat(tied: readonly number[], openSeats: number): SeatTie {
     requireThat(openSeats > 0 && openSeats < tied.length, 'a tie for a seat needs more candidates than seats');
     const policy = this.#position.tieBreak;
-    if (policy === 'joint' || (policy === 'lot' && this.#seed === null)) {
-      return { winners: this.inCandidateOrder(tied), decision: this.#decision(tied, policy), separated: false };
+    const decision = this.#decision(tied, policy);
+    if (policy === 'joint') {
+      return { winners: this.inCandidateOrder(tied), decision, separated: false, undecided: false };
     }
-    return {
-      winners: this.#luckiestFirst(tied).slice(0, openSeats),
-      decision: this.#decision(tied, policy),
-      separated: true,
-    };
+    if (policy === 'lot' && this.#lot === null) {
+      return { winners: [], decision, separated: false, undecided: true };
+    }
+    const order = policy === 'lot' ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied);
+    return { winners: order.slice(0, openSeats), decision, separated: true, undecided: false };
   }
 
   /** Picks the one who goes out among those who share the lowest tally. */
@@ -78,23 +88,17 @@ export class Ties {
   /** Picks among those of a standing: the luckiest (`at` 0) or the unluckiest (-1), if they are several. */
   #pick(tied: readonly number[], earlier: EarlierRounds, standing: number, at: 0 | -1): Pick {
     const left = tied.filter((candidate) => earlier.standing(candidate) === standing);
-    const picked = this.#luckiestFirst(left).at(at);
+    const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
+    const drawn = byLot && this.#lot !== null;
+    const picked = (drawn ? this.#luckiestFirst(left) : this.inCandidateOrder(left)).at(at);
     requireThat(picked !== undefined, 'a tie has nobody in it');
-    const policy = left.length === 1 ? 'earlier_round' : this.#drawsLots() ? 'lot' : 'candidate_order';
-    return { picked, decision: this.#decision(tied, policy) };
+    const policy = left.length === 1 ? 'earlier_round' : drawn ? 'lot' : 'candidate_order';
+    return { picked, decision: this.#decision(tied, policy), provisional: byLot && !drawn };
   }
 
-  #drawsLots(): boolean {
-    return this.#position.tieBreak === 'lot' && this.#seed !== null;
-  }
-
-  /** Lot order where the lot is drawn, candidate order otherwise: an elimination cannot be shared. */
   #luckiestFirst(tied: readonly number[]): number[] {
-    const seed = this.#seed;
-    if (this.#position.tieBreak !== 'lot' || seed === null) {
-      return this.inCandidateOrder(tied);
-    }
-    this.#lotPlace ??= lotPlaces(this.#position, seed);
+    requireThat(this.#lot !== null, 'a lot is asked for before it is drawn');
+    this.#lotPlace ??= lotPlaces(this.#position, this.#lot);
     const place = this.#lotPlace;
     return [...tied].sort((a, b) => (place[a] ?? 0) - (place[b] ?? 0));
   }
@@ -103,7 +107,7 @@ export class Ties {
     return {
       candidateIds: this.inCandidateOrder(tied).map((candidate) => this.#idOf(candidate)),
       policy,
-      seed: policy === 'lot' ? this.#seed : null,
+      seed: policy === 'lot' ? (this.#lot?.seed ?? null) : null,
     };
   }
 
@@ -119,14 +123,15 @@ export class Ties {
 }
 
 /** Ascending by lot number. */
-function lotPlaces(position: TallyPosition, seed: string): number[] {
-  const lots = position.candidates.map(({ id }) => lotNumber(seed, id));
-  return placesBy(lots.length, (a, b) => compare(lots[a] ?? '', lots[b] ?? ''));
+function lotPlaces(position: TallyPosition, lot: Lot): number[] {
+  const numbers = position.candidates.map(({ id }) => lotNumber(lot, id));
+  return placesBy(numbers.length, (a, b) => compare(numbers[a] ?? '', numbers[b] ?? ''));
 }
 
-/** Hex of SHA-256(seed ‖ candidate id): the smaller, the luckier. */
-function lotNumber(seed: string, candidateId: string): string {
-  return createHash('sha256').update(seed, 'hex').update(candidateId, 'utf8').digest('hex');
+/** Hex of SHA-256(seed ‖ log root ‖ candidate id): the smaller, the luckier. */
+function lotNumber({ seed, root }: Lot, candidateId: string): string {
+  const hash = createHash('sha256').update(seed, 'hex').update(root, 'hex');
+  return hash.update(candidateId, 'utf8').digest('hex');
 }
 
 /** The place of each candidate when all are sorted. */

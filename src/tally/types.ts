@@ -24,9 +24,23 @@ export interface Fraction {
   readonly inclusive: boolean;
 }
 
+/** What the share of yes is taken of: yes and no; those and the abstentions; the weight of the electorate. */
+export type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
+
+export interface Threshold extends Fraction {
+  /** Left out: `yes_no`. */
+  readonly base?: ThresholdBase;
+}
+
+/** A share that must be exceeded. */
+export interface Majority {
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
 export interface ReferendumRules {
-  /** Share of yes among yes and no. */
-  readonly threshold: Fraction;
+  /** Share of yes that passes. */
+  readonly threshold: Threshold;
   /** Share of the electorate's weight that must take part. */
   readonly turnoutQuorum: Fraction | null;
   /** Share of the electorate's weight that must vote yes. */
@@ -50,6 +64,11 @@ export interface TallyPosition {
   readonly seats: number;
   /** Most entries a ballot may have; left out, 1 for plurality and referendum and the number of candidates otherwise. */
   readonly maxSelections?: number;
+  /** Score: the ends of the scale. Left out, the scale holds 0 and has no known ends. */
+  readonly scoreMin?: number | null;
+  readonly scoreMax?: number | null;
+  /** Plurality and approval: the share of the answering weight that a winner must exceed. */
+  readonly majorityRequired?: Majority | null;
   readonly tieBreak: TieBreak;
   /** Present for referendums only. */
   readonly rules: ReferendumRules | null;
@@ -67,13 +86,29 @@ export interface PositionBallot {
   readonly values: ArrayLike<number>;
 }
 
+/** What lots are drawn from once the result is final; hex. */
+export interface Lot {
+  readonly seed: string;
+  /** Root of the event's log before its close leaf: nobody could know it when the seed was drawn. */
+  readonly root: string;
+}
+
 export interface ReportOptions {
-  /** Hex of the lot's seed, or null while it is not revealed: a `lot` tie is then reported as `joint` is, undecided by lot. */
-  readonly seed: string | null;
+  /** Null until the result is final: a tie for a seat by lot stays undecided, and eliminations that need it are provisional. */
+  readonly lot: Lot | null;
   /** Weight of the approved voters, or null where there is no roll (polls). */
   readonly electorateMicro: bigint | null;
   /** Whether every weight of the event is a whole number: then `votesWon` is the weighted figure, otherwise heads. */
   readonly wholeWeights: boolean;
+  /** Whether every weight of the event is 1: margins are then exact, and a transferable vote has the Droop quota. */
+  readonly unitWeights: boolean;
+}
+
+/** Some of the rounds of a ranked count, from a number on. */
+export interface RoundPage {
+  readonly rounds: readonly Round[];
+  /** The round that the next page begins with; null at the end. */
+  readonly nextRound: number | null;
 }
 
 /** A running count of one position. Adding ballots in any order gives the same report. */
@@ -85,6 +120,8 @@ export interface PositionCount {
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
   report(options: ReportOptions): PositionResult;
+  /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
+  rounds(options: ReportOptions, fromRound: number): RoundPage;
   /** What `startCount` goes on from; undefined where that would take more room than the ballots are worth. */
   save(): SavedCount | undefined;
 }
@@ -95,6 +132,8 @@ export interface SavedCount {
   readonly abstentions: number;
   /** Referendums: the weight of all ballots. */
   readonly turnoutMicro: bigint;
+  /** Weight of the ballots that answered, where the method needs it. */
+  readonly answeredMicro: bigint;
   /** Sums of values by candidate, a row for each weight; their bounds as in `CandidateSums`. */
   readonly rows: readonly { readonly weightMicro: bigint; readonly heads: Float64Array; readonly bound: number }[];
   readonly wide: { readonly heads: readonly bigint[]; readonly weightMicro: readonly bigint[] } | null;
@@ -125,25 +164,34 @@ export interface RoundTally {
 
 export interface RoundTransfer {
   readonly from: string;
-  /** Null where the ballots are exhausted, and for what cutting down left over. */
+  /** Null where the ballots are exhausted. */
   readonly to: string | null;
   readonly weight: string;
 }
 
+/** The standing candidates that a round does not list one by one. */
+export interface OtherTallies {
+  readonly candidates: number;
+  readonly votesWon: number;
+  readonly weightWon: string;
+}
+
 export interface Round {
   readonly round: number;
-  /** Weight needed to be elected in this round, an exact decimal string. */
+  /** Weight needed to be elected in this round, a decimal string; see docs/counting.md for when it must be exceeded. */
   readonly threshold: string;
   readonly tallies: readonly RoundTally[];
-  /**
-   * Weight of the ballots that name no continuing candidate, an exact decimal string. A transferable vote adds what
-   * cutting down left over, so that tallies and exhausted make up the same weight in every round.
-   */
+  readonly others: OtherTallies | null;
+  /** Weight of the ballots that name no continuing candidate. */
   readonly exhausted: string;
+  /** Weight that cutting down has lost so far: tallies, others, exhausted and this make up the same in every round. */
+  readonly roundingLoss: string;
   readonly elected: readonly string[];
   readonly eliminated: readonly string[];
   readonly transfers: readonly RoundTransfer[];
   readonly tie: TieDecision | null;
+  /** A tie was decided by the candidate order because the lot is not drawn yet: what follows may still change. */
+  readonly provisional: boolean;
 }
 
 export interface ReferendumRuleResult {
@@ -163,11 +211,31 @@ export interface ReferendumResult {
   readonly outcome: 'passed' | 'rejected' | 'no_quorum';
 }
 
+/** How far a result is from another one; see docs/counting.md. */
+export interface Margin {
+  /** Votes, or weight where not every weight is 1, whose change changes a winner: an exact decimal. */
+  readonly votes: string;
+  readonly exact: boolean;
+  /** Of what is not exact: the true figure is at least (`lower`) or at most (`upper`) this. */
+  readonly bound: 'lower' | 'upper' | null;
+}
+
+/** Of all pairs of standing candidates: the weight of the ballots that rank one above the other. */
+export interface Pairwise {
+  readonly candidateIds: readonly string[];
+  /** `table[a][b]`: the weight that prefers candidate a to candidate b. */
+  readonly table: readonly (readonly string[])[];
+  /** Who is preferred to every other. */
+  readonly condorcetWinner: string | null;
+}
+
 export interface PositionResult {
   readonly id: string;
   readonly title: string;
   readonly votingMethod: VotingMethod;
   readonly seats: number;
+  /** Seats that nobody holds; those of an undecided tie are not among them. */
+  readonly vacantSeats: number;
   readonly totalVotes: number;
   /** Ballots that answered this position. */
   readonly ballots: number;
@@ -175,7 +243,16 @@ export interface PositionResult {
   readonly abstentions: number;
   readonly candidates: readonly CandidateResult[];
   readonly winners: readonly string[];
+  readonly runnerUp: string | null;
+  /** Where a required majority left a seat open: who goes into a runoff. */
+  readonly runoff: readonly string[] | null;
+  readonly margin: Margin | null;
   readonly tie: TieDecision | null;
+  /** Null where the method has none, and where there are too many for one answer (`roundsOmitted`). */
   readonly rounds: readonly Round[] | null;
+  readonly roundsOmitted: boolean;
+  readonly firstChoices: readonly RoundTally[] | null;
+  readonly pairwise: Pairwise | null;
+  readonly finalTwo: readonly RoundTally[] | null;
   readonly referendum: ReferendumResult | null;
 }

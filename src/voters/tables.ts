@@ -38,6 +38,7 @@ export const voters = pgTable(
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
+    index('voters_weight_not_one').on(table.votingEventId, table.weightMicro).where(sql`weight_micro <> 1000000`),
     index('voters_fractional_weight')
       .on(table.votingEventId, table.weightMicro)
       .where(sql`weight_micro % 1000000 <> 0`),

@@ -18,7 +18,6 @@ import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
 
 const CODE_CHARACTERS = 8;
-const SEED_BYTES = 32;
 
 export interface EventDeps {
   readonly ids: Ids;
@@ -57,7 +56,6 @@ export async function createEvent(
     ballotReceipt: body.type === 'poll' ? 'full' : 'inclusion',
     resultsVisibility: 'hidden',
     repeatVotes: false,
-    tieSeed: deps.secrets.seal(randomBytes(SEED_BYTES), { table: 'voting_events', column: 'tie_seed', row: id }),
     createdAt: nowMs,
     updatedAt: nowMs,
     ...columnsOf(body),

@@ -47,7 +47,7 @@ export const votingEvents = pgTable(
     /** The provider of the linked business, so that no request has to look it up. */
     paymentProvider: text('payment_provider').$type<'provider_a' | 'provider_b'>(),
     /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
-    tieSeed: text('tie_seed').notNull(),
+    tieSeed: text('tie_seed'),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     paperVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that receivers were last told; the clock changes it without a statement. */

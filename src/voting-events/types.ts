@@ -44,7 +44,7 @@ export interface VotingEvent {
   readonly resultsAnnounced: boolean;
   readonly paymentBusinessId: string | null;
   readonly paymentProvider: 'provider_a' | 'provider_b' | null;
-  readonly tieSeed: string;
+  readonly tieSeed: string | null;
   readonly announcedStatus: 'open' | 'closed' | null;
   readonly paperVersion: number;
   readonly identityChanges: number;

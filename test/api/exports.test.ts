@@ -245,7 +245,7 @@ describe('the result report', () => {
     );
     const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
     const lines = pages.flatMap((page) => page.split('\n'));
-    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Yes of yes and no']) {
+    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes']) {
       expect(lines).toContain(text);
     }
     expect(outline).toHaveLength(METHODS.length + 2);

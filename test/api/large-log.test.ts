@@ -55,7 +55,14 @@ beforeAll(async () => {
   }
   const head = { frontier, ballots: 0, configHash: '', configSeq: 0, paperVersion: event.paperVersion };
   await inTransaction(deps.db, (tx) =>
-    insertHead(tx, eventId, { ...head, closedSize: null, rollMixedAt: null, rollScatteredAt: null }),
+    insertHead(tx, eventId, {
+      ...head,
+      closedSize: null,
+      rollMixedAt: null,
+      rollScatteredAt: null,
+      lotSeed: null,
+      lotRoot: null,
+    }),
   );
 }, 120_000);
 afterAll(() => service.stop());

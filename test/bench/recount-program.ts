@@ -49,7 +49,7 @@ function referenceOf(deps: Deps, { eventId, elimination }: RecountTask): () => u
     return () => deps.db.$client.query('SELECT count(*) FROM ballots WHERE voting_event_id = $1', [eventId]);
   }
   const count = rankedCount(elimination);
-  return () => count.report({ seed: null, electorateMicro: null, wholeWeights: true });
+  return () => count.report({ lot: null, electorateMicro: null, wholeWeights: true, unitWeights: true });
 }
 
 async function main(task: RecountTask): Promise<RecountReport> {

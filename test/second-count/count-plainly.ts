@@ -1,36 +1,113 @@
 import { createHash } from 'node:crypto';
-import type { TallyCandidate, TallyPosition } from '#src/tally/types.ts';
 
 /**
  * The count once more, from docs/counting.md alone and as plainly as can be: every ballot is looked at again in every
- * round, nothing is grouped, nothing is kept. `broken` switches one rule to a wrong one, to show that a comparison finds it.
+ * round, nothing is grouped, nothing is kept, nothing of the service is imported. `broken` switches one rule to a wrong
+ * one, to show that a comparison finds it.
  */
+export interface PlainFraction {
+  readonly numerator: number;
+  readonly denominator: number;
+  readonly inclusive: boolean;
+}
+
+export interface PlainCandidate {
+  readonly id: string;
+  readonly name: string;
+  readonly sortOrder: number;
+  readonly withdrawn: boolean;
+  readonly referendumRole: 'yes' | 'no' | 'abstain' | null;
+}
+
+export interface PlainPosition {
+  readonly id: string;
+  readonly title: string;
+  readonly votingMethod:
+    | 'plurality'
+    | 'approval'
+    | 'referendum'
+    | 'score'
+    | 'cumulative'
+    | 'quadratic'
+    | 'ranked_choice';
+  readonly seats: number;
+  readonly maxSelections?: number;
+  readonly scoreMin?: number;
+  readonly scoreMax?: number;
+  readonly majorityRequired?: { readonly numerator: number; readonly denominator: number } | null;
+  readonly tieBreak: 'joint' | 'lot' | 'candidate_order';
+  readonly rules: {
+    readonly threshold: PlainFraction & { readonly base?: 'yes_no' | 'answers' | 'electorate' };
+    readonly turnoutQuorum: PlainFraction | null;
+    readonly approvalQuorum: PlainFraction | null;
+  } | null;
+  readonly candidates: readonly PlainCandidate[];
+}
+
 export interface PlainBallot {
   readonly marks: readonly { readonly candidate: number; readonly value: number }[];
   readonly weight: bigint;
+  /** Counted, and taken back later. */
+  readonly voided: boolean;
 }
 
 export interface PlainOptions {
-  readonly seed: string | null;
+  readonly lot: { readonly seed: string; readonly root: string } | null;
   readonly electorate: bigint | null;
   readonly whole: boolean;
+  readonly unit: boolean;
 }
 
+interface PlainTie {
+  readonly candidateIds: readonly string[];
+  readonly policy: string;
+  readonly seed: string | null;
+}
+
+interface PlainTally {
+  readonly candidateId: string;
+  readonly votesWon: number;
+  readonly weightWon: string;
+}
+
+interface PlainRound {
+  readonly round: number;
+  readonly threshold: string;
+  readonly tallies: readonly PlainTally[];
+  readonly others: { readonly candidates: number; readonly votesWon: number; readonly weightWon: string } | null;
+  readonly exhausted: string;
+  readonly roundingLoss: string;
+  elected: string[];
+  eliminated: string[];
+  transfers: { readonly from: string; readonly to: string | null; readonly weight: string }[];
+  tie: PlainTie | null;
+  provisional: boolean;
+}
+
+/** Everything that a result says of a position, but its own settings. */
 export interface PlainResult {
-  readonly figures: readonly { readonly votes: number; readonly weight: string }[];
-  readonly winners: readonly string[];
-  readonly tied: readonly string[];
+  readonly vacantSeats: number;
   readonly totalVotes: number;
   readonly ballots: number;
   readonly abstentions: number;
-  readonly outcome: string | null;
-  readonly rounds: readonly {
-    readonly tallies: Readonly<Record<string, string>>;
-    readonly elected: readonly string[];
-    readonly eliminated: readonly string[];
-    readonly exhausted: string;
-    readonly threshold: string;
+  readonly candidates: readonly {
+    readonly id: string;
+    readonly votesWon: number;
+    readonly weightWon: string;
+    readonly winner: boolean;
+    readonly tied: boolean;
   }[];
+  readonly winners: readonly string[];
+  readonly runnerUp: string | null;
+  readonly runoff: readonly string[] | null;
+  readonly margin: { readonly votes: string; readonly exact: boolean; readonly bound: string | null } | null;
+  readonly tie: PlainTie | null;
+  readonly rounds: readonly PlainRound[] | null;
+  readonly roundsOmitted: boolean;
+  readonly firstChoices: readonly PlainTally[] | null;
+  readonly pairwise: unknown;
+  readonly finalTwo: readonly PlainTally[] | null;
+  readonly referendum: unknown;
 }
 
 export const BREAKAGES = [
@@ -51,12 +128,28 @@ export const BREAKAGES = [
   'quorum of ballots',
   'surplus stays',
   'lot from the end',
+  'lot without the root',
   'lowest wins a seat',
+  'earliest round decides',
+  'joint eliminates by candidate order',
+  'whole quota for every weight',
+  'quota reached is enough',
+  'left out is always zero',
+  'abstentions outside of the base',
+  'voids counted',
 ] as const;
 export type Breakage = (typeof BREAKAGES)[number];
 
 const MICRO = 1_000_000n;
 const VALUE = 100_000n;
+/** Tallies of ranked counts have 11 decimals. */
+const FINE = MICRO * VALUE;
+const MOST_LISTED = 200;
+const MOST_TALLIES = 2_000;
+
+const total = (values: readonly bigint[]): bigint => values.reduce((sum, value) => sum + value, 0n);
+const highestOf = (values: readonly bigint[]): bigint => values.reduce((a, b) => (b > a ? b : a));
+const lowestOf = (values: readonly bigint[]): bigint => values.reduce((a, b) => (b < a ? b : a));
 
 function decimal(value: bigint, places: number): string {
   const sign = value < 0n ? '-' : '';
@@ -65,388 +158,646 @@ function decimal(value: bigint, places: number): string {
   return sign + digits.slice(0, -places) + (fraction === '' ? '' : `.${fraction}`);
 }
 
+/** What both kinds of counts go by. */
+class Rules {
+  readonly position: PlainPosition;
+  readonly options: PlainOptions;
+  readonly broken: Breakage | undefined;
+
+  constructor(position: PlainPosition, options: PlainOptions, broken: Breakage | undefined) {
+    this.position = position;
+    this.options = options;
+    this.broken = broken;
+  }
+
+  isOut(candidate: PlainCandidate): boolean {
+    return candidate.withdrawn && this.broken !== 'withdrawn ignored';
+  }
+
+  inCandidateOrder(candidates: readonly PlainCandidate[]): PlainCandidate[] {
+    return candidates.toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1));
+  }
+
+  inLotOrder(candidates: readonly PlainCandidate[], lot: { seed: string; root: string }): PlainCandidate[] {
+    const root = Buffer.from(this.broken === 'lot without the root' ? '' : lot.root, 'hex');
+    const number = (id: string): Buffer =>
+      createHash('sha256')
+        .update(Buffer.concat([Buffer.from(lot.seed, 'hex'), root, Buffer.from(id, 'utf8')]))
+        .digest();
+    const drawn = candidates.toSorted((a, b) => Buffer.compare(number(a.id), number(b.id)));
+    return this.broken === 'lot from the end' ? drawn.reverse() : drawn;
+  }
+
+  tie(tied: readonly PlainCandidate[], policy: string): PlainTie {
+    const seed = policy === 'lot' ? (this.options.lot?.seed ?? null) : null;
+    return { candidateIds: this.inCandidateOrder(tied).map(({ id }) => id), policy, seed };
+  }
+
+  /** Who wins a tie for open seats. */
+  seat(tied: readonly PlainCandidate[], open: number): { won: PlainCandidate[]; tie: PlainTie; undecided: boolean } {
+    const { tieBreak } = this.position;
+    const { lot } = this.options;
+    const tie = this.tie(tied, tieBreak);
+    if (tieBreak === 'joint') return { won: this.inCandidateOrder(tied), tie, undecided: false };
+    if (tieBreak === 'candidate_order')
+      return { won: this.inCandidateOrder(tied).slice(0, open), tie, undecided: false };
+    if (lot === null) return { won: [], tie, undecided: true };
+    return { won: this.inLotOrder(tied, lot).slice(0, open), tie, undecided: false };
+  }
+
+  /** Sorted by a figure, highest first; equal ones in candidate order. */
+  byFigure(candidates: readonly PlainCandidate[], figure: (one: PlainCandidate) => bigint): PlainCandidate[] {
+    return this.inCandidateOrder(candidates).toSorted((a, b) =>
+      figure(b) > figure(a) ? 1 : figure(b) < figure(a) ? -1 : 0,
+    );
+  }
+}
+
 export function countPlainly(
-  position: TallyPosition,
-  given: readonly PlainBallot[],
+  position: PlainPosition,
+  box: readonly PlainBallot[],
   options: PlainOptions,
   broken?: Breakage,
 ): PlainResult {
-  const ballots = broken === 'weights ignored' ? given.map((ballot) => ({ ...ballot, weight: MICRO })) : given;
-  if (position.votingMethod === 'ranked_choice') return countRanks(position, ballots, options, broken);
-  return countSums(position, ballots, options, broken);
+  const rules = new Rules(position, options, broken);
+  const ballots = box
+    .filter(({ voided }) => !voided || broken === 'voids counted')
+    .map((ballot) => (broken === 'weights ignored' ? { ...ballot, weight: MICRO } : ballot));
+  if (position.votingMethod === 'ranked_choice') return countRanks(rules, ballots);
+  return countSums(rules, ballots);
 }
 
-/** Candidates from the first to the last of an order: candidate order, or the lot's. */
-function inOrder(candidates: readonly TallyCandidate[], seed: string | null, broken?: Breakage): TallyCandidate[] {
-  const byPlace = candidates.toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1));
-  if (seed === null) return byPlace;
-  const lot = (id: string) => createHash('sha256').update(Buffer.from(seed, 'hex')).update(id).digest('hex');
-  const drawn = byPlace.toSorted((a, b) => (lot(a.id) < lot(b.id) ? -1 : 1));
-  return broken === 'lot from the end' ? drawn.reverse() : drawn;
-}
-
-/** Who wins a tie for `open` seats. */
-function breakTie(
-  position: TallyPosition,
-  tied: readonly TallyCandidate[],
-  open: number,
-  seed: string | null,
-  broken?: Breakage,
-): TallyCandidate[] {
-  if (position.tieBreak === 'candidate_order') return inOrder(tied, null).slice(0, open);
-  if (position.tieBreak === 'lot' && seed !== null) return inOrder(tied, seed, broken).slice(0, open);
-  return inOrder(tied, null);
-}
-
-function countSums(
-  position: TallyPosition,
-  ballots: readonly PlainBallot[],
-  { seed, electorate, whole }: PlainOptions,
-  broken?: Breakage,
-): PlainResult {
-  const { candidates, votingMethod } = position;
-  const heads = candidates.map(() => 0n);
-  const weights = candidates.map(() => 0n);
-  let answered = 0;
-  for (const { marks, weight } of ballots) {
-    if (marks.length > 0) answered += 1;
-    const counted = broken === 'first approval only' && votingMethod === 'approval' ? marks.slice(0, 1) : marks;
-    for (const { candidate, value } of counted) {
-      let points = BigInt(value);
-      if (broken === 'square root of points' && votingMethod === 'quadratic')
-        points = BigInt(Math.floor(Math.sqrt(value)));
-      heads[candidate] = (heads[candidate] ?? 0n) + points;
-      const twice = broken === 'weight twice in scores' && votingMethod === 'score' ? weight : MICRO;
-      weights[candidate] = (weights[candidate] ?? 0n) + (points * weight * twice) / MICRO;
-    }
-    if (broken === 'abstention is a vote' && marks.length === 0) weights[0] = (weights[0] ?? 0n) + weight;
-  }
-  const figures = candidates.map((_, index) => ({
-    votes: Number(whole ? (weights[index] ?? 0n) / MICRO : (heads[index] ?? 0n)),
-    weight: decimal(weights[index] ?? 0n, 6),
-  }));
-  const shared = {
-    figures,
-    totalVotes: figures.reduce((sum, figure) => sum + figure.votes, 0),
-    ballots: answered,
-    abstentions: ballots.length - answered,
-    rounds: [],
-  };
-  if (votingMethod === 'referendum')
-    return { ...shared, ...decide(position, ballots, weights, electorate, answered, broken), tied: [] };
-  const weightOf = (candidate: TallyCandidate): bigint => weights[candidates.indexOf(candidate)] ?? 0n;
-  const standing = inOrder(candidates, null).filter(
-    (one) => (broken === 'withdrawn ignored' || !one.withdrawn) && (votingMethod === 'score' || weightOf(one) > 0n),
-  );
-  const sign = broken === 'lowest wins a seat' ? -1n : 1n;
-  const ranked =
-    answered === 0
-      ? []
-      : standing.toSorted(
-          (a, b) => Number((weightOf(b) - weightOf(a)) * sign > 0n) - Number((weightOf(b) - weightOf(a)) * sign < 0n),
-        );
-  const last = ranked[position.seats - 1];
-  if (
-    last === undefined ||
-    ranked.length === position.seats ||
-    weightOf(ranked[position.seats] as TallyCandidate) !== weightOf(last)
-  ) {
-    return { ...shared, winners: ranked.slice(0, position.seats).map((one) => one.id), tied: [], outcome: null };
-  }
-  const above = ranked.filter((one) => (weightOf(one) - weightOf(last)) * sign > 0n);
-  const tied = ranked.filter((one) => weightOf(one) === weightOf(last));
-  const won = breakTie(position, tied, position.seats - above.length, seed, broken);
-  return {
-    ...shared,
-    winners: [...above, ...won].map((one) => one.id),
-    tied: tied.map((one) => one.id),
-    outcome: null,
-  };
-}
-
-function decide(
-  position: TallyPosition,
-  ballots: readonly PlainBallot[],
-  weights: readonly bigint[],
-  electorate: bigint | null,
-  answered: number,
-  broken?: Breakage,
-): { winners: string[]; outcome: string } {
-  const sum = (role: string): bigint =>
-    position.candidates.reduce(
-      (total, one, index) => (one.referendumRole === role ? total + (weights[index] ?? 0n) : total),
-      0n,
+function countSums(rules: Rules, ballots: readonly PlainBallot[]): PlainResult {
+  const { position, options, broken } = rules;
+  const { candidates, votingMethod, seats } = position;
+  const answering = ballots.filter(({ marks }) => marks.length > 0);
+  const answeredWeight = total(answering.map(({ weight }) => weight));
+  const [scoreMin, scoreMax] = [position.scoreMin ?? 0, position.scoreMax ?? 0];
+  const withoutZero = votingMethod === 'score' && (scoreMin > 0 || scoreMax < 0);
+  const leftOut = withoutZero && broken !== 'left out is always zero' ? scoreMin : 0;
+  const worth = (ballot: PlainBallot, candidate: number): bigint => {
+    const marks =
+      broken === 'first approval only' && votingMethod === 'approval' ? ballot.marks.slice(0, 1) : ballot.marks;
+    const value = marks.find((mark) => mark.candidate === candidate)?.value ?? leftOut;
+    return BigInt(
+      broken === 'square root of points' && votingMethod === 'quadratic' ? Math.floor(Math.sqrt(value)) : value,
     );
-  const [yes, no] = [sum('yes'), sum('no')];
-  const all = ballots.reduce((total, ballot) => total + ballot.weight, 0n);
-  const rules = position.rules;
-  if (rules === null) throw new Error('a referendum has rules');
-  type Share = typeof rules.threshold;
-  const reaches = (part: bigint, of: bigint, share: Share, inclusive = share.inclusive): boolean => {
+  };
+  const heads = candidates.map((_, index) => total(answering.map((ballot) => worth(ballot, index))));
+  const weights = candidates.map((_, index) =>
+    total(
+      answering.map((ballot) => {
+        const twice = broken === 'weight twice in scores' && votingMethod === 'score' ? ballot.weight : MICRO;
+        return (worth(ballot, index) * ballot.weight * twice) / MICRO;
+      }),
+    ),
+  );
+  if (broken === 'abstention is a vote' && weights[0] !== undefined)
+    weights[0] += total(ballots.filter(({ marks }) => marks.length === 0).map(({ weight }) => weight));
+  const weightOf = (one: PlainCandidate): bigint => weights[candidates.indexOf(one)] ?? 0n;
+  const votesWon = candidates.map((_, index) =>
+    Number(options.whole ? (weights[index] ?? 0n) / MICRO : (heads[index] ?? 0n)),
+  );
+  const finish = (
+    result: Pick<PlainResult, 'vacantSeats' | 'winners' | 'runnerUp' | 'runoff' | 'margin' | 'tie' | 'referendum'>,
+  ): PlainResult => ({
+    ...result,
+    totalVotes: votesWon.reduce((sum, votes) => sum + votes, 0),
+    ballots: answering.length,
+    abstentions: ballots.length - answering.length,
+    candidates: candidates.map(({ id }, index) => ({
+      id,
+      votesWon: votesWon[index] ?? 0,
+      weightWon: decimal(weights[index] ?? 0n, 6),
+      winner: result.winners.includes(id),
+      tied: result.tie?.candidateIds.includes(id) === true,
+    })),
+    rounds: null,
+    roundsOmitted: false,
+    firstChoices: null,
+    pairwise: null,
+    finalTwo: null,
+  });
+  if (votingMethod === 'referendum') return finish(refer(rules, ballots, weightOf, answering.length));
+
+  const standing = candidates.filter((one) => !rules.isOut(one));
+  const chosen = standing.filter((one) => votingMethod === 'score' || weightOf(one) > 0n);
+  const majority = position.majorityRequired ?? null;
+  const share = majority ?? { numerator: 0, denominator: 1 };
+  const exceeds = (weight: bigint): boolean =>
+    majority === null || weight * BigInt(share.denominator) > answeredWeight * BigInt(share.numerator);
+  const electable = answering.length === 0 ? [] : chosen.filter((one) => exceeds(weightOf(one)));
+  const sign = broken === 'lowest wins a seat' ? -1n : 1n;
+  const ranked = rules.byFigure(electable, (one) => weightOf(one) * sign);
+  let won = ranked.slice(0, seats);
+  let tie: PlainTie | null = null;
+  let undecided = false;
+  const [last, next] = [ranked[seats - 1], ranked[seats]];
+  if (last !== undefined && next !== undefined && weightOf(last) === weightOf(next)) {
+    const tied = ranked.filter((one) => weightOf(one) === weightOf(last));
+    const above = ranked.slice(
+      0,
+      ranked.findIndex((one) => tied.includes(one)),
+    );
+    const decided = rules.seat(tied, seats - above.length);
+    won = [...above, ...decided.won];
+    ({ tie, undecided } = decided);
+  }
+  const vacantSeats = undecided ? 0 : Math.max(0, seats - won.length);
+  const losers = standing.filter((one) => !won.includes(one));
+  const others =
+    answering.length === 0
+      ? []
+      : rules.byFigure(
+          chosen.filter((one) => !won.includes(one)),
+          weightOf,
+        );
+  const lastInRunoff = others[vacantSeats];
+  return finish({
+    vacantSeats,
+    winners: won.map(({ id }) => id),
+    runnerUp: undecided ? null : (others[0]?.id ?? null),
+    runoff:
+      majority === null || vacantSeats === 0
+        ? null
+        : others
+            .filter((one) => lastInRunoff === undefined || weightOf(one) >= weightOf(lastInRunoff))
+            .map(({ id }) => id),
+    margin:
+      answering.length === 0
+        ? null
+        : sumMargin(rules, { answeredWeight, won: won.map(weightOf), lost: losers.map(weightOf), tie: tie !== null }),
+    tie,
+    referendum: null,
+  });
+}
+
+/** Tries one step after the other in thought: which change is the first that does it. */
+function sumMargin(
+  { position, options }: Rules,
+  given: { answeredWeight: bigint; won: readonly bigint[]; lost: readonly bigint[]; tie: boolean },
+): PlainResult['margin'] {
+  if (given.tie) return { votes: '0', exact: true, bound: null };
+  const step = options.unit ? MICRO : 1n;
+  /** The fewest steps x with holds(x): by doubling, then halving. */
+  const fewest = (holds: (change: bigint) => boolean): bigint => {
+    let high = 0n;
+    while (!holds(high * step)) high = high * 2n + 1n;
+    let low = -1n;
+    while (high - low > 1n) {
+      const middle = (high + low) / 2n;
+      if (holds(middle * step)) high = middle;
+      else low = middle;
+    }
+    return high * step;
+  };
+  const share = position.majorityRequired ?? null;
+  const [part, whole] = [BigInt(share?.numerator ?? 0), BigInt(share?.denominator ?? 1)];
+  const changes: bigint[] = [];
+  const vacant = given.won.length < position.seats;
+  if (share !== null && given.won.length > 0) {
+    const least = lowestOf(given.won);
+    changes.push(fewest((x) => (least - x) * whole <= given.answeredWeight * part));
+  }
+  if (given.lost.length > 0) {
+    const best = highestOf(given.lost);
+    if (!vacant) {
+      const least = lowestOf(given.won);
+      changes.push(fewest((x) => least - x <= best + x));
+    } else if (share !== null) changes.push(fewest((x) => (best + x) * whole > given.answeredWeight * part));
+    else if (position.votingMethod !== 'score') changes.push(step);
+  }
+  if (changes.length === 0) return null;
+  const exact = options.unit && ['plurality', 'approval', 'cumulative'].includes(position.votingMethod);
+  return { votes: decimal(lowestOf(changes), 6), exact, bound: exact ? null : 'lower' };
+}
+
+function refer(
+  rules: Rules,
+  ballots: readonly PlainBallot[],
+  weightOf: (one: PlainCandidate) => bigint,
+  answered: number,
+): Pick<PlainResult, 'vacantSeats' | 'winners' | 'runnerUp' | 'runoff' | 'margin' | 'tie' | 'referendum'> {
+  const { position, options, broken } = rules;
+  const law = position.rules;
+  if (law === null) throw new Error('a referendum has rules');
+  const ofRole = (role: string): bigint =>
+    total(position.candidates.filter((one) => one.referendumRole === role).map(weightOf));
+  const all = total(ballots.map(({ weight }) => weight));
+  const roll = broken === 'quorum of ballots' ? all : (options.electorate ?? 0n);
+  const reaches = (part: bigint, of: bigint, share: PlainFraction): boolean => {
     const left = part * BigInt(share.denominator);
     const right = of * BigInt(share.numerator);
+    const inclusive = share.inclusive || broken === 'threshold is inclusive';
     return of > 0n && (left > right || (inclusive && left === right));
   };
-  const roll = broken === 'quorum of ballots' ? all : (electorate ?? 0n);
-  const quorums =
-    (rules.turnoutQuorum === null || reaches(all, roll, rules.turnoutQuorum)) &&
-    (rules.approvalQuorum === null || reaches(yes, roll, rules.approvalQuorum));
-  const passed = reaches(
-    yes,
-    yes + no,
-    rules.threshold,
-    broken === 'threshold is inclusive' ? true : rules.threshold.inclusive,
-  );
-  const outcome = !quorums ? 'no_quorum' : passed ? 'passed' : 'rejected';
-  const role = outcome === 'passed' ? 'yes' : outcome === 'rejected' ? 'no' : '';
+  const judge = (yes: bigint, no: bigint, abstain: bigint) => {
+    const base = law.threshold.base ?? 'yes_no';
+    const answers = broken === 'abstentions outside of the base' ? yes + no : yes + no + abstain;
+    const of = base === 'electorate' ? roll : base === 'answers' ? answers : yes + no;
+    const say = (name: string, part: bigint, whole: bigint, share: PlainFraction) => ({
+      name,
+      required: `${share.numerator}/${share.denominator}`,
+      actual: `${decimal(part, 6)}/${decimal(whole, 6)}`,
+      met: reaches(part, whole, share),
+    });
+    const threshold = say('threshold', yes, of, law.threshold);
+    const quorums = [
+      ...(law.turnoutQuorum === null ? [] : [say('turnout_quorum', all, roll, law.turnoutQuorum)]),
+      ...(law.approvalQuorum === null ? [] : [say('approval_quorum', yes, roll, law.approvalQuorum)]),
+    ];
+    const outcome = quorums.some(({ met }) => !met) ? 'no_quorum' : threshold.met ? 'passed' : 'rejected';
+    return { rules: [threshold, ...quorums], outcome };
+  };
+  const [yes, no, abstain] = [ofRole('yes'), ofRole('no'), ofRole('abstain')];
+  const judged = judge(yes, no, abstain);
+  const role = { passed: 'yes', rejected: 'no' }[judged.outcome];
   const winners =
     answered === 0
       ? []
-      : inOrder(position.candidates, null).filter(
-          (one) => one.referendumRole === role && (broken === 'withdrawn ignored' || !one.withdrawn),
-        );
-  return { winners: winners.map((one) => one.id), outcome };
-}
-
-interface Carried {
-  readonly ranking: readonly TallyCandidate[];
-  readonly weight: bigint;
-  /** In hundred-thousandths. */
-  value: bigint;
-  holder: TallyCandidate | undefined;
-}
-
-function countRanks(
-  position: TallyPosition,
-  ballots: readonly PlainBallot[],
-  options: PlainOptions,
-  broken?: Breakage,
-): PlainResult {
-  const { candidates } = position;
-  const gone = new Set(candidates.filter((one) => one.withdrawn && broken !== 'withdrawn ignored'));
-  const reach = broken === 'only the first rank' ? 1 : broken === 'only two ranks' ? 2 : candidates.length;
-  const carried: Carried[] = ballots
-    .filter((ballot) => ballot.marks.length > 0)
-    .map((ballot) => {
-      const named = ballot.marks
-        .toSorted((a, b) => a.value - b.value)
-        .map((mark) => candidates[mark.candidate] as TallyCandidate);
-      return {
-        ranking: named.filter((one) => !gone.has(one)).slice(0, reach),
-        weight: ballot.weight,
-        value: VALUE,
-        holder: undefined,
-      };
-    });
-  const answered = carried.length;
-  const answeredWeight = carried.reduce((sum, ballot) => sum + ballot.weight, 0n);
-  const run =
-    position.seats === 1 ? runOff(position, carried, options, broken) : transfer(position, carried, options, broken);
-  const final = new Map<string, { weight: string; heads: bigint }>();
-  for (const round of run.rounds) {
-    for (const [id, weight] of Object.entries(round.tallies))
-      final.set(id, { weight, heads: round.heads.get(id) ?? 0n });
-  }
-  const figures = candidates.map(({ id }) => {
-    const figure = final.get(id) ?? { weight: '0', heads: 0n };
-    return {
-      votes: Number(options.whole ? BigInt(figure.weight.split('.')[0] ?? '0') : figure.heads / VALUE),
-      weight: figure.weight,
-    };
-  });
+      : rules.inCandidateOrder(position.candidates).filter((one) => one.referendumRole === role && !rules.isOut(one));
+  const step = options.unit ? MICRO : 1n;
+  const toNo = (x: bigint) => judge(yes - x, no + x, abstain);
+  const toYes = (x: bigint) => (x <= no ? judge(yes + x, no - x, abstain) : judge(yes + x, 0n, abstain - (x - no)));
+  const first = (most: bigint, after: (x: bigint) => { outcome: string }): bigint | undefined => {
+    if (after((most / step) * step).outcome === judged.outcome) return undefined;
+    let [low, high] = [0n, most / step];
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (after(middle * step).outcome === judged.outcome) low = middle;
+      else high = middle;
+    }
+    return high * step;
+  };
+  const ways = [first(yes, toNo), first(no + abstain, toYes)].filter((way) => way !== undefined);
   return {
-    figures,
-    winners: run.winners,
-    tied: run.tied,
-    totalVotes: options.whole ? Number(answeredWeight / MICRO) : answered,
-    ballots: answered,
-    abstentions: ballots.length - answered,
-    outcome: null,
-    rounds: run.rounds.map(({ heads: _, ...round }) => round),
+    vacantSeats: 0,
+    winners: winners.map(({ id }) => id),
+    runnerUp: null,
+    runoff: null,
+    margin:
+      answered === 0 || ways.length === 0
+        ? null
+        : { votes: decimal(lowestOf(ways), 6), exact: options.unit, bound: options.unit ? null : 'lower' },
+    tie: null,
+    referendum: {
+      yes: decimal(yes, 6),
+      no: decimal(no, 6),
+      abstain: decimal(abstain, 6),
+      electorate: options.electorate === null ? null : decimal(options.electorate, 6),
+      ...judged,
+    },
   };
 }
 
-interface PlainRound {
-  readonly tallies: Record<string, string>;
-  readonly heads: Map<string, bigint>;
-  elected: string[];
-  eliminated: string[];
-  readonly exhausted: string;
-  readonly threshold: string;
+interface Carried {
+  readonly ranking: readonly PlainCandidate[];
+  readonly weight: bigint;
+  /** In hundred-thousandths. */
+  value: bigint;
+  holder: PlainCandidate | undefined;
 }
 
-type Run = { rounds: PlainRound[]; winners: string[]; tied: string[] };
+/** Tallies of one moment, with 11 decimals by weight and 5 by heads. */
+type Tallies = ReadonlyMap<PlainCandidate, { readonly weight: bigint; readonly heads: bigint }>;
 
-/** Who of those with the lowest (or highest) tally is picked: earlier rounds first, then the lot or the candidate order. */
-function pick(
-  position: TallyPosition,
-  group: readonly TallyCandidate[],
-  history: readonly ReadonlyMap<TallyCandidate, bigint>[],
-  seed: string | null,
-  which: 'lowest' | 'highest',
-  broken?: Breakage,
-): TallyCandidate {
-  let kept = [...group];
-  for (const earlier of [...history].reverse()) {
-    const figures = kept.map((one) => earlier.get(one) ?? 0n);
-    const best = figures.reduce((a, b) => ((which === 'lowest' ? b < a : b > a) ? b : a));
-    kept = kept.filter((one) => (earlier.get(one) ?? 0n) === best);
+/** What a ranked count comes to; the caller makes the result of it. */
+interface Ran {
+  readonly won: PlainCandidate[];
+  tied: PlainCandidate[];
+  tie: PlainTie | null;
+  undecided: boolean;
+  runnerUp: PlainCandidate | undefined;
+  finalTwo: { readonly candidate: PlainCandidate; readonly weight: bigint; readonly heads: bigint }[] | null;
+}
+
+class PlainRanks {
+  readonly rules: Rules;
+  readonly all: readonly Carried[];
+  readonly rounds: PlainRound[] = [];
+  readonly history: Tallies[] = [];
+  readonly last = new Map<PlainCandidate, { weight: bigint; heads: bigint }>();
+  lost = 0n;
+
+  constructor(rules: Rules, ballots: readonly PlainBallot[]) {
+    this.rules = rules;
+    const { position, broken } = rules;
+    const reach = broken === 'only the first rank' ? 1 : broken === 'only two ranks' ? 2 : Number.POSITIVE_INFINITY;
+    this.all = ballots
+      .filter(({ marks }) => marks.length > 0)
+      .map(({ marks, weight }) => ({
+        ranking: marks
+          .toSorted((a, b) => a.value - b.value)
+          .flatMap((mark) => position.candidates[mark.candidate] ?? [])
+          .filter((one) => !rules.isOut(one))
+          .slice(0, reach),
+        weight,
+        value: VALUE,
+        holder: undefined,
+      }));
   }
-  const order = position.tieBreak === 'lot' && seed !== null ? inOrder(kept, seed, broken) : inOrder(kept, null);
-  const first = which === 'highest' || broken === 'first tied is eliminated';
-  return (first ? order[0] : order.at(-1)) as TallyCandidate;
-}
 
-function runOff(
-  position: TallyPosition,
-  ballots: readonly Carried[],
-  { seed, whole }: PlainOptions,
-  broken?: Breakage,
-): Run {
-  let standing = inOrder(position.candidates, null).filter((one) => broken === 'withdrawn ignored' || !one.withdrawn);
-  const all = ballots.reduce((sum, ballot) => sum + ballot.weight, 0n);
-  const history: Map<TallyCandidate, bigint>[] = [];
-  const run: Run = { rounds: [], winners: [], tied: [] };
-  if (!ballots.some((ballot) => ballot.ranking.length > 0)) return run;
-  for (;;) {
-    const tally = new Map(standing.map((one) => [one, 0n]));
-    const heads = new Map(standing.map((one) => [one.id, 0n]));
-    for (const { ranking, weight } of ballots) {
-      const holder = ranking.find((one) => tally.has(one));
-      if (holder === undefined) continue;
-      tally.set(holder, (tally.get(holder) ?? 0n) + weight);
-      heads.set(holder.id, (heads.get(holder.id) ?? 0n) + VALUE);
-    }
-    const active = [...tally.values()].reduce((a, b) => a + b, 0n);
-    const base = broken === 'majority of all ballots' ? all : active;
-    const half = whole ? base / MICRO / 2n : base / 2n;
-    const threshold = whole ? (half + 1n) * MICRO : half + 1n;
+  figures(weight: bigint, heads: bigint): { votesWon: number; weightWon: string } {
+    return {
+      votesWon: Number(this.rules.options.whole ? weight / FINE : heads / VALUE),
+      weightWon: decimal(weight, 11),
+    };
+  }
+
+  held(candidate: PlainCandidate): { weight: bigint; heads: bigint } {
+    const own = this.all.filter(({ holder }) => holder === candidate);
+    return {
+      weight: total(own.map(({ weight, value }) => weight * value)),
+      heads: total(own.map(({ value }) => value)),
+    };
+  }
+
+  /** Writes a round down, in the position's order. */
+  open(tallies: Tallies, threshold: bigint): PlainRound {
+    const shown = this.rules.position.candidates.filter((one) => tallies.has(one));
+    const weightOf = (one: PlainCandidate): bigint => tallies.get(one)?.weight ?? 0n;
+    const listed = shown
+      .toSorted((a, b) => (weightOf(b) > weightOf(a) ? 1 : weightOf(b) < weightOf(a) ? -1 : 0))
+      .slice(0, MOST_LISTED);
+    const rest = shown.filter((one) => !listed.includes(one));
+    const everything = total(this.all.map(({ weight }) => weight)) * VALUE;
+    for (const [one, tally] of tallies) this.last.set(one, tally);
     const round: PlainRound = {
-      tallies: Object.fromEntries([...tally].map(([one, weight]) => [one.id, decimal(weight, 6)])),
-      heads,
+      round: this.rounds.length + 1,
+      threshold: decimal(threshold, 11),
+      tallies: shown
+        .filter((one) => listed.includes(one))
+        .map((one) => ({ candidateId: one.id, ...this.figures(weightOf(one), tallies.get(one)?.heads ?? 0n) })),
+      others:
+        rest.length === 0
+          ? null
+          : {
+              candidates: rest.length,
+              ...this.figures(total(rest.map(weightOf)), total(rest.map((one) => tallies.get(one)?.heads ?? 0n))),
+            },
+      exhausted: decimal(everything - total(shown.map(weightOf)) - this.lost, 11),
+      roundingLoss: decimal(this.lost, 11),
       elected: [],
       eliminated: [],
-      exhausted: decimal(all - active, 6),
-      threshold: decimal(threshold, 6),
+      transfers: [],
+      tie: null,
+      provisional: false,
     };
-    run.rounds.push(round);
-    const needs = (weight: bigint): boolean =>
-      broken === 'majority is half or more' ? weight * 2n >= base : weight * 2n > base;
-    const majority = standing.find((one) => needs(tally.get(one) ?? 0n));
-    if (majority !== undefined && (broken !== 'no stop at a majority' || standing.length <= 2)) {
-      round.elected = [majority.id];
-      return { ...run, winners: [majority.id] };
+    this.rounds.push(round);
+    return round;
+  }
+
+  /** Gives every ballot of a holder to its next continuing candidate, and tells the round what went where. */
+  pass(from: PlainCandidate, standing: readonly PlainCandidate[], round: PlainRound | undefined): void {
+    const own = this.all.filter(({ holder }) => holder === from);
+    for (const ballot of own) ballot.holder = ballot.ranking.find((one) => standing.includes(one));
+    if (round === undefined) return;
+    for (const to of [...this.rules.position.candidates, undefined]) {
+      const weight = total(own.filter(({ holder }) => holder === to).map((one) => one.weight * one.value));
+      if (weight > 0n) round.transfers.push({ from: from.id, to: to?.id ?? null, weight: decimal(weight, 11) });
     }
-    const lowest = [...tally.values()].reduce((a, b) => (b < a ? b : a));
-    const highest = [...tally.values()].reduce((a, b) => (b > a ? b : a));
-    if (standing.length <= 2) {
-      const leaders = standing.filter((one) => tally.get(one) === highest);
-      const won = leaders.length === 1 ? leaders : breakTie(position, standing, 1, seed, broken);
-      round.elected = won.map((one) => one.id);
-      return { ...run, winners: round.elected, tied: leaders.length === 1 ? [] : standing.map((one) => one.id) };
+  }
+
+  /** Who of a tie is picked: earlier rounds first, then the lot or the candidate order. */
+  pick(group: readonly PlainCandidate[], which: 'lowest' | 'highest', round: PlainRound | undefined): PlainCandidate {
+    const { rules } = this;
+    const { tieBreak } = rules.position;
+    const { lot } = rules.options;
+    let kept = [...group];
+    const rounds = rules.broken === 'earliest round decides' ? this.history : this.history.toReversed();
+    for (const earlier of rounds) {
+      const figures = kept.map((one) => earlier.get(one)?.weight ?? 0n);
+      const best = which === 'lowest' ? lowestOf(figures) : highestOf(figures);
+      kept = kept.filter((one) => (earlier.get(one)?.weight ?? 0n) === best);
     }
-    const out = pick(
-      position,
-      standing.filter((one) => tally.get(one) === (broken === 'highest is eliminated' ? highest : lowest)),
-      history,
-      seed,
-      'lowest',
-      broken,
+    const joint = tieBreak === 'joint' && rules.broken === 'joint eliminates by candidate order';
+    const byLot = tieBreak !== 'candidate_order' && !joint;
+    const order = byLot && lot !== null ? rules.inLotOrder(kept, lot) : rules.inCandidateOrder(kept);
+    const firstOne = which === 'highest' || rules.broken === 'first tied is eliminated';
+    const picked = firstOne ? order[0] : order.at(-1);
+    if (picked === undefined) throw new Error('a tie of nobody');
+    if (round !== undefined && group.length > 1) {
+      const policy = kept.length === 1 ? 'earlier_round' : byLot && lot !== null ? 'lot' : 'candidate_order';
+      round.tie = rules.tie(group, policy);
+      round.provisional = kept.length > 1 && byLot && lot === null;
+    }
+    return picked;
+  }
+
+  lowest(standing: readonly PlainCandidate[], tallies: Tallies): PlainCandidate[] {
+    const weightOf = (one: PlainCandidate): bigint => tallies.get(one)?.weight ?? 0n;
+    const figures = standing.map(weightOf);
+    const least = this.rules.broken === 'highest is eliminated' ? highestOf(figures) : lowestOf(figures);
+    return standing.filter((one) => weightOf(one) === least);
+  }
+}
+
+function countRanks(rules: Rules, ballots: readonly PlainBallot[]): PlainResult {
+  const { position, options } = rules;
+  const { candidates, seats } = position;
+  const ranks = new PlainRanks(rules, ballots);
+  const standing = candidates.filter((one) => !rules.isOut(one));
+  for (const ballot of ranks.all) ballot.holder = ballot.ranking[0];
+  const valid = ranks.all.some(({ ranking }) => ranking.length > 0);
+  const firsts = standing.map((one) => ({ one, ...ranks.held(one) }));
+  const nobody: Ran = { won: [], tied: [], tie: null, undecided: false, runnerUp: undefined, finalTwo: null };
+  const ran = !valid ? nobody : seats === 1 ? runOff(ranks, standing) : transfer(ranks, standing);
+  const listed = ranks.rounds.reduce((sum, { tallies }) => sum + tallies.length, 0);
+  const omitted = listed > MOST_TALLIES;
+  const tally = (one: PlainCandidate, weight: bigint, heads: bigint): PlainTally => ({
+    candidateId: one.id,
+    ...ranks.figures(weight, heads),
+  });
+  const [first, second] = ran.finalTwo ?? [];
+  let margin: PlainResult['margin'] = null;
+  if (first !== undefined && second !== undefined && ran.tie !== null)
+    margin = { votes: '0', exact: true, bound: null };
+  else if (first !== undefined && second !== undefined && options.unit) {
+    // Weights of 1: votes apart are whole.
+    const apart = (first.weight - second.weight) / FINE;
+    margin = { votes: String((apart + 1n) / 2n), exact: false, bound: 'upper' };
+  }
+  return {
+    vacantSeats: ran.undecided ? 0 : Math.max(0, seats - ran.won.length),
+    totalVotes: options.whole ? Number(total(ranks.all.map(({ weight }) => weight)) / MICRO) : ranks.all.length,
+    ballots: ranks.all.length,
+    abstentions: ballots.length - ranks.all.length,
+    candidates: candidates.map((one) => ({
+      id: one.id,
+      ...ranks.figures(ranks.last.get(one)?.weight ?? 0n, ranks.last.get(one)?.heads ?? 0n),
+      winner: ran.won.includes(one),
+      tied: ran.tied.includes(one),
+    })),
+    winners: ran.won.map(({ id }) => id),
+    runnerUp: ran.undecided ? null : (ran.runnerUp?.id ?? null),
+    runoff: null,
+    margin,
+    tie: ran.tie,
+    rounds: omitted ? null : ranks.rounds,
+    roundsOmitted: omitted,
+    firstChoices: firsts.filter(({ weight }) => weight > 0n).map(({ one, weight, heads }) => tally(one, weight, heads)),
+    pairwise: valid && standing.length <= 50 ? pairs(ranks, standing) : null,
+    finalTwo: ran.finalTwo?.map(({ candidate, weight, heads }) => tally(candidate, weight, heads)) ?? null,
+    referendum: null,
+  };
+}
+
+function pairs(ranks: PlainRanks, standing: readonly PlainCandidate[]): unknown {
+  const prefers = (a: PlainCandidate, b: PlainCandidate): bigint =>
+    total(
+      ranks.all
+        .filter(({ ranking }) => {
+          const [at, other] = [ranking.indexOf(a), ranking.indexOf(b)];
+          return a !== b && at !== -1 && (other === -1 || at < other);
+        })
+        .map(({ weight }) => weight),
     );
-    round.eliminated = [out.id];
-    history.push(tally);
+  const table = standing.map((a) => standing.map((b) => prefers(a, b)));
+  const winner = standing.find((_, a) =>
+    standing.every((__, b) => a === b || (table[a]?.[b] ?? 0n) > (table[b]?.[a] ?? 0n)),
+  );
+  return {
+    candidateIds: standing.map(({ id }) => id),
+    table: table.map((row) => row.map((weight) => decimal(weight, 6))),
+    condorcetWinner: winner?.id ?? null,
+  };
+}
+
+function runOff(ranks: PlainRanks, candidates: readonly PlainCandidate[]): Ran {
+  const { rules } = ranks;
+  const { broken, options } = rules;
+  const everything = total(ranks.all.map(({ weight }) => weight)) * VALUE;
+  let standing = [...candidates];
+  const ran: Ran = { won: [], tied: [], tie: null, undecided: false, runnerUp: undefined, finalTwo: null };
+  let counting = true;
+  for (;;) {
+    const tallies = new Map(standing.map((one) => [one, ranks.held(one)]));
+    const weightOf = (one: PlainCandidate): bigint => tallies.get(one)?.weight ?? 0n;
+    const active = total(standing.map(weightOf));
+    const base = broken === 'majority of all ballots' ? everything : active;
+    const unit = options.whole ? FINE : VALUE;
+    const round = counting ? ranks.open(tallies, (base / (2n * unit) + 1n) * unit) : undefined;
+    if (counting) {
+      const majority = standing.find((one) =>
+        broken === 'majority is half or more' ? weightOf(one) * 2n >= base : weightOf(one) * 2n > base,
+      );
+      if (majority !== undefined && (broken !== 'no stop at a majority' || standing.length <= 2)) {
+        ran.won.push(majority);
+        counting = false;
+      } else if (standing.length <= 2) {
+        // With the rule for a majority broken, the last two need not be level.
+        const decided = rules.seat(standing, 1);
+        ran.won.push(...decided.won);
+        ran.tied = [...standing];
+        ran.tie = decided.tie;
+        ran.undecided = decided.undecided;
+        if (round !== undefined) round.tie = decided.tie;
+        counting = false;
+      }
+      if (round !== undefined) round.elected = ran.won.map(({ id }) => id);
+    }
+    if (!counting && standing.length <= 2) {
+      if (standing.length === 2) {
+        const sorted = rules.byFigure(standing, weightOf);
+        const order = [
+          ...sorted.filter((one) => ran.won.includes(one)),
+          ...sorted.filter((one) => !ran.won.includes(one)),
+        ];
+        ran.finalTwo = order.map((candidate) => ({ candidate, ...ranks.held(candidate) }));
+        ran.runnerUp = order.find((one) => !ran.won.includes(one) && weightOf(one) > 0n);
+      }
+      return ran;
+    }
+    // After a majority the rounds go on unseen, to the last two.
+    const seen = counting ? round : undefined;
+    const out = ranks.pick(ranks.lowest(standing, tallies), 'lowest', seen);
+    if (seen !== undefined) seen.eliminated = [out.id];
+    ranks.history.push(tallies);
     standing = standing.filter((one) => one !== out);
+    ranks.pass(out, standing, seen);
   }
 }
 
-function transfer(
-  position: TallyPosition,
-  ballots: readonly Carried[],
-  { seed }: PlainOptions,
-  broken?: Breakage,
-): Run {
-  let standing = inOrder(position.candidates, null).filter((one) => broken === 'withdrawn ignored' || !one.withdrawn);
-  const all = ballots.reduce((sum, ballot) => sum + ballot.weight, 0n) * VALUE;
-  const valid = ballots.filter((ballot) => ballot.ranking.length > 0).reduce((sum, ballot) => sum + ballot.weight, 0n);
-  const run: Run = { rounds: [], winners: [], tied: [] };
-  if (valid === 0n) return run;
-  const quota = (valid / (BigInt(position.seats + 1) * MICRO) + 1n) * MICRO * VALUE;
-  const elected: TallyCandidate[] = [];
+function transfer(ranks: PlainRanks, candidates: readonly PlainCandidate[]): Ran {
+  const { rules } = ranks;
+  const { broken, options, position } = rules;
+  const { seats } = position;
+  let standing = [...candidates];
+  const valid = total(ranks.all.filter(({ ranking }) => ranking.length > 0).map(({ weight }) => weight));
+  const droop = options.unit || broken === 'whole quota for every weight';
+  // The quota is numerator / denominator; the fraction is compared by multiplying.
+  const share = BigInt(seats + 1);
+  const [numerator, denominator] = droop ? [(valid / (share * MICRO) + 1n) * FINE, 1n] : [valid * VALUE, share];
+  const threshold = numerator / denominator;
+  const hasQuota = (weight: bigint): boolean => {
+    const [left, right] = [weight * denominator, numerator];
+    return left > right || ((droop || broken === 'quota reached is enough') && left === right);
+  };
+  const ran: Ran = { won: [], tied: [], tie: null, undecided: false, runnerUp: undefined, finalTwo: null };
   /** Elected candidates whose surplus was passed on: they keep the quota, and the heads that stayed. */
-  const settled = new Map<TallyCandidate, { weight: bigint; heads: bigint }>();
-  const history: Map<TallyCandidate, bigint>[] = [];
-  for (const ballot of ballots) ballot.holder = ballot.ranking.find((one) => standing.includes(one));
+  const settled = new Map<PlainCandidate, { weight: bigint; heads: bigint }>();
+  let lastOut: PlainCandidate | undefined;
   for (;;) {
-    const shown = inOrder(position.candidates, null).filter((one) => standing.includes(one) || elected.includes(one));
-    const tally = new Map<TallyCandidate, bigint>();
-    const heads = new Map<string, bigint>();
-    for (const one of shown) {
-      const own = ballots.filter((ballot) => ballot.holder === one);
-      const kept = settled.get(one);
-      tally.set(one, kept?.weight ?? own.reduce((sum, ballot) => sum + ballot.weight * ballot.value, 0n));
-      heads.set(one.id, kept?.heads ?? own.reduce((sum, ballot) => sum + ballot.value, 0n));
-    }
-    const weightOf = (one: TallyCandidate): bigint => tally.get(one) ?? 0n;
-    const round: PlainRound = {
-      tallies: Object.fromEntries(shown.map((one) => [one.id, decimal(weightOf(one), 11)])),
-      heads,
-      elected: [],
-      eliminated: [],
-      exhausted: decimal(all - shown.reduce((sum, one) => sum + weightOf(one), 0n), 11),
-      threshold: decimal(quota, 11),
-    };
-    run.rounds.push(round);
-    const elect = (winners: readonly TallyCandidate[]): void => {
-      for (const one of winners) {
-        elected.push(one);
+    const tallies = new Map([...standing, ...ran.won].map((one) => [one, settled.get(one) ?? ranks.held(one)]));
+    const weightOf = (one: PlainCandidate): bigint => tallies.get(one)?.weight ?? 0n;
+    const round = ranks.open(tallies, threshold);
+    const elect = (winners: readonly PlainCandidate[]): void => {
+      for (const one of rules.byFigure(winners, weightOf)) {
+        ran.won.push(one);
         round.elected.push(one.id);
       }
       standing = standing.filter((one) => !winners.includes(one));
     };
-    const byTally = (group: readonly TallyCandidate[]) =>
-      group.toSorted((a, b) => (weightOf(b) > weightOf(a) ? 1 : weightOf(b) < weightOf(a) ? -1 : 0));
-    elect(byTally(standing.filter((one) => weightOf(one) >= quota)));
-    if (standing.length <= position.seats - elected.length) elect(byTally(standing));
-    if (elected.length >= position.seats || standing.length === 0) break;
-    const over = elected.filter((one) => !settled.has(one) && weightOf(one) > quota && broken !== 'surplus stays');
+    const end = (): Ran => {
+      const [best] = rules.byFigure(standing, weightOf);
+      const near = best ?? lastOut;
+      ran.runnerUp = near !== undefined && (ranks.last.get(near)?.weight ?? 0n) > 0n ? near : undefined;
+      return ran;
+    };
+    elect(standing.filter((one) => hasQuota(weightOf(one))));
+    if (standing.length <= seats - ran.won.length) elect(standing);
+    if (ran.won.length >= seats || standing.length === 0) return end();
+    const over = ran.won.filter(
+      (one) => !settled.has(one) && weightOf(one) * denominator > numerator && broken !== 'surplus stays',
+    );
     if (over.length > 0) {
-      const most = over.map(weightOf).reduce((a, b) => (b > a ? b : a));
-      const from = pick(
-        position,
+      const most = highestOf(over.map(weightOf));
+      const from = ranks.pick(
         over.filter((one) => weightOf(one) === most),
-        history,
-        seed,
         'highest',
-        broken,
+        round,
       );
-      let passed = 0n;
-      for (const ballot of ballots.filter((one) => one.holder === from)) {
-        ballot.value = (ballot.value * (weightOf(from) - quota)) / weightOf(from);
-        passed += ballot.value;
-        ballot.holder = ballot.ranking.find((one) => standing.includes(one));
-      }
-      settled.set(from, { weight: quota, heads: (heads.get(from.id) ?? 0n) - passed });
-      history.push(tally);
+      const before = weightOf(from);
+      const own = ranks.all.filter(({ holder }) => holder === from);
+      for (const ballot of own)
+        ballot.value = (ballot.value * (before * denominator - numerator)) / (before * denominator);
+      const moved = total(own.map(({ weight, value }) => weight * value));
+      const passedHeads = total(own.map(({ value }) => value));
+      ranks.pass(from, standing, round);
+      ranks.lost += before - threshold - moved;
+      settled.set(from, { weight: threshold, heads: (tallies.get(from)?.heads ?? 0n) - passedHeads });
+      ranks.history.push(tallies);
       continue;
     }
-    const lowest = standing.map(weightOf).reduce((a, b) => (b < a ? b : a));
-    const highest = standing.map(weightOf).reduce((a, b) => (b > a ? b : a));
-    const group = standing.filter((one) => weightOf(one) === (broken === 'highest is eliminated' ? highest : lowest));
-    let out: TallyCandidate;
-    if (standing.length === position.seats - elected.length + 1 && group.length > 1) {
-      run.tied = group.map((one) => one.id);
-      const decided = position.tieBreak === 'candidate_order' || (position.tieBreak === 'lot' && seed !== null);
-      if (!decided) {
-        elect(byTally(standing));
-        break;
+    const group = ranks.lowest(standing, tallies);
+    let out: PlainCandidate;
+    if (standing.length === seats - ran.won.length + 1 && group.length > 1) {
+      const decided = rules.seat(group, group.length - 1);
+      ran.tied = group;
+      ran.tie = decided.tie;
+      round.tie = decided.tie;
+      ran.undecided = decided.undecided;
+      const loser = group.find((one) => !decided.won.includes(one));
+      if (decided.undecided || loser === undefined) {
+        elect(decided.undecided ? standing.filter((one) => !group.includes(one)) : standing);
+        return end();
       }
-      out = inOrder(group, position.tieBreak === 'lot' ? seed : null, broken).at(-1) as TallyCandidate;
-    } else out = pick(position, group, history, seed, 'lowest', broken);
+      out = loser;
+    } else out = ranks.pick(group, 'lowest', round);
+    lastOut = out;
     round.eliminated = [out.id];
-    history.push(tally);
+    ranks.history.push(tallies);
     standing = standing.filter((one) => one !== out);
-    for (const ballot of ballots.filter((one) => one.holder === out))
-      ballot.holder = ballot.ranking.find((one) => standing.includes(one));
+    ranks.pass(out, standing, round);
   }
-  return { ...run, winners: elected.map((one) => one.id) };
 }

@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionResult, TallyPosition, VotingMethod } from '#src/tally/types.ts';
-import type { PlainBallot, PlainOptions, PlainResult } from './count-plainly.ts';
+import type { PositionCount, PositionResult, VotingMethod } from '#src/tally/types.ts';
+import type { PlainBallot, PlainOptions, PlainPosition, PlainResult } from './count-plainly.ts';
 
 /** A small generator of whole numbers (mulberry32): the same seed, the same elections, on every machine. */
 export function createRandom(seed: number): (below: number) => number {
@@ -16,10 +16,12 @@ export function createRandom(seed: number): (below: number) => number {
 }
 
 export interface Election {
-  readonly position: TallyPosition;
+  readonly position: PlainPosition;
   readonly ballots: readonly PlainBallot[];
   readonly options: PlainOptions;
 }
+
+type Random = (below: number) => number;
 
 const METHODS: readonly VotingMethod[] = [
   'plurality',
@@ -30,75 +32,138 @@ const METHODS: readonly VotingMethod[] = [
   'quadratic',
   'ranked_choice',
   'ranked_choice',
+  'ranked_choice',
 ];
 const ROLES = ['yes', 'no', 'abstain', null] as const;
+/** Scales with 0 in the middle, at an end, and nowhere. */
+const SCALES = [
+  [0, 5],
+  [-2, 4],
+  [1, 5],
+  [-5, -1],
+  [3, 4],
+] as const;
 
-/** A random election, small more often than not: ties, blanks, withdrawn candidates and odd weights are where counts go wrong. */
-export function randomElection(random: (below: number) => number): Election {
-  const votingMethod = METHODS[random(METHODS.length)] ?? 'plurality';
-  const size = 1 + random(random(3) === 0 ? 8 : 4);
-  const fraction = () => ({ numerator: random(4), denominator: 3 + random(3), inclusive: random(2) === 0 });
-  const position: TallyPosition = {
+const pick = <T>(random: Random, from: readonly T[], otherwise: T): T => from[random(from.length)] ?? otherwise;
+const hex = (random: Random, bytes: number): string =>
+  Array.from({ length: bytes }, () => random(256).toString(16).padStart(2, '0')).join('');
+
+/**
+ * A random election, small more often than not: ties, blanks, withdrawn candidates, voids and odd weights are where counts
+ * go wrong. One in twenty is large: many candidates, ballots and weights.
+ */
+export function randomElection(random: Random): Election {
+  const votingMethod = pick(random, METHODS, 'plurality');
+  const large = random(20) === 0;
+  const size = large ? 9 + random(32) : 1 + random(random(3) === 0 ? 8 : 4);
+  const many = large ? 40 + random(120) : random(random(4) === 0 ? 60 : 12);
+  const [scoreMin, scoreMax] = pick(random, SCALES, [0, 5] as const);
+  const marking = votingMethod === 'plurality' || votingMethod === 'approval';
+  const single = votingMethod === 'plurality' || votingMethod === 'referendum';
+  const maxSelections = single || random(3) > 0 ? undefined : 1 + random(size);
+  const kind = random(4);
+  const weightOf = (): bigint => {
+    if (kind === 0) return 1_000_000n;
+    if (kind === 1) return BigInt(1 + random(large ? 100 : 4)) * 1_000_000n;
+    if (kind === 2) return BigInt(1 + random(3_000_000));
+    // The same small numbers in hundredths: what they decide must not depend on their unit.
+    return BigInt(1 + random(4)) * 10_000n;
+  };
+  const position: PlainPosition = {
     id: 'pos_x',
     title: 'A position',
     votingMethod,
-    seats: votingMethod === 'referendum' ? 1 : ([1, 1, 2, 3, 1 + random(5)][random(5)] ?? 1),
-    tieBreak: (['joint', 'lot', 'candidate_order'] as const)[random(3)] ?? 'joint',
-    rules:
-      votingMethod === 'referendum'
-        ? {
-            threshold: random(2) === 0 ? { numerator: 1, denominator: 2, inclusive: false } : fraction(),
-            turnoutQuorum: random(2) === 0 ? null : fraction(),
-            approvalQuorum: random(2) === 0 ? null : fraction(),
-          }
-        : null,
+    seats: votingMethod === 'referendum' ? 1 : pick(random, [1, 1, 2, 3, 1 + random(5), 1 + random(9)], 1),
+    ...(maxSelections === undefined ? {} : { maxSelections }),
+    ...(votingMethod === 'score' ? { scoreMin, scoreMax } : {}),
+    ...(marking && random(2) === 0
+      ? { majorityRequired: { numerator: 1 + random(3), denominator: 4 + random(3) } }
+      : {}),
+    tieBreak: pick(random, ['joint', 'lot', 'candidate_order'] as const, 'joint'),
+    rules: votingMethod === 'referendum' ? randomRules(random) : null,
     candidates: Array.from({ length: size }, (_, index) => ({
       id: `cnd_${random(36 ** 4).toString(36)}_${index}`,
       name: `Candidate ${index}`,
       sortOrder: random(4),
       withdrawn: random(8) === 0,
-      referendumRole: votingMethod === 'referendum' ? (ROLES[random(10) === 0 ? 3 : random(3)] ?? null) : null,
+      referendumRole:
+        votingMethod === 'referendum' ? pick(random, random(10) === 0 ? [null] : ROLES.slice(0, 3), null) : null,
     })),
   };
-  const kind = random(3);
-  const weight = (): bigint =>
-    kind === 0 ? 1_000_000n : kind === 1 ? BigInt(1 + random(4)) * 1_000_000n : BigInt(1 + random(3_000_000));
-  const ballots = Array.from({ length: random(random(4) === 0 ? 60 : 12) }, () => ({
-    marks: randomMarks(votingMethod, size, random),
-    weight: weight(),
+  const ballots = Array.from({ length: many }, () => ({
+    marks: randomMarks(position, random),
+    weight: weightOf(),
+    voided: random(10) === 0,
   }));
-  const seed =
-    random(2) === 0 ? null : Array.from({ length: 4 }, () => random(256).toString(16).padStart(2, '0')).join('');
-  const electorate = random(5) === 0 ? null : BigInt(random(40)) * 1_000_000n;
-  return { position, ballots, options: { seed, electorate, whole: kind !== 2 } };
+  const counted = ballots.filter(({ voided }) => !voided).map(({ weight }) => weight);
+  return {
+    position,
+    ballots,
+    options: {
+      lot: random(2) === 0 ? null : { seed: hex(random, 4), root: hex(random, 4) },
+      electorate: random(5) === 0 ? null : BigInt(random(40)) * 1_000_000n,
+      whole: counted.every((weight) => weight % 1_000_000n === 0n),
+      // Now and then somebody who did not vote has another weight.
+      unit: random(8) > 0 && counted.every((weight) => weight === 1_000_000n),
+    },
+  };
 }
 
-function randomMarks(method: VotingMethod, size: number, random: (below: number) => number) {
+function randomRules(random: Random): NonNullable<PlainPosition['rules']> {
+  const fraction = () => ({ numerator: 1 + random(3), denominator: 3 + random(3), inclusive: random(2) === 0 });
+  const threshold = random(2) === 0 ? { numerator: 1, denominator: 2, inclusive: false } : fraction();
+  return {
+    threshold: { ...threshold, base: pick(random, ['yes_no', 'yes_no', 'answers', 'electorate'] as const, 'yes_no') },
+    turnoutQuorum: random(2) === 0 ? null : fraction(),
+    approvalQuorum: random(2) === 0 ? null : fraction(),
+  };
+}
+
+function randomMarks(position: PlainPosition, random: Random): PlainBallot['marks'] {
   if (random(6) === 0) return [];
+  const size = position.candidates.length;
+  const method = position.votingMethod;
   const order = Array.from({ length: size }, (_, index) => index);
   for (let index = size - 1; index > 0; index -= 1) {
     const other = random(index + 1);
     [order[index], order[other]] = [order[other] ?? 0, order[index] ?? 0];
   }
-  const chosen = method === 'plurality' || method === 'referendum' ? 1 : 1 + random(size);
-  return order.slice(0, chosen).map((candidate, index) => ({ candidate, value: randomValue(method, index, random) }));
+  const most = method === 'plurality' || method === 'referendum' ? 1 : (position.maxSelections ?? size);
+  const step = 1 + random(2);
+  return order
+    .slice(0, 1 + random(most))
+    .map((candidate, index) => ({ candidate, value: randomValue(position, index * step, random) }));
 }
 
-function randomValue(method: VotingMethod, index: number, random: (below: number) => number): number {
-  if (method === 'score') return random(7) - 1;
-  if (method === 'cumulative' || method === 'quadratic') return 1 + random(9);
+function randomValue(position: PlainPosition, place: number, random: Random): number {
+  const { votingMethod, scoreMin = 0, scoreMax = 5 } = position;
+  if (votingMethod === 'score') return scoreMin + random(scoreMax - scoreMin + 1);
+  if (votingMethod === 'cumulative' || votingMethod === 'quadratic') return 1 + random(9);
   // Gaps are closed up: ranks need not follow each other.
-  return method === 'ranked_choice' ? index * 2 + 1 : 1;
+  return votingMethod === 'ranked_choice' ? place + 1 : 1;
 }
 
 /**
  * What the service's own count says of an election, in the shape of the plain one.
  * @param savedAt the count is saved after this many ballots, and another one goes on from there
  */
-export function countByService({ position, ballots, options }: Election, savedAt?: number): PlainResult {
+export function countByService(election: Election, savedAt?: number): PlainResult {
+  return plainOf(countOf(election, savedAt).report(reportOptions(election)));
+}
+
+export function reportOptions({ options }: Election) {
+  return {
+    lot: options.lot,
+    electorateMicro: options.electorate,
+    wholeWeights: options.whole,
+    unitWeights: options.unit,
+  };
+}
+
+/** The service's count with all ballots in, and the void ones taken out again. */
+export function countOf({ position, ballots }: Election, savedAt?: number): PositionCount {
   let count = startCount(position);
-  for (const [index, { marks, weight }] of ballots.entries()) {
-    if (index === savedAt) count = startCount(position, deserialize(serialize(count.save())));
+  const add = ({ marks, weight }: PlainBallot, times: number): void =>
     count.add(
       {
         length: marks.length,
@@ -106,33 +171,32 @@ export function countByService({ position, ballots, options }: Election, savedAt
         values: marks.map((mark) => mark.value),
       },
       weight,
+      times,
     );
+  for (const [index, ballot] of ballots.entries()) {
+    if (index === savedAt) count = startCount(position, deserialize(serialize(count.save())));
+    add(ballot, 1);
   }
-  return plainOf(
-    count.report({ seed: options.seed, electorateMicro: options.electorate, wholeWeights: options.whole }),
-  );
+  for (const ballot of ballots) if (ballot.voided) add(ballot, -1);
+  return count;
 }
 
 function plainOf(result: PositionResult): PlainResult {
-  return {
-    figures: result.candidates.map((one) => ({ votes: one.votesWon, weight: one.weightWon })),
-    winners: result.winners,
-    tied: result.candidates.filter((one) => one.tied).map((one) => one.id),
-    totalVotes: result.totalVotes,
-    ballots: result.ballots,
-    abstentions: result.abstentions,
-    outcome: result.referendum?.outcome ?? null,
-    rounds: (result.rounds ?? []).map((round) => ({
-      tallies: Object.fromEntries(round.tallies.map((tally) => [tally.candidateId, tally.weightWon])),
-      elected: round.elected,
-      eliminated: round.eliminated,
-      exhausted: round.exhausted,
-      threshold: round.threshold,
+  const { id: _, title: __, votingMethod: ___, seats: ____, candidates, ...rest } = result;
+  const plain: unknown = {
+    ...rest,
+    candidates: candidates.map(({ id, votesWon, weightWon, winner, tied }) => ({
+      id,
+      votesWon,
+      weightWon,
+      winner,
+      tied,
     })),
   };
+  return plain as PlainResult;
 }
 
-/** One text for each result: equal results have equal texts, whatever the order of names. */
+/** One text for each result: equal results have equal texts. */
 export function fingerprint(result: PlainResult): string {
-  return canonicalJson({ ...result, tied: result.tied.toSorted() });
+  return canonicalJson(result);
 }

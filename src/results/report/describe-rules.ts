@@ -52,13 +52,19 @@ function methodRule(position: PaperPosition): string {
     case 'ranked_choice':
       return position.seats === 1
         ? `Each ballot ranks ${marks}. In each round the candidate with the fewest votes goes out and its ballots pass to their next choice, until one has more than half of the active votes or two remain.`
-        : `Each ballot ranks ${marks}. The quota is floor(valid votes / (seats + 1)) + 1. A surplus passes on in proportion (weighted inclusive Gregory, five decimals cut down); where nobody reaches the quota the lowest goes out.`;
+        : `Each ballot ranks ${marks}. The quota is floor(valid votes / (seats + 1)) + 1 where every weight is 1; otherwise more than valid votes / (seats + 1) elects. A surplus passes on in proportion (weighted inclusive Gregory, five decimals cut down); where nobody reaches the quota the lowest goes out.`;
   }
 }
 
+const THRESHOLD_BASES = {
+  yes_no: 'yes and no',
+  answers: 'yes, no and abstentions',
+  electorate: 'the electorate',
+} as const;
+
 const TIE_RULES = {
   joint: 'A tie for a seat is reported jointly: all tied are named as winners.',
-  lot: 'A tie for a seat is decided by lot: the smaller SHA-256(seed, candidate ID) goes first. The hash of the seed was published at the opening, the seed is revealed at the close.',
+  lot: 'A tie for a seat is decided by lot: the smaller SHA-256(seed, log root before the close, candidate ID) goes first. The hash of the seed was published at the opening, the seed is revealed when the result is final.',
   candidate_order: 'A tie for a seat goes to the candidate who stands first in the candidate order.',
 } as const;
 
@@ -67,7 +73,7 @@ export function describeRules(position: PaperPosition, groupName: string | null)
   const rules = [methodRule(position)];
   if (position.votingMethod === 'referendum' && position.rules !== null) {
     const { threshold, turnoutQuorum, approvalQuorum } = position.rules;
-    rules.push(`Yes passes with ${fractionText(threshold)} of yes and no.`);
+    rules.push(`Yes passes with ${fractionText(threshold)} of ${THRESHOLD_BASES[threshold.base]}.`);
     if (turnoutQuorum !== null) rules.push(`Quorum: ${fractionText(turnoutQuorum)} of the electorate takes part.`);
     if (approvalQuorum !== null) rules.push(`Quorum: ${fractionText(approvalQuorum)} of the electorate votes yes.`);
     return rules;
@@ -75,7 +81,14 @@ export function describeRules(position: PaperPosition, groupName: string | null)
   rules.push(position.seats === 1 ? 'One seat.' : `${position.seats} seats.`);
   rules.push(TIE_RULES[position.tieBreak]);
   if (position.votingMethod === 'ranked_choice') {
-    rules.push('A tie for elimination is decided by the latest earlier round in which the tied differ, then by lot.');
+    const last = position.tieBreak === 'candidate_order' ? 'the candidate order' : 'lot';
+    rules.push(
+      `A tie for elimination is decided by the latest earlier round in which the tied differ, then by ${last}.`,
+    );
+  }
+  if (position.majorityRequired !== null) {
+    const { numerator, denominator } = position.majorityRequired;
+    rules.push(`A winner needs more than ${numerator}/${denominator} of the ballots that answered.`);
   }
   if (groupName !== null) rules.push(`Open to the group ${groupName} alone.`);
   return rules;

@@ -11,10 +11,7 @@ export interface ReportRoll {
 }
 
 export interface ReportPosition {
-  /** Its rounds trimmed (`trimRounds`). */
   readonly result: PositionResult;
-  /** Of all rounds, those that were left out too. */
-  readonly tallies: number;
   readonly paper: PaperPosition;
   /** The group that the position is open to alone. */
   readonly groupName: string | null;
@@ -42,6 +39,6 @@ export interface ReportInput {
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
   readonly log: { readonly size: number; readonly rootHash: string };
-  readonly lot: { readonly seedHash: string; readonly seed: string | null };
+  readonly lot: { readonly seedHash: string | null; readonly seed: string | null; readonly root: string | null };
   readonly issuer: { readonly company: string; readonly baseUrl: string };
 }

@@ -48,8 +48,10 @@ export function outcomeText(input: ReportInput, { result }: ReportPosition): { t
     const color = { passed: WON, rejected: LOST, no_quorum: WARNING }[outcome];
     return { text: input.final ? text : `${text} as of now`, color };
   }
-  if (result.winners.length === 0) return { text: 'Nobody won a seat.', color: MUTED };
-  const shared = result.winners.length > result.seats ? (result.tie?.candidateIds ?? []) : [];
+  if (result.winners.length === 0 && result.tie === null) return { text: 'Nobody won a seat.', color: MUTED };
+  const undecided = result.tie?.policy === 'lot' && result.tie.seed === null;
+  const joint = result.winners.length > result.seats;
+  const shared = joint || undecided ? (result.tie?.candidateIds ?? []) : [];
   const sure = result.winners.filter((id) => !shared.includes(id));
   const tied = `Tied: ${listNames(shared, nameOf)}`;
   if (sure.length === 0) return { text: tied, color: WARNING };
@@ -77,9 +79,8 @@ function figureColumns(input: ReportInput, { result }: ReportPosition): Figure[]
   const method = result.votingMethod;
   const weighted = result.candidates.some(({ votesWon, weightWon }) => String(votesWon) !== weightWon);
   const columns: Figure[] = [];
-  const [first] = result.rounds ?? [];
-  if (first !== undefined) {
-    const firsts = new Map(first.tallies.map(({ candidateId, weightWon }) => [candidateId, weightWon]));
+  if (result.firstChoices !== null) {
+    const firsts = new Map(result.firstChoices.map(({ candidateId, weightWon }) => [candidateId, weightWon]));
     columns.push({
       title: 'First choices',
       width: 80,
@@ -218,7 +219,10 @@ export async function writePosition(
     else if (result.ballots > 0) drawBars(sheet, bars, FIGURE_TITLES[result.votingMethod].toLowerCase());
     await writeCandidates(sheet, input, position, place.maxRows);
   }
-  if (result.rounds !== null && result.ballots > 0) {
+  if (result.roundsOmitted) {
+    const text = 'The rounds are too many for this report; the API gives them in pages.';
+    sheet.paragraph(text, { size: 8, color: MUTED }, 6);
+  } else if (result.rounds !== null && result.ballots > 0) {
     const rounds = result.rounds.length;
     sheet.heading(
       3,

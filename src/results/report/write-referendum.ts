@@ -7,7 +7,7 @@ import { decimalToScaled, groupDigits, percent } from './exact-figures.ts';
 import { LOST, type Sheet, WON } from './sheet.ts';
 
 const RULE_TITLES = {
-  threshold: 'Yes of yes and no',
+  threshold: 'Share of yes',
   turnout_quorum: 'Turnout of the electorate',
   approval_quorum: 'Yes of the electorate',
 } as const;

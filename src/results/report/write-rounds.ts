@@ -5,7 +5,6 @@ import { groupDigits } from './exact-figures.ts';
 import type { ReportPosition } from './report-input.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
-import { MAX_DECISIONS, MAX_TALLIES } from './trim-rounds.ts';
 import { inOrderOfResult } from './write-position.ts';
 
 const MAX_ROUNDS_A_BLOCK = 5;
@@ -47,7 +46,11 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
       { text: title, color: MUTED },
       ...block.map((round): Cell => ({ text: groupDigits(of(round)), color: MUTED })),
     ];
+    if (block.some(({ others }) => others !== null))
+      rows.push(summary('All others', (round) => round.others?.weightWon ?? '0'));
     rows.push(summary('Exhausted', (round) => round.exhausted));
+    if (block.some(({ roundingLoss }) => roundingLoss !== '0'))
+      rows.push(summary('Lost by cutting down', (round) => round.roundingLoss));
     rows.push(summary('Needed', (round) => round.threshold));
     await drawTable(sheet, columns, rows);
   }
@@ -82,28 +85,20 @@ async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (i
     { title: 'Decision', width: 150, indent: 6 },
     { title: 'Votes pass on' },
   ];
-  const shown = rounds.slice(-MAX_DECISIONS);
-  const rows = shown.map((round): Cell[] => {
+  const rows = rounds.map((round): Cell[] => {
     const tie = round.tie === null ? [] : [tieText(round.tie, nameOf)];
+    if (round.provisional) tie.push('Provisional: the lot is not drawn yet.');
     const passed = [transferText(round, nameOf), ...tie].filter((text) => text !== '').join(' ');
     return [{ text: String(round.round) }, decisionOf(round, nameOf), { text: passed }];
   });
-  if (shown.length < rounds.length) {
-    const text = `The last ${groupDigits(shown.length)} of ${groupDigits(rounds.length)} rounds; the CSV and JSON exports have all of them.`;
-    sheet.paragraph(text, { size: 8, color: MUTED });
-  }
   await drawTable(sheet, columns, rows);
 }
 
 /** The rounds of a ranked count in figures: tallies, decisions, transfers. */
-export async function writeRounds(sheet: Sheet, { result, tallies }: ReportPosition): Promise<void> {
+export async function writeRounds(sheet: Sheet, { result }: ReportPosition): Promise<void> {
   const rounds = result.rounds ?? [];
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   const nameOf = (id: string): string => names.get(id) ?? id;
-  if (tallies <= MAX_TALLIES) await writeTallies(sheet, result, rounds);
-  else {
-    const text = `The ${groupDigits(tallies)} tallies of all rounds stand in the CSV and JSON exports.`;
-    sheet.paragraph(text, { size: 8, color: MUTED });
-  }
+  await writeTallies(sheet, result, rounds);
   await writeDecisions(sheet, rounds, nameOf);
 }

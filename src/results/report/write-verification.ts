@@ -17,8 +17,9 @@ export async function writeVerification(sheet: Sheet, input: ReportInput): Promi
   const rows = [
     ['Log size', `${groupDigits(log.size)} ${log.size === 1 ? 'leaf' : 'leaves'}`],
     ['Root hash (base64)', log.rootHash],
-    ['Lot, SHA-256 of the seed', lot.seedHash],
-    ['Lot, seed', lot.seed ?? 'revealed at the close'],
+    ['Lot, SHA-256 of the seed', lot.seedHash ?? 'published at the opening'],
+    ['Lot, seed', lot.seed ?? 'revealed when the result is final'],
+    ...(lot.root === null ? [] : [['Lot, log root before the close', lot.root] as const]),
     ['Event ID', event.id],
   ].map(([name = '', value = '']) => [{ text: name, color: MUTED }, { text: value }]);
   await drawTable(sheet, [{ title: 'What', width: 140 }, { title: 'Value' }], rows);

@@ -122,14 +122,14 @@ describe('a report', () => {
   test('shows each rule of a referendum with what it asked for, what there was, and whether it was met', async () => {
     const ballots = Array.from({ length: 10 }, (_, index): [number, number][] => [[index < 6 ? 0 : 1, 1]]);
     const rules = {
-      threshold: { numerator: 2, denominator: 3, inclusive: true },
+      threshold: { numerator: 2, denominator: 3, inclusive: true, base: 'yes_no' as const },
       turnoutQuorum: { numerator: 1, denominator: 2, inclusive: true },
       approvalQuorum: null,
     };
     const { lines } = await print(
       sampleReport([{ title: 'Move', votingMethod: 'referendum', names: ['Yes', 'No'], ballots, settings: { rules } }]),
     );
-    const at = lines.indexOf('Yes of yes and no');
+    const at = lines.indexOf('Share of yes');
     expect(lines.slice(at, at + 12).filter((line) => line !== '')).toEqual(
       expect.arrayContaining(['at least 2/3', '6 of 10 (60.0 %)', 'No']),
     );

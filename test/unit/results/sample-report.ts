@@ -1,7 +1,6 @@
 import type { PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { Candidate } from '#src/ballot-paper/types.ts';
 import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
-import { countTallies } from '#src/results/report/trim-rounds.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { ReferendumRole } from '#src/tally/types.ts';
 
@@ -46,7 +45,11 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
   );
   const rules =
     votingMethod === 'referendum'
-      ? { threshold: { numerator: 1, denominator: 2, inclusive: false }, turnoutQuorum: null, approvalQuorum: null }
+      ? {
+          threshold: { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' as const },
+          turnoutQuorum: null,
+          approvalQuorum: null,
+        }
       : null;
   const paper: PaperPosition = {
     id,
@@ -67,6 +70,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     quadraticTopUp: null,
     tieBreak: 'joint',
     rules,
+    majorityRequired: null,
     ...MADE,
     candidates,
     everCandidates: candidates,
@@ -84,11 +88,12 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
   }
   const electorateMicro = BigInt(ballots.length) * 2n * weightMicro;
   const result = count.report({
-    seed: '0f'.repeat(32),
+    lot: { seed: '0f'.repeat(32), root: 'f0'.repeat(32) },
     electorateMicro,
     wholeWeights: weightMicro % 1_000_000n === 0n,
+    unitWeights: weightMicro === 1_000_000n,
   });
-  return { result, tallies: countTallies(result.rounds ?? []), paper, groupName: null };
+  return { result, paper, groupName: null };
 }
 
 /** A report on such positions. */
@@ -118,7 +123,7 @@ export function sampleReport(positions: readonly SamplePosition[], changes: Part
     unitWeights: true,
     positions: positions.map((one, index) => samplePosition(one, index + 1)),
     log: { size: ballots + 2, rootHash: 'XUdE7UlLs1BxsYxS0ytL9pBrwE2RhW4kf4wGqfKM6Oc=' },
-    lot: { seedHash: 'ab'.repeat(32), seed: '0f'.repeat(32) },
+    lot: { root: null, seedHash: 'ab'.repeat(32), seed: '0f'.repeat(32) },
     issuer: { company: 'Example Votes', baseUrl: 'https://votes.example' },
     ...changes,
   };

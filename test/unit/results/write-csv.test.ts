@@ -72,7 +72,8 @@ describe('a table of results', () => {
       stats: { totalVotes: 2, ballots: 2, entries: 2, abstentions: 0, electorate: null, turnout: null },
       positions: [result],
       log: { size: 3, rootHash: '+/AB=' },
-      lot: { seedHash: 'ab', seed: null },
+      byGroup: null,
+      lot: { seedHash: 'ab', seed: null, root: null },
     };
     const text = [...writeCsv(results)].join('');
     expect(text.startsWith('\ufeffrecord,')).toBe(true);

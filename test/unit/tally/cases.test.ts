@@ -114,7 +114,7 @@ function countOf(contest: PublishedCase, rules: ReferendumRules | null = null): 
     count.add(entriesOf(ballot), BigInt(ballot.weight ?? 1) * WHOLE, ballot.count);
   }
   const electorateMicro = contest.electorate === undefined ? null : BigInt(contest.electorate) * WHOLE;
-  return count.report({ seed: null, electorateMicro, wholeWeights: true });
+  return count.report({ lot: null, electorateMicro, wholeWeights: true, unitWeights: true });
 }
 
 function setOf(candidates: Iterable<string>): string {

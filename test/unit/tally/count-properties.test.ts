@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CountRefused } from '#src/tally/count-refused.ts';
 import type { PositionBallot, PositionResult, TallyPosition, VotingMethod } from '#src/tally/types.ts';
-import { counted, PLAIN, position, randomFrom, ranking, result, type Votes, votesOf, WHOLE } from './counting.ts';
+import { counted, PLAIN, position, ROOT, randomFrom, ranking, result, type Votes, votesOf, WHOLE } from './counting.ts';
 
 const METHODS = ['plurality', 'approval', 'referendum', 'score', 'cumulative', 'quadratic', 'ranked_choice'] as const;
 const CANDIDATES = 6;
@@ -74,7 +74,7 @@ function forRandomElections(
   }
 }
 
-const REVEALED = { seed: 'c0ffee', electorateMicro: 90n * WHOLE };
+const REVEALED = { lot: { seed: 'c0ffee', root: ROOT }, electorateMicro: 90n * WHOLE, unitWeights: false };
 
 function shuffledVotes(votes: Votes, random: Random): Votes {
   return votes
@@ -166,11 +166,12 @@ function withoutHeads(of: PositionResult): unknown {
 }
 
 describe('ranked rounds', () => {
-  test('tallies and exhausted ballots make up the same weight in every round', () => {
+  test('tallies, exhausted ballots and rounding loss make up the same weight in every round', () => {
     forRandomElections('ranked_choice', (of, votes) => {
       const won = result(of, votes, REVEALED);
       for (const round of won.rounds ?? []) {
-        const held = round.tallies.reduce((sum, { weightWon }) => sum + scaled(weightWon), scaled(round.exhausted));
+        const rest = scaled(round.exhausted) + scaled(round.roundingLoss);
+        const held = round.tallies.reduce((sum, { weightWon }) => sum + scaled(weightWon), rest);
         expect(held).toBe(scaled(String(won.totalVotes)));
       }
     });

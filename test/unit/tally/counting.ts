@@ -11,7 +11,10 @@ import type {
 
 export const WHOLE = 1_000_000n;
 
-export const PLAIN: ReportOptions = { seed: null, electorateMicro: null, wholeWeights: true };
+export const PLAIN: ReportOptions = { lot: null, electorateMicro: null, wholeWeights: true, unitWeights: true };
+
+/** The log root that lots of these tests are drawn from. */
+export const ROOT = 'f0'.repeat(32);
 
 /** Candidates `a`, `b`, … in this order, unless a row says otherwise. */
 export function position(
@@ -73,8 +76,15 @@ export function counted(of: TallyPosition, votes: Votes): PositionCount {
   return count;
 }
 
-export function result(of: TallyPosition, votes: Votes, options: Partial<ReportOptions> = {}): PositionResult {
-  return counted(of, votes).report({ ...PLAIN, ...options });
+/** @param options `seed` draws the lot from it and `ROOT` */
+export function result(
+  of: TallyPosition,
+  votes: Votes,
+  { seed = null, ...options }: Partial<ReportOptions> & { readonly seed?: string | null } = {},
+): PositionResult {
+  const unitWeights = votes.every(([, , weightMicro = WHOLE]) => weightMicro === WHOLE);
+  const lot = seed === null ? null : { seed, root: ROOT };
+  return counted(of, votes).report({ ...PLAIN, unitWeights, lot, ...options });
 }
 
 /** `{ a: '3', b: '1.5' }`: what each candidate's weight came to. */

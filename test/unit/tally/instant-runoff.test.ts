@@ -27,7 +27,9 @@ describe('instant runoff', () => {
           { candidateId: 'b', votesWon: 3, weightWon: '3' },
           { candidateId: 'c', votesWon: 2, weightWon: '2' },
         ],
+        others: null,
         exhausted: '0',
+        roundingLoss: '0',
         elected: [],
         eliminated: ['c'],
         transfers: [
@@ -35,6 +37,7 @@ describe('instant runoff', () => {
           { from: 'c', to: null, weight: '1' },
         ],
         tie: null,
+        provisional: false,
       },
       {
         round: 2,
@@ -43,11 +46,14 @@ describe('instant runoff', () => {
           { candidateId: 'a', votesWon: 4, weightWon: '4' },
           { candidateId: 'b', votesWon: 4, weightWon: '4' },
         ],
+        others: null,
         exhausted: '1',
+        roundingLoss: '0',
         elected: ['a', 'b'],
         eliminated: [],
         transfers: [],
         tie: { candidateIds: ['a', 'b'], policy: 'joint', seed: null },
+        provisional: false,
       },
     ]);
   });
@@ -139,11 +145,14 @@ describe('rankings', () => {
           { candidateId: 'a', votesWon: 2, weightWon: '2' },
           { candidateId: 'c', votesWon: 3, weightWon: '3' },
         ],
+        others: null,
         exhausted: '4',
+        roundingLoss: '0',
         elected: ['c'],
         eliminated: [],
         transfers: [],
         tie: null,
+        provisional: false,
       },
     ]);
     expect(votesOf(won)).toEqual({ a: 2, b: 0, c: 3 });

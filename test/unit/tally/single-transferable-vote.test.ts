@@ -26,7 +26,7 @@ describe('one surplus', () => {
     expect(won.rounds?.map(({ threshold }) => threshold)).toEqual(['6', '6', '6']);
   });
 
-  test('it passes on at five decimals cut down, and what is cut off is exhausted', () => {
+  test('it passes on at five decimals cut down, and what is cut off is told apart from what is exhausted', () => {
     expect(round(won, 1)).toMatchObject({
       elected: ['a'],
       eliminated: [],
@@ -34,12 +34,12 @@ describe('one surplus', () => {
       transfers: [
         { from: 'a', to: 'b', weight: '1.99998' },
         { from: 'a', to: 'c', weight: '0.99999' },
-        { from: 'a', to: null, weight: '0.00003' },
       ],
+      roundingLoss: '0',
       tie: null,
     });
     expect(tallies(round(won, 2))).toEqual({ a: '6', b: '3.99998', c: '4.99999' });
-    expect(round(won, 2)?.exhausted).toBe('0.00003');
+    expect(round(won, 2)).toMatchObject({ exhausted: '0', roundingLoss: '0.00003' });
   });
 
   test('without a surplus the lowest is eliminated, and its ballots pass on at the value they have', () => {
@@ -47,7 +47,12 @@ describe('one surplus', () => {
   });
 
   test('when no more continue than seats are open, they are elected below the quota', () => {
-    expect(round(won, 3)).toMatchObject({ elected: ['c'], exhausted: '4.00001', transfers: [] });
+    expect(round(won, 3)).toMatchObject({
+      elected: ['c'],
+      exhausted: '3.99998',
+      roundingLoss: '0.00003',
+      transfers: [],
+    });
     expect(won.winners).toEqual(['a', 'c']);
     expect(won.rounds).toHaveLength(3);
   });
@@ -94,7 +99,7 @@ describe('several surpluses', () => {
     // floor(42857 × 1.99999 / 5.99999) = 14285, and 7 × 0.14285 = 0.99995. b's own three: 33333 each, exhausted.
     expect(round(won, 2)?.transfers).toEqual([
       { from: 'b', to: 'c', weight: '0.99995' },
-      { from: 'b', to: null, weight: '1.00004' },
+      { from: 'b', to: null, weight: '0.99999' },
     ]);
     expect(tallies(round(won, 3))).toEqual({ a: '4', b: '4', c: '2.99995', d: '2' });
     expect(won.winners).toEqual(['a', 'b', 'c']);
@@ -116,7 +121,7 @@ describe('several surpluses', () => {
       elected: ['b', 'a'],
       transfers: [
         { from: 'a', to: 'c', weight: '0.77777' },
-        { from: 'a', to: null, weight: '0.22223' },
+        { from: 'a', to: null, weight: '0.22222' },
       ],
       tie: { candidateIds: ['b', 'a'], policy: 'earlier_round', seed: null },
     });
@@ -131,12 +136,14 @@ describe('several surpluses', () => {
       [ranking('d'), 2],
     ];
     const rows = [{ sortOrder: 9 }, {}, {}, {}];
-    const ordered = result(position('ranked_choice', rows, { seats: 3 }), votes);
+    const ordered = result(position('ranked_choice', rows, { seats: 3, tieBreak: 'candidate_order' }), votes);
     expect(round(ordered, 1)).toMatchObject({
       elected: ['b', 'a'],
       transfers: [{ from: 'b', to: 'd', weight: '2' }],
       tie: { candidateIds: ['b', 'a'], policy: 'candidate_order', seed: null },
     });
+    const early = result(position('ranked_choice', rows, { seats: 3 }), votes);
+    expect(round(early, 1)).toMatchObject({ tie: { policy: 'candidate_order' }, provisional: true });
     const firsts = new Set<string | undefined>();
     for (let draw = 0; draw < 20; draw += 1) {
       const seed = createHash('sha256').update(String(draw)).digest('hex');
@@ -174,14 +181,15 @@ describe('a tie for the last seat', () => {
     expect(round(won, 2)).toMatchObject({ elected: ['c'], tie: null });
   });
 
-  test('lot: the same by the lot, and as joint while the seed is not revealed', () => {
+  test('lot: the same by the lot, and nobody of the tied elected before it is drawn', () => {
     const of = position('ranked_choice', 3, { seats: 2, tieBreak: 'lot' });
     const seed = 'ab'.repeat(32);
     const drawn = result(of, VOTES, { seed });
     expect(drawn.winners).toHaveLength(2);
     expect(drawn.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed });
     const open = result(of, VOTES);
-    expect(open.winners).toEqual(['a', 'b', 'c']);
+    expect(open.winners).toEqual(['a']);
+    expect(open.candidates.map(({ tied }) => tied)).toEqual([false, true, true]);
     expect(open.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed: null });
   });
 });
@@ -208,39 +216,97 @@ describe('edges', () => {
     expect(won.winners).toEqual(['b', 'c']);
   });
 
-  test('fractional weights are counted exactly, with a quota in whole units and votes won in heads', () => {
-    // Weight 12.000002 for 2 seats: quota 4 + 1. a's surplus is 2.5 of 7.5.
+  test('fractional weights are counted exactly, and votes won in heads', () => {
+    // Weight 12.000002 for 2 seats: more than 4.00000066… elects a with 7.5, and b at once with 3 + what passes on.
     const votes: Votes = [
       [ranking('ab'), 5, 1_500_000n],
       [ranking('b'), 3, 1_000_000n],
       [ranking('c'), 1, 1_500_002n],
     ];
     const won = result(position('ranked_choice', 3, { seats: 2 }), votes, { wholeWeights: false });
+    // The surplus is 7.5 − 4.000000666… = 3.499999333…, so a ballot passes at floor(100000 × 0.46666657…) = 0.46666.
     expect(round(won, 1)).toMatchObject({
-      threshold: '5',
+      threshold: '4.00000066666',
       elected: ['a'],
-      transfers: [
-        { from: 'a', to: 'b', weight: '2.499975' },
-        { from: 'a', to: null, weight: '0.000025' },
-      ],
+      transfers: [{ from: 'a', to: 'b', weight: '3.49995' }],
     });
-    // Heads: a keeps 5 − 5 × 0.33333, b has 3 + 5 × 0.33333.
-    expect(round(won, 2)?.tallies).toEqual([
-      { candidateId: 'a', votesWon: 3, weightWon: '5' },
-      { candidateId: 'b', votesWon: 4, weightWon: '5.499975' },
-      { candidateId: 'c', votesWon: 1, weightWon: '1.500002' },
-    ]);
+    // Heads: a keeps 5 − 5 × 0.46666, b has 3 + 5 × 0.46666.
+    expect(round(won, 2)).toMatchObject({
+      tallies: [
+        { candidateId: 'a', votesWon: 2, weightWon: '4.00000066666' },
+        { candidateId: 'b', votesWon: 5, weightWon: '6.49995' },
+        { candidateId: 'c', votesWon: 1, weightWon: '1.500002' },
+      ],
+      exhausted: '0',
+      roundingLoss: '0.00004933334',
+    });
+    expect(won.winners).toEqual(['a', 'b']);
+  });
+});
+
+describe('the unit of the weights', () => {
+  const SHARES: Votes = [
+    [ranking('ab'), 1, 38n],
+    [ranking('b'), 1, 30n],
+    [ranking('c'), 1, 32n],
+  ];
+  const inUnits = (unit: bigint): PositionResult => {
+    const votes = SHARES.map(([ballot, heads, weight = 1n]) => [ballot, heads, weight * unit] as const);
+    return result(position('ranked_choice', 3, { seats: 2 }), votes, { wholeWeights: unit >= WHOLE });
+  };
+
+  test.each([10_000n, WHOLE, 100n * WHOLE])('changes no winner and no round: %s millionths', (unit) => {
+    const won = inUnits(unit);
+    expect(won.winners).toEqual(inUnits(WHOLE).winners);
+    expect(won.rounds?.map(({ elected, eliminated }) => [elected, eliminated])).toEqual(
+      inUnits(WHOLE).rounds?.map(({ elected, eliminated }) => [elected, eliminated]),
+    );
+  });
+
+  test('a tally that only reaches the exact quota does not elect', () => {
+    const votes: Votes = [
+      [ranking('a'), 1, 2n * WHOLE],
+      [ranking('b'), 1, 2n * WHOLE],
+      [ranking('c'), 1, 2n * WHOLE],
+    ];
+    const won = result(position('ranked_choice', 3, { seats: 2, tieBreak: 'candidate_order' }), votes);
+    expect(round(won, 1)).toMatchObject({ threshold: '2', elected: [], eliminated: ['c'] });
     expect(won.winners).toEqual(['a', 'b']);
   });
 
-  test('a weight of millionths passes on to the eleventh decimal', () => {
+  test('where every weight is 1 the quota is whole, and reaching it elects', () => {
     const votes: Votes = [
-      [ranking('ab'), 3, 1_000_001n],
-      [ranking('b'), 1, WHOLE],
-      [ranking('c'), 1, WHOLE],
+      [ranking('a'), 3],
+      [ranking('b'), 3],
+      [ranking('c'), 2],
     ];
-    const won = result(position('ranked_choice', 3, { seats: 2 }), votes, { wholeWeights: false });
-    // Quota 2; the surplus of 1.000003 passes at floor(100000 × 1.000003 / 3.000003) = 0.33333.
-    expect(tallies(round(won, 2))).toEqual({ a: '2', b: '1.99999099999', c: '1' });
+    expect(round(result(position('ranked_choice', 3, { seats: 2 }), votes), 1)).toMatchObject({
+      threshold: '3',
+      elected: ['a', 'b'],
+    });
   });
+});
+
+test('tallies, others, exhausted and rounding loss make up the same weight in every round', () => {
+  const candidates = 7;
+  const votes: Votes = Array.from({ length: 60 }, (_, ballot) => {
+    const names = [...'abcdefg'].toSorted(
+      (one, other) => ((one.charCodeAt(0) * (ballot + 3)) % 11) - ((other.charCodeAt(0) * (ballot + 3)) % 11),
+    );
+    return [ranking(names.slice(0, 1 + (ballot % candidates)).join('')), 1, 1_234_567n + BigInt(ballot)] as const;
+  });
+  const won = result(position('ranked_choice', candidates, { seats: 3 }), votes, { wholeWeights: false });
+  const scaled = (text: string): bigint => {
+    const [units = '0', decimals = ''] = text.split('.');
+    return BigInt(units) * 10n ** 11n + BigInt(decimals.padEnd(11, '0'));
+  };
+  const sums = won.rounds?.map(
+    (one) =>
+      one.tallies.reduce((sum, { weightWon }) => sum + scaled(weightWon), 0n) +
+      scaled(one.exhausted) +
+      scaled(one.roundingLoss),
+  );
+  expect(sums?.length).toBeGreaterThan(3);
+  expect(new Set(sums).size).toBe(1);
+  expect(won.rounds?.some(({ roundingLoss }) => roundingLoss !== '0')).toBe(true);
 });

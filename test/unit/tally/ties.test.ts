@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { PositionResult } from '#src/tally/types.ts';
-import { marks, position, ranking, result } from './counting.ts';
+import { counted, marks, PLAIN, position, ROOT, ranking, result } from './counting.ts';
 
 const SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 
-/** The order of the lot as an outsider works it out: bytes of the seed, then the id. */
+/** The order of the lot as an outsider works it out: bytes of the seed, bytes of the log's root, then the id. */
 function lotOrder(seed: string, ids: readonly string[]): string[] {
   const number = (id: string): string =>
     createHash('sha256')
-      .update(Buffer.concat([Buffer.from(seed, 'hex'), Buffer.from(id, 'utf8')]))
+      .update(Buffer.concat([Buffer.from(seed, 'hex'), Buffer.from(ROOT, 'hex'), Buffer.from(id, 'utf8')]))
       .digest('hex');
   return [...ids].sort((a, b) => (number(a) < number(b) ? -1 : 1));
 }
@@ -43,7 +43,7 @@ describe('a tie for the last seat', () => {
     expect(tiedIds(won)).toEqual(['b', 'c', 'aa']);
   });
 
-  test('lot: the smallest SHA-256 of seed and candidate id wins, with the seed in the result', () => {
+  test('lot: the smallest SHA-256 of seed, log root and candidate id wins, with the seed in the result', () => {
     const won = result(position('plurality', 5, { seats: 3, tieBreak: 'lot' }), VOTES, { seed: SEED });
     expect(won.winners).toEqual(['a', ...lotOrder(SEED, ['b', 'c', 'd']).slice(0, 2)]);
     expect(won.tie).toEqual({ candidateIds: ['b', 'c', 'd'], policy: 'lot', seed: SEED });
@@ -66,10 +66,21 @@ describe('a tie for the last seat', () => {
     expect([...lucky].sort()).toEqual(['b', 'c', 'd']);
   });
 
-  test('lot without a revealed seed: shared as if joint, and still called a lot', () => {
+  test('lot, before the result is final: the tied are shown as tied, and none of them as a winner', () => {
     const won = result(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES);
-    expect(won.winners).toEqual(['a', 'b', 'c', 'd']);
+    expect(won.winners).toEqual(['a']);
     expect(won.tie).toEqual({ candidateIds: ['b', 'c', 'd'], policy: 'lot', seed: null });
+    expect(tiedIds(won)).toEqual(['b', 'c', 'd']);
+    expect(won).toMatchObject({ vacantSeats: 0, runnerUp: null });
+  });
+
+  test('lot: the root of the log changes the order, so that the seed alone tells nobody who wins', () => {
+    const count = counted(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES);
+    const lucky = Array.from({ length: 20 }, (_, draw) => {
+      const root = createHash('sha256').update(`root ${draw}`).digest('hex');
+      return count.report({ ...PLAIN, lot: { seed: SEED, root } }).winners[1];
+    });
+    expect(new Set(lucky)).toEqual(new Set(['b', 'c', 'd']));
   });
 
   test('a seed that is no hexadecimal is refused', () => {
@@ -110,22 +121,60 @@ describe('a tie for an elimination', () => {
     [ranking('d'), 3],
   ] as const;
 
-  test.each(['joint', 'candidate_order', 'lot'] as const)(
-    '%s without a revealed seed: the last in candidate order goes out',
-    (tieBreak) => {
+  test.each([
+    ['joint', true],
+    ['lot', true],
+    ['candidate_order', false],
+  ] as const)(
+    '%s, before the lot is drawn: the last in candidate order goes out, provisionally: %s',
+    (tieBreak, provisional) => {
       const won = result(position('ranked_choice', 4, { tieBreak }), FIRST_ROUND);
       expect(won.rounds?.[0]).toMatchObject({
         eliminated: ['c'],
         tie: { candidateIds: ['b', 'c'], policy: 'candidate_order', seed: null },
+        provisional,
       });
+      expect(won.rounds?.slice(1).map((round) => round.provisional)).not.toContain(true);
       expect(won.tie).toBeNull();
     },
   );
 
-  test('lot: the last in the order of the lot goes out', () => {
-    const won = result(position('ranked_choice', 4, { tieBreak: 'lot' }), FIRST_ROUND, { seed: SEED });
-    expect(won.rounds?.[0]?.eliminated).toEqual(lotOrder(SEED, ['b', 'c']).slice(1));
-    expect(won.rounds?.[0]?.tie).toEqual({ candidateIds: ['b', 'c'], policy: 'lot', seed: SEED });
+  test.each(['joint', 'lot'] as const)('%s: the last in the order of the lot goes out', (tieBreak) => {
+    const out = new Set<string | undefined>();
+    for (let draw = 0; draw < 20; draw += 1) {
+      const seed = createHash('sha256').update(String(draw)).digest('hex');
+      const won = result(position('ranked_choice', 4, { tieBreak }), FIRST_ROUND, { seed });
+      expect(won.rounds?.[0]?.eliminated).toEqual(lotOrder(seed, ['b', 'c']).slice(1));
+      expect(won.rounds?.[0]).toMatchObject({
+        tie: { candidateIds: ['b', 'c'], policy: 'lot', seed },
+        provisional: false,
+      });
+      out.add(won.rounds?.[0]?.eliminated[0]);
+    }
+    expect(out).toEqual(new Set(['b', 'c']));
+  });
+
+  test('candidate_order: the candidate order decides, whatever the lot would say', () => {
+    for (let draw = 0; draw < 10; draw += 1) {
+      const seed = createHash('sha256').update(String(draw)).digest('hex');
+      const won = result(position('ranked_choice', 4, { tieBreak: 'candidate_order' }), FIRST_ROUND, { seed });
+      expect(won.rounds?.[0]).toMatchObject({ eliminated: ['c'], tie: { policy: 'candidate_order', seed: null } });
+    }
+  });
+
+  test('the latest round in which the tied differ decides, not the earliest', () => {
+    // Round 1: b 4, c 3. d's ballots make it b 4, c 5 in round 2, and e's make it 6 each in round 3.
+    const votes = [
+      [ranking('a'), 9],
+      [ranking('b'), 4],
+      [ranking('c'), 3],
+      [ranking('dc'), 2],
+      [ranking('eb'), 2],
+      [ranking('ec'), 1],
+    ] as const;
+    const won = result(position('ranked_choice', 5), votes, { seed: SEED });
+    expect(won.rounds?.map(({ eliminated }) => eliminated)).toEqual([['d'], ['e'], ['b'], []]);
+    expect(won.rounds?.[2]?.tie).toMatchObject({ policy: 'earlier_round' });
   });
 
   test('the latest earlier round in which the tied differ decides, whatever the policy', () => {
@@ -171,7 +220,7 @@ describe('a tie for an elimination', () => {
       [ranking('ec'), 1],
       [ranking('ed'), 1],
     ] as const;
-    const won = result(position('ranked_choice', 5), votes);
+    const won = result(position('ranked_choice', 5, { tieBreak: 'candidate_order' }), votes);
     expect(won.rounds?.[1]).toMatchObject({
       eliminated: ['d'],
       tie: { candidateIds: ['b', 'c', 'd'], policy: 'candidate_order', seed: null },

@@ -1,33 +1,44 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { PlainResult } from '#test/second-count/count-plainly.ts';
 import { countByService, createRandom, type Election, randomElection } from '#test/second-count/random-elections.ts';
-import type { PaperPosition } from '../../../verifier/paper.ts';
-import { PositionTally, recount } from '../../../verifier/recount.ts';
+import { type PaperPosition, readPaper } from '../../../verifier/paper.ts';
+import { type Lot, PositionTally, recount } from '../../../verifier/recount.ts';
 
 const ELECTIONS = 10_000;
 const VERIFIER = path.resolve(import.meta.dirname, '../../../verifier');
 
+/** As the configuration of a log gives it, so that reading it is tried too. */
 function paperOf({ position }: Election): PaperPosition {
-  const { id, title, votingMethod: method, seats, tieBreak, rules } = position;
-  const candidates = position.candidates
-    .toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1))
-    .map((one) => ({ id: one.id, withdrawn: one.withdrawn, role: one.referendumRole ?? '' }));
-  return { id, title, method, seats, tieBreak, grouped: false, rules: { ...rules }, candidates };
+  const { candidates, scoreMin = null, scoreMax = null, majorityRequired = null, rules } = position;
+  const [paper] = readPaper({
+    rules: 2,
+    positions: [{ ...position, groupId: null, scoreMin, scoreMax, majorityRequired, rules }],
+    candidates: candidates.map((one) => ({
+      ...one,
+      positionIds: [position.id],
+      status: one.withdrawn ? 'withdrawn' : 'approved',
+    })),
+  });
+  if (paper === undefined) throw new Error('a configuration without its position');
+  return paper;
 }
 
-function recounted(election: Election, seed: string) {
+function recounted(election: Election, lot: Lot) {
   const { position, ballots, options } = election;
   const tally = new PositionTally(paperOf(election));
-  for (const { marks, weight } of ballots) {
+  for (const { marks, weight, voided } of ballots) {
     const votes = marks.map(({ candidate, value }) => ({
       positionId: position.id,
       candidateId: position.candidates[candidate]?.id ?? '',
       ...(position.votingMethod === 'ranked_choice' ? { rank: value } : { value }),
     }));
     tally.add(votes, weight, 1n);
+    if (voided) tally.add(votes, weight, -1n);
   }
-  const own = recount(tally, { seed, whole: options.whole, electorate: options.electorate });
+  const { whole, unit, electorate } = options;
+  const own = recount(tally, { ...lot, whole, unit, electorate });
   return {
     votes: position.candidates.map(({ id }) => Number(own.votesWon.get(id))),
     weights: position.candidates.map(({ id }) => own.weightWon.get(id)),
@@ -37,6 +48,11 @@ function recounted(election: Election, seed: string) {
     outcome: own.outcome,
     rounds: own.rounds ?? [],
   };
+}
+
+function outcomeOf({ referendum }: PlainResult): string | null {
+  if (typeof referendum !== 'object' || referendum === null) return null;
+  return String(Reflect.get(referendum, 'outcome'));
 }
 
 function fine(decimal: string): bigint {
@@ -49,21 +65,46 @@ describe("the verifier's own count", () => {
   test(`agrees with the service's in ${ELECTIONS} random elections of every method`, { timeout: 120_000 }, () => {
     for (let number = 1; number <= ELECTIONS; number += 1) {
       const drawn = randomElection(createRandom(number));
-      const seed = drawn.options.seed ?? 'c0ffee';
-      const election = { ...drawn, options: { ...drawn.options, seed } };
+      const lot = drawn.options.lot ?? { seed: 'c0ffee', root: 'f0f0' };
+      const election = { ...drawn, options: { ...drawn.options, lot } };
       const service = countByService(election);
       const expected = {
-        votes: service.figures.map(({ votes }) => votes),
-        weights: service.figures.map(({ weight }) => fine(weight)),
+        votes: service.candidates.map(({ votesWon }) => votesWon),
+        weights: service.candidates.map(({ weightWon }) => fine(weightWon)),
         winners: service.winners,
-        tied: service.tied.toSorted(),
+        tied: service.candidates.flatMap(({ id, tied }) => (tied ? id : [])).toSorted(),
         totalVotes: service.totalVotes,
-        outcome: service.outcome,
-        rounds: service.rounds.map(({ elected, eliminated }) => ({ elected, eliminated })),
+        outcome: outcomeOf(service),
+        rounds: (service.rounds ?? []).map(({ elected, eliminated }) => ({ elected, eliminated })),
       };
-      expect({ number, ...recounted(election, seed) }).toEqual({ number, ...expected });
+      expect({ number, ...recounted(election, lot) }).toEqual({ number, ...expected });
     }
   });
+});
+
+test('a log of the first rules is counted by them: a joint tie for elimination by candidate order, a whole quota, the lot from the seed alone', () => {
+  const read = (rules: object): PaperPosition => {
+    const candidates = ['b', 'c', 'd'].map((id, sortOrder) => ({
+      ...{ id, positionIds: ['p'], status: 'approved', sortOrder, referendumRole: null },
+    }));
+    const position = { id: 'p', title: 'P', votingMethod: 'ranked_choice', seats: 2, tieBreak: 'joint', groupId: null };
+    const [paper] = readPaper({ ...rules, positions: [position], candidates });
+    if (paper === undefined) throw new Error('a configuration without its position');
+    return paper;
+  };
+  const count = (paper: PaperPosition) => {
+    const tally = new PositionTally(paper);
+    for (const [candidateId, weight] of [
+      ['b', 380_000n],
+      ['c', 300_000n],
+      ['d', 320_000n],
+    ] as const)
+      tally.add([{ positionId: 'p', candidateId, rank: 1 }], weight, 1n);
+    return recount(tally, { seed: '00', root: '11', whole: false, unit: false, electorate: null });
+  };
+  expect(count(read({})).rounds?.[0]).toEqual({ elected: [], eliminated: ['c'] });
+  expect(count(read({ rules: 2 })).rounds?.[0]).toEqual({ elected: ['b'], eliminated: [] });
+  expect(() => read({ rules: 3 })).toThrow('not known to this verifier');
 });
 
 test('the verifier imports nothing but itself and Node: what it says does not rest on the service it checks', () => {

@@ -46,7 +46,8 @@ export interface StoredLog {
 }
 
 const configuration = {
-  positions: POSITIONS.map((position) => ({ ...position, groupId: null, rules: null })),
+  rules: 2,
+  positions: POSITIONS.map((position) => ({ ...position, groupId: null, rules: null, majorityRequired: null })),
   candidates: CANDIDATES.map((id, sortOrder) => ({
     id,
     name: id,
@@ -84,6 +85,7 @@ export function openingAt(index: number, ballot: StoredBallot) {
 
 /** The results as the service publishes them. */
 export function countResults(ballots: readonly StoredBallot[], seed: string) {
+  const root = naiveRoot([openLeaf(seed), ...ballots.map(leafOf)]).toString('hex');
   const positions = POSITIONS.map((position) => {
     const tally: TallyPosition = {
       ...position,
@@ -98,21 +100,24 @@ export function countResults(ballots: readonly StoredBallot[], seed: string) {
       const candidates = own.map(({ candidateId }) => CANDIDATES.indexOf(candidateId));
       count.add({ length: own.length, candidates, values: own.map(({ rank }) => rank ?? 1) }, weightMicro);
     }
-    return count.report({ seed, electorateMicro: null, wholeWeights: true });
+    return count.report({ lot: { seed, root }, electorateMicro: null, wholeWeights: true, unitWeights: false });
   });
   return { stats: { ballots: ballots.length }, positions: JSON.parse(JSON.stringify(positions)) };
+}
+
+function openLeaf(tieSeed: string): Buffer {
+  const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
+  return encodeLeaf({ v: 1, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: 0 });
 }
 
 /** The leaves of a finished event with these ballots, void ones last. */
 export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: unknown): Buffer[] {
   const weight = microToDecimal(ballots.reduce((sum, ballot) => sum + ballot.weightMicro, 0n));
-  const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
-  const open: Leaf = { v: 1, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: 0 };
   const close: Leaf = {
     ...{ v: 1, t: 'close', e: EVENT, at: 2, ballots: ballots.length, weight, abstentions: 0 },
     result: hashOfJson(results),
   };
-  return [encodeLeaf(open), ...ballots.map(leafOf), encodeLeaf(close)];
+  return [openLeaf(tieSeed), ...ballots.map(leafOf), encodeLeaf(close)];
 }
 
 export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER): string {

@@ -1,0 +1,90 @@
+import { greatestCommonDivisor, largestAbove, scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
+import type { Rankings } from './rankings.ts';
+import type { Pairwise, TallyPosition } from './types.ts';
+
+/** The table grows with the square of the candidates, and its work with that times the ballots. */
+export const MAX_PAIRWISE = 50;
+
+/**
+ * Every pair of the candidates who are not withdrawn: the weight of the ballots that rank one above the other. A ballot
+ * ranks everybody it names above everybody it leaves out. Null above `MAX_PAIRWISE` candidates, and without a ballot.
+ */
+export function comparePairs(position: TallyPosition, rankings: Rankings): Pairwise | null {
+  const standing = [...position.candidates.keys()].filter((index) => position.candidates[index]?.withdrawn === false);
+  if (standing.length > MAX_PAIRWISE || rankings.size === 0) return null;
+  const placeOf = new Int16Array(position.candidates.length + 1).fill(-1);
+  for (const [place, candidate] of standing.entries()) placeOf[candidate] = place;
+  const { named, above } = sumPairs(rankings, standing.length, placeOf);
+  if (named.every((weight) => weight === 0n)) return null;
+  const size = standing.length;
+  // Named, and not below: the other is named lower down, or not at all.
+  const over = (one: number, other: number): bigint =>
+    one === other ? 0n : (named[one] ?? 0n) - (above[other * size + one] ?? 0n);
+  const id = (place: number): string => position.candidates[standing[place] ?? -1]?.id ?? '';
+  const places = standing.map((_, place) => place);
+  const condorcet = places.find((one) => places.every((other) => one === other || over(one, other) > over(other, one)));
+  return {
+    candidateIds: places.map(id),
+    table: places.map((one) => places.map((other) => scaledToDecimal(over(one, other), WEIGHT_DECIMALS))),
+    condorcetWinner: condorcet === undefined ? null : id(condorcet),
+  };
+}
+
+/** In millionths: the weight that names each, and at `one * size + other` the weight that names one above the other. */
+function sumPairs(
+  rankings: Rankings,
+  size: number,
+  placeOf: Int16Array,
+): { readonly named: readonly bigint[]; readonly above: readonly bigint[] } {
+  const { weights } = rankings;
+  const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
+  let heads = 0;
+  for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);
+  const largest = largestAbove(0n, weights) / unit;
+  const plain = BigInt(heads) * largest <= BigInt(Number.MAX_SAFE_INTEGER);
+  return plain ? sumPlain(rankings, size, placeOf, unit) : sumWide(rankings, size, placeOf);
+}
+
+/** Sums that stay below 2^53 in units of the weights' greatest common divisor. */
+function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: bigint) {
+  const { cells, starts, heads, weightIndexOf, candidates } = rankings;
+  const worthOf = Float64Array.from(rankings.weights, (weight) => Number(weight / unit));
+  const named = new Float64Array(size);
+  const above = new Float64Array(size * size);
+  const seen = new Int16Array(size);
+  for (let group = 0; group < rankings.size; group += 1) {
+    const worth = (heads[group] as number) * (worthOf[weightIndexOf[group] as number] as number);
+    let count = 0;
+    for (let cell = starts[group] as number; cells[cell] !== candidates; cell += 1) {
+      const place = placeOf[cells[cell] as number] as number;
+      if (place < 0) continue;
+      named[place] = (named[place] as number) + worth;
+      for (let earlier = 0; earlier < count; earlier += 1) {
+        const at = (seen[earlier] as number) * size + place;
+        above[at] = (above[at] as number) + worth;
+      }
+      seen[count] = place;
+      count += 1;
+    }
+  }
+  const exact = (sums: Float64Array): bigint[] => Array.from(sums, (sum) => BigInt(sum) * unit);
+  return { named: exact(named), above: exact(above) };
+}
+
+function sumWide(rankings: Rankings, size: number, placeOf: Int16Array) {
+  const { cells, starts, heads, weightIndexOf, weights, candidates } = rankings;
+  const named = new Array<bigint>(size).fill(0n);
+  const above = new Array<bigint>(size * size).fill(0n);
+  for (let group = 0; group < rankings.size; group += 1) {
+    const worth = BigInt(heads[group] as number) * (weights[weightIndexOf[group] as number] ?? 0n);
+    const seen: number[] = [];
+    for (let cell = starts[group] as number; cells[cell] !== candidates; cell += 1) {
+      const place = placeOf[cells[cell] as number] as number;
+      if (place < 0) continue;
+      named[place] = (named[place] ?? 0n) + worth;
+      for (const earlier of seen) above[earlier * size + place] = (above[earlier * size + place] ?? 0n) + worth;
+      seen.push(place);
+    }
+  }
+  return { named, above };
+}
