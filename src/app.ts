@@ -20,7 +20,6 @@ import { publicPaymentRoutes } from '#src/payments/public-routes.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
 import { documentRoute } from '#src/reference/document-route.ts';
 import { referenceRoutes } from '#src/reference/reference-routes.ts';
-import { EventCounter } from '#src/results/count-event.ts';
 import { exportRoutes } from '#src/results/export-routes.ts';
 import { resultRoutes } from '#src/results/routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
@@ -36,7 +35,6 @@ import { webhookRoutes } from '#src/webhooks/routes.ts';
 /** The whole route map, in the order of the API reference. */
 export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
   const payments = { ...paymentDeps(deps), rateLimiter };
-  const counter = new EventCounter(deps);
   const routes = [
     ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
     ...accountRoutes(),
@@ -49,8 +47,8 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     ...sponsorRoutes(deps),
     ...voterRoutes(deps),
     ...paymentRoutes(deps, payments),
-    ...resultRoutes(deps, counter),
-    ...exportRoutes(deps, counter),
+    ...resultRoutes(deps),
+    ...exportRoutes(deps),
     ...webhookRoutes(deps, {
       seen: async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id,
       owned: async (accountId, code) => (await findOwnEvent(deps.db, accountId, code)).id,

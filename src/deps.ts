@@ -12,12 +12,15 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { Counting } from '#src/results/counting.ts';
 import type { DomainCheck } from '#src/voters/email-domain.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
+  /** Counts events, here or in a thread of its own. */
+  readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
   readonly db: Database;

@@ -27,6 +27,7 @@ import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readFigures } from '#src/read-figures.ts';
+import { Counting } from '#src/results/counting.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
@@ -45,6 +46,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
   const plans = readPlans(config.plansFile);
   const secrets = createSecrets(config.secretKeys);
+  const papers = new PaperShelf(db);
   const logKey = createLogKey(config, secrets);
   const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };
   const payments = createPaymentProviders(() => clock.now(), addresses, sandbox);
@@ -66,7 +68,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     plans,
     authenticator: new Authenticator(db, clock, plans),
     events: new EventCache(db),
-    papers: new PaperShelf(db),
+    papers,
+    counting: new Counting({ db, secrets, papers, databaseUrl, secretKeys: config.secretKeys }),
     ballots: new BallotWriter(db.$client),
     payments,
     pricing: createPricing(payments),
@@ -96,6 +99,7 @@ export interface Service {
 
 /** Lets go of everything that `createDeps` made. */
 export async function closeDeps(deps: Deps): Promise<void> {
+  await deps.counting.close();
   deps.mailer.close();
   await deps.payments.close();
   await Promise.all([deps.db.$client.end(), deps.reads.$client.end()]);

@@ -14,7 +14,6 @@ import { forgetProviderEvents, processProviderEventJob } from '#src/payments/rec
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
-import { EventCounter } from '#src/results/count-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
@@ -25,11 +24,10 @@ import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
-  const counter = new EventCounter(deps);
   return {
     ...deps,
     async countFinally(paper) {
-      return counter.finalCount(paper, deps.clock.now());
+      return deps.counting.finalCount(paper, deps.clock.now());
     },
   };
 }

@@ -14,7 +14,7 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { configurationHash } from './configuration.ts';
 import { Frontier } from './frontier.ts';
-import { encodeLeaf, hashOfJson, type Leaf, voidLeaf } from './leaf.ts';
+import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { equalHashes } from './merkle-tree.ts';
@@ -48,12 +48,16 @@ export const LEAST_WHILE_OPEN = 3;
 /** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
 const MOST_TOGETHER = 512;
 
+/** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
+const TENDED_TOGETHER = 4;
+
 /** The published count of a finished event. */
 export interface FinalCount {
   /** The root of the log that lots were drawn from. */
   readonly lotRoot: Buffer;
   readonly abstentions: number;
-  readonly positions: readonly unknown[];
+  /** Hash of the results' `positions`, as the leaf bears it: of a large event they are not handed around. */
+  readonly result: string;
 }
 
 export interface SealDeps {
@@ -72,14 +76,18 @@ export interface SealDeps {
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
 export async function tendBallotLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
-  for (const eventId of await listEventsToTend(deps.db, LEAST_WHILE_OPEN)) {
-    try {
-      await tendBallotLog(deps, eventId, LEAST_WHILE_OPEN);
-    } catch (fault) {
-      failed.push(fault);
-      deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
+  const events = (await listEventsToTend(deps.db, LEAST_WHILE_OPEN)).values();
+  const tend = async (): Promise<void> => {
+    for (const eventId of events) {
+      try {
+        await tendBallotLog(deps, eventId, LEAST_WHILE_OPEN);
+      } catch (fault) {
+        failed.push(fault);
+        deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: TENDED_TOGETHER }, tend));
   await mixRolls(deps);
   if (failed.length > 0) throw new Error(`${failed.length} ballot logs could not be tended`);
 }
@@ -284,7 +292,7 @@ async function appendVoids(tx: Transaction, eventId: string, frontier: Frontier)
 async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
   const paper = await deps.papers.take(event);
   if (paper === undefined) return;
-  const { positions, abstentions, lotRoot } = await deps.countFinally(paper);
+  const { result, abstentions, lotRoot } = await deps.countFinally(paper);
   const note = await inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, event.id))) return undefined;
     const current = await deps.papers.takeLocked(tx, event.id);
@@ -303,7 +311,7 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
         ballots,
         weight: microToDecimal(weightMicro),
         abstentions,
-        result: hashOfJson(JSON.parse(JSON.stringify(positions))),
+        result,
       },
     };
     await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);

@@ -10,6 +10,8 @@ export interface PaperPosition extends Position {
   readonly candidates: readonly Candidate[];
   /** Approved and withdrawn candidates: those a stored ballot may name. */
   readonly everCandidates: readonly Candidate[];
+  /** Whatever their status: a count never fails on one. */
+  readonly allCandidates: readonly Candidate[];
   /** Resolved: as many as there are candidates where the organizer set no bound. */
   readonly selectionLimit: number;
 }
@@ -36,17 +38,18 @@ export function assemblePaper(
     sponsors: readonly Sponsor[];
   },
 ): BallotPaper {
+  // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
+  const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
+  for (const candidate of rows.candidates) for (const id of candidate.positionIds) standing.get(id)?.push(candidate);
   const positions = rows.positions.map((position): PaperPosition => {
-    const everCandidates = rows.candidates.filter(
-      (candidate) =>
-        (candidate.status === 'approved' || candidate.status === 'withdrawn') &&
-        candidate.positionIds.includes(position.id),
-    );
+    const allCandidates = standing.get(position.id) ?? [];
+    const everCandidates = allCandidates.filter(({ status }) => status === 'approved' || status === 'withdrawn');
     const candidates = everCandidates.filter((candidate) => candidate.status === 'approved');
     return {
       ...position,
       candidates,
       everCandidates,
+      allCandidates,
       selectionLimit: position.maxSelections ?? Math.max(1, candidates.length),
     };
   });

@@ -161,6 +161,13 @@ function partsOf({ path }: Route): readonly string[] {
   return parts;
 }
 
+function whenGone({ env: { outgoing } }: Context<Env>): AbortSignal {
+  const controller = new AbortController();
+  if (outgoing.destroyed) controller.abort();
+  else outgoing.once('close', () => controller.abort());
+  return controller.signal;
+}
+
 /** The values of the path's parameters, from the segments as they were decoded once. */
 function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
   const params: Record<string, string> = {};
@@ -182,7 +189,12 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
   if (hasBody) checkContentType(rawHeaders);
   const query = parseQuery(route.query, c.get('target').query);
 
-  const context: RequestContext = { caller, params: paramsOf(route, c.get('target')), requestId: c.get('requestId') };
+  const context: RequestContext = {
+    caller,
+    params: paramsOf(route, c.get('target')),
+    requestId: c.get('requestId'),
+    whenGone: () => whenGone(c),
+  };
   const target = await route.find(context);
   if (route.run.kind === 'read') {
     const { handle, costly } = route.run;
@@ -242,7 +254,12 @@ async function respondRaw(
   caller: Caller,
 ): Promise<Response> {
   parseQuery(undefined, c.get('target').query);
-  const context: RequestContext = { caller, params: paramsOf(route, c.get('target')), requestId: c.get('requestId') };
+  const context: RequestContext = {
+    caller,
+    params: paramsOf(route, c.get('target')),
+    requestId: c.get('requestId'),
+    whenGone: () => whenGone(c),
+  };
   return answer(c, await handle(context, await readRequestBody(c.env.incoming), c.req.raw.headers));
 }
 

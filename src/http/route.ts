@@ -14,6 +14,8 @@ export interface RequestContext {
   readonly caller: Caller;
   readonly params: Readonly<Record<string, string>>;
   readonly requestId: string;
+  /** Aborted when the client goes away before its answer is complete. */
+  readonly whenGone: () => AbortSignal;
 }
 
 /** A claim as a statement makes it itself, together with its effect. */

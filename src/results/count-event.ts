@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
@@ -6,7 +7,7 @@ import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import type { Lot } from '#src/tally/types.ts';
+import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
@@ -31,6 +32,25 @@ const MAX_ELECTORATE_CHANGES = 200;
 /** Shares are shown with six decimals; they are for reading, no decision depends on them. */
 function share(part: bigint, whole: bigint): number | null {
   return whole === 0n ? null : Number((part * 1_000_000n) / whole) / 1_000_000;
+}
+
+/** Which rounds are asked for. */
+export interface RoundQuestion {
+  readonly positionId: string;
+  readonly fromRound: number;
+}
+
+/** In a secret election the difference of two live counts would show a single ballot; five together show none. */
+function isStepped({ event }: BallotPaper, audience: Audience, nowMs: number): boolean {
+  return audience === 'public' && secrecyOf(event) === 'secret' && statusAt(event, nowMs) === 'open';
+}
+
+/** A count that has caught up, and what belongs to its moment. */
+interface Present {
+  readonly running: RunningCount;
+  readonly moment: Moment;
+  readonly seed: Buffer | undefined;
+  readonly lot: Lot | null;
 }
 
 /** What of the results needs a count; the rest is of the event and the clock. */
@@ -67,9 +87,7 @@ export class EventCounter {
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
   async results(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
-    const { event } = paper;
-    // In a secret election the difference of two live counts would show a single ballot; five together show none.
-    const stepped = audience === 'public' && secrecyOf(event) === 'secret' && statusAt(event, nowMs) === 'open';
+    const stepped = isStepped(paper, audience, nowMs);
     try {
       return await this.#shared(paper, stepped, nowMs);
     } catch (fault) {
@@ -87,7 +105,29 @@ export class EventCounter {
   async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
     const { positions, stats, lot } = await this.#inTurn(paper.event.id, () => this.#count(paper, false, nowMs, true));
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
-    return { positions, abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
+    // As JSON has it: what readers of the API hash.
+    const result = hashOfJson(JSON.parse(JSON.stringify(positions)));
+    return { result, abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
+  }
+
+  /** Some of the rounds of one position, at this moment; undefined where the position is not there or has none. */
+  async rounds(
+    paper: BallotPaper,
+    audience: Audience,
+    nowMs: number,
+    { positionId, fromRound }: RoundQuestion,
+  ): Promise<RoundPage | undefined> {
+    const number = paper.positionById.get(positionId)?.number;
+    if (number === undefined) return undefined;
+    let page: RoundPage | undefined;
+    const stepped = isStepped(paper, audience, nowMs);
+    await this.#inTurn(paper.event.id, async () => {
+      const { running, moment, lot } = await this.#present(paper, stepped, nowMs, false);
+      await this.#withMoment(paper, running, moment, (options) => {
+        page = running.rounds(number, { ...options, lot }, fromRound);
+      });
+    });
+    return page;
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
@@ -142,7 +182,7 @@ export class EventCounter {
   }
 
   /** @param closing draws lots from the log as it stands, for the close leaf that is about to be written */
-  async #count(paper: BallotPaper, stepped: boolean, nowMs: number, closing = false): Promise<EventResults> {
+  async #present(paper: BallotPaper, stepped: boolean, nowMs: number, closing: boolean): Promise<Present> {
     const { event } = paper;
     const running = await this.#running(paper);
     const moment = await this.#catchUp(event.id, running, stepped);
@@ -155,6 +195,12 @@ export class EventCounter {
     const root = moment.lot?.root ?? (closing ? Buffer.from(moment.log.root()) : null);
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot = seed === undefined || root === null ? null : { seed: seed.toString('hex'), root: root.toString('hex') };
+    return { running, moment, seed, lot };
+  }
+
+  async #count(paper: BallotPaper, stepped: boolean, nowMs: number, closing = false): Promise<EventResults> {
+    const { event } = paper;
+    const { running, moment, seed, lot } = await this.#present(paper, stepped, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
     return {
       votingEventId: event.id,
@@ -215,6 +261,22 @@ export class EventCounter {
     const madeOf = describe(running, moment, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
+    let counted: Counted | undefined;
+    await this.#withMoment(paper, running, moment, (options) => {
+      counted = shape(running, { ...options, lot });
+    });
+    if (counted === undefined) throw new Error('a count was asked for and not made');
+    this.#reports.set(name, { madeOf, counted });
+    return counted;
+  }
+
+  /** Has the count hold, while it is asked, what belongs to the moment and is not in the box to stay. */
+  async #withMoment(
+    paper: BallotPaper,
+    running: RunningCount,
+    moment: Moment,
+    ask: (options: Omit<ReportOptions, 'lot'>) => void,
+  ): Promise<void> {
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
       ballots.map((one) => ({
         ...one,
@@ -223,12 +285,13 @@ export class EventCounter {
     const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
-    const electorateMicro = paper.event.type === 'election' ? moment.electorate.weightMicro : null;
-    const counted = shape(running, electorateMicro, moment, lot);
+    ask({
+      electorateMicro: paper.event.type === 'election' ? moment.electorate.weightMicro : null,
+      wholeWeights: !moment.fractional && running.fractional === 0,
+      unitWeights: !moment.weighted && running.weighted === 0,
+    });
     await running.add(notCounted, 1);
     await running.add(queue, -1);
-    this.#reports.set(name, { madeOf, counted });
-    return counted;
   }
 }
 
@@ -245,15 +308,9 @@ function describe(running: RunningCount, moment: Moment, lot: Lot | null): strin
   return [...made, hash.digest('hex')].join(' ');
 }
 
-function shape(
-  running: RunningCount,
-  electorateMicro: bigint | null,
-  moment: Pick<Moment, 'fractional' | 'weighted'>,
-  lot: Lot | null,
-): Counted {
-  const wholeWeights = !moment.fractional && running.fractional === 0;
-  const unitWeights = !moment.weighted && running.weighted === 0;
-  const positions = running.report({ lot, electorateMicro, wholeWeights, unitWeights });
+function shape(running: RunningCount, options: ReportOptions): Counted {
+  const { electorateMicro } = options;
+  const positions = running.report(options);
   return {
     stats: {
       // The sum of scores is no number of votes, and below zero on some scales.

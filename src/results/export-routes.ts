@@ -13,13 +13,10 @@ import { requireOrganizer } from '#src/voting-events/access.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import type { EventCounter } from './count-event.ts';
 import { type Download, type DownloadKind, openDownload, PAPER_SIZES, signDownload } from './download-link.ts';
 import { fileNameHeader } from './file-name.ts';
 import { ReportPress } from './print-report.ts';
 import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
-import { writeCsv } from './write-csv.ts';
-import { writeJson } from './write-json.ts';
 
 const DESCRIPTION =
   'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
@@ -33,8 +30,8 @@ const EXPORTS = [
 ] as const satisfies readonly { kind: DownloadKind; operationId: string; summary: string }[];
 
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
-export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
-  const press = new ReportPress(deps, counter);
+export function exportRoutes(deps: Deps): Route[] {
+  const press = new ReportPress(deps);
   const paperOf = async (event: VotingEvent): Promise<BallotPaper> => {
     const paper = await deps.papers.take(event);
     if (paper === undefined) throw notFound();
@@ -101,7 +98,7 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
       answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
         data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
       }),
-      refusals: ['download_link_invalid', 'download_link_expired', 'plan_feature', 'not_found', 'not_ready'],
+      refusals: ['download_link_invalid', 'download_link_expired', 'plan_feature', 'not_found', 'not_ready', 'rate_limited'],
       find: async ({ params }) => {
         const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
         // Whatever let the key have the file must still hold: the key, the sharing, the plan.
@@ -112,10 +109,10 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
         requireFeature(deps.plans[access.ownerPlan], 'data_export');
         return { download, event: access.event };
       },
-      read: async ({ target: { download, event } }) => {
+      read: async ({ target: { download, event }, whenGone }) => {
         const paper = await paperOf(event);
         return {
-          ...(await fileOf(deps, counter, press, paper, download)),
+          ...(await fileOf(deps, press, paper, download, whenGone())),
           headers: fileNameHeader(event, download.kind),
         };
       },
@@ -125,14 +122,17 @@ export function exportRoutes(deps: Deps, counter: EventCounter): Route[] {
 
 async function fileOf(
   deps: Deps,
-  counter: EventCounter,
   press: ReportPress,
   paper: BallotPaper,
-  { kind, paper: size }: Download,
+  { kind, paper: size, accountId }: Download,
+  gone: AbortSignal,
 ): Promise<Answer> {
   const nowMs = deps.clock.now();
   if (kind === 'pdf') {
-    return { status: 200, bytes: { content: await press.print(paper, size, nowMs), type: 'application/pdf' } };
+    return {
+      status: 200,
+      bytes: { content: await press.print(paper, size, nowMs, accountId, gone), type: 'application/pdf' },
+    };
   }
   if (kind === 'cvr') {
     requireContests(paper);
@@ -148,11 +148,7 @@ async function fileOf(
     const open = () => streamText(writeCastVoteRecords(source, id, nowMs));
     return { status: 200, stream: { open, type: 'application/json' } };
   }
-  const results = await counter.results(paper, 'organizer', nowMs);
-  return kind === 'csv'
-    ? {
-        status: 200,
-        stream: { open: () => streamText(writeCsv(results)), type: 'text/csv; charset=utf-8; header=present' },
-      }
-    : { status: 200, stream: { open: () => streamText(writeJson(results)), type: 'application/json' } };
+  const pieces = await deps.counting.file(paper, kind, nowMs);
+  const type = kind === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/json';
+  return { status: 200, stream: { open: () => pieces, type } };
 }

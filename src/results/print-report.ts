@@ -3,20 +3,15 @@ import { Worker } from 'node:worker_threads';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
-import { ApiError } from '#src/platform/errors.ts';
 import { closeTime, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
-import type { EventCounter } from './count-event.ts';
 import type { PaperSize } from './download-link.ts';
+import { PrintQueue } from './print-queue.ts';
 import type { PrintOrder } from './print-worker.ts';
-import type { ReportInput, ReportPosition } from './report/report-input.ts';
 import { readVoterFigures } from './repository.ts';
 
-/** Reports that may wait for their turn; a caller beyond that is asked to come back. */
-const MAX_WAITING = 16;
-const RETRY_SECONDS = 5;
 /** The largest report takes a few seconds and a few hundred megabytes; what takes more is given up, alone. */
 const MAX_PRINT_MS = 60_000;
-const MAX_HEAP_MB = 1_024;
+const MAX_HEAP_MB = 512;
 /** The thread keeps its fonts for the next report so long. */
 const IDLE_MS = 60_000;
 
@@ -37,43 +32,43 @@ function startWorker(): Worker {
  * votes meanwhile.
  */
 export class ReportPress {
-  readonly #deps: Pick<Deps, 'db' | 'config'>;
-  readonly #counter: EventCounter;
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #deps: Pick<Deps, 'db' | 'config' | 'counting'>;
+  readonly #queue = new PrintQueue<Uint8Array<ArrayBuffer>>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(deps: Pick<Deps, 'db' | 'config'>, counter: EventCounter) {
+  constructor(deps: Pick<Deps, 'db' | 'config' | 'counting'>) {
     this.#deps = deps;
-    this.#counter = counter;
   }
 
-  /** The result report of an event at this moment, as a PDF (completions 3, "Results, votes, exports"). */
-  async print(paper: BallotPaper, size: PaperSize, nowMs: number): Promise<Uint8Array<ArrayBuffer>> {
-    if (this.#waiting >= MAX_WAITING) {
-      const message = 'Too many reports are being made. Retry in a moment.';
-      throw new ApiError('internal', message, undefined, RETRY_SECONDS);
-    }
-    this.#waiting += 1;
-    const work = (): Promise<Uint8Array<ArrayBuffer>> => this.#print(paper, size, nowMs);
-    const mine = this.#last.then(work, work);
-    this.#last = mine.catch(() => undefined);
-    try {
-      return await mine;
-    } finally {
-      this.#waiting -= 1;
-    }
+  /**
+   * The result report of an event at this moment, as a PDF (completions 3, "Results, votes, exports").
+   * @param gone aborted when the caller goes away: a report that nobody waits for is not made
+   */
+  print(
+    paper: BallotPaper,
+    size: PaperSize,
+    nowMs: number,
+    accountId: string,
+    gone: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const { event } = paper;
+    // Whoever asks while the same report is made gets that one: it shows a moment before, and says which.
+    const key = `${event.id} ${event.paperVersion} ${size} ${statusAt(event, nowMs)}`;
+    return this.#queue.print(accountId, key, gone, async (signal) =>
+      this.#draw(await this.#order(paper, size, nowMs), signal),
+    );
   }
 
-  /** A thread that failed or hangs is ended, and the next report gets a new one. */
-  async #draw(order: PrintOrder): Promise<Uint8Array<ArrayBuffer>> {
+  /** A thread that failed, hangs or draws for nobody is ended, and the next report gets a new one. */
+  async #draw(order: PrintOrder, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    signal.throwIfAborted();
     clearTimeout(this.#idle);
     const worker = this.#worker ?? startWorker();
     this.#worker = worker;
     try {
-      const answer = once(worker, 'message', { signal: AbortSignal.timeout(MAX_PRINT_MS) });
-      worker.postMessage(order);
+      const answer = once(worker, 'message', { signal: AbortSignal.any([signal, AbortSignal.timeout(MAX_PRINT_MS)]) });
+      worker.postMessage(order, order.results instanceof Uint8Array ? [order.results.buffer] : []);
       const [bytes] = (await answer) as [Uint8Array<ArrayBuffer>];
       this.#idle = setTimeout(() => this.#dismiss(), IDLE_MS).unref();
       return bytes;
@@ -88,25 +83,14 @@ export class ReportPress {
     this.#worker = undefined;
   }
 
-  async #print(paper: BallotPaper, size: PaperSize, nowMs: number): Promise<Uint8Array<ArrayBuffer>> {
+  async #order(paper: BallotPaper, size: PaperSize, nowMs: number): Promise<PrintOrder> {
     const { event } = paper;
     const [results, { voters }] = await Promise.all([
-      this.#counter.results(paper, 'organizer', nowMs),
+      this.#deps.counting.forThread(paper, nowMs),
       readVoterFigures(this.#deps.db, event.id),
     ]);
     const groups = new Map(paper.groups.map(({ id, name }) => [id, name]));
-    const positions = results.positions.flatMap((result): ReportPosition[] => {
-      const own = paper.positionById.get(result.id);
-      if (own === undefined) return [];
-      return [
-        {
-          result,
-          paper: own,
-          groupName: own.groupId === null ? null : (groups.get(own.groupId) ?? null),
-        },
-      ];
-    });
-    const input: ReportInput = {
+    const frame: PrintOrder['frame'] = {
       event: {
         id: event.id,
         code: event.code,
@@ -118,9 +102,6 @@ export class ReportPress {
         openedAt: event.openedAt ?? event.startsAt,
         closesAt: closeTime(event),
       },
-      final: results.final,
-      asOf: results.asOf,
-      ballots: results.stats.ballots,
       roll:
         event.type === 'poll'
           ? null
@@ -131,11 +112,15 @@ export class ReportPress {
               votedWeightMicro: BigInt(voters.votedWeight),
             },
       unitWeights: BigInt(voters.weight) === BigInt(voters.total) * MICRO,
-      positions,
-      log: results.log,
-      lot: results.lot,
       issuer: { company: this.#deps.config.companyName, baseUrl: this.#deps.config.baseUrl },
     };
-    return this.#draw({ input, size });
+    const papers = new Map(
+      paper.positions.map((own) => {
+        const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
+        // The candidates stand in the results.
+        return [own.id, { paper: { ...own, candidates: [], everCandidates: [], allCandidates: [] }, groupName }];
+      }),
+    );
+    return { frame, papers, results, size };
   }
 }

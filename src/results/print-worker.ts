@@ -1,15 +1,35 @@
 import { parentPort } from 'node:worker_threads';
+import type { PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { PaperSize } from './download-link.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
+import type { EventResults } from './view-schemas.ts';
 
 /** What the worker thread is sent, one at a time; it answers with the bytes of the PDF. */
 export interface PrintOrder {
-  readonly input: ReportInput;
+  readonly frame: Omit<ReportInput, 'positions' | 'final' | 'asOf' | 'ballots' | 'log' | 'lot'>;
+  /** By a position's ID. */
+  readonly papers: ReadonlyMap<string, { readonly paper: PaperPosition; readonly groupName: string | null }>;
+  /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
+  readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
 }
 
-parentPort?.on('message', async ({ input, size }: PrintOrder) => {
-  const bytes = await writeReport(input, size);
+function inputOf({ frame, papers, results }: PrintOrder): ReportInput {
+  const read: EventResults =
+    results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
+  const { positions, final, asOf, stats, log, lot } = read;
+  return {
+    ...frame,
+    ...{ final, asOf, ballots: stats.ballots, log, lot },
+    positions: positions.flatMap((result) => {
+      const own = papers.get(result.id);
+      return own === undefined ? [] : [{ result, ...own }];
+    }),
+  };
+}
+
+parentPort?.on('message', async (order: PrintOrder) => {
+  const bytes = await writeReport(inputOf(order), order.size);
   parentPort?.postMessage(bytes, [bytes.buffer]);
 });

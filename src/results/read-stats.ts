@@ -4,7 +4,7 @@ import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { EventCounter } from './count-event.ts';
+import type { Counting } from './counting.ts';
 import { readVoterFigures } from './repository.ts';
 import type { StatsView } from './view-schemas.ts';
 
@@ -16,7 +16,7 @@ function share(part: bigint, whole: bigint): number {
 /** The figures of an event (completions 3, rule 6). Turnout is of the approved voters, in heads and in weight. */
 export async function readStats(
   db: Database,
-  counter: EventCounter,
+  counting: Counting,
   paper: BallotPaper,
   nowMs: number,
 ): Promise<StatsView> {
@@ -24,7 +24,7 @@ export async function readStats(
   const [figures, payments, results, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
-    counter.results(paper, 'organizer', nowMs),
+    counting.summary(paper, nowMs),
     // Of the event as it is now: these make no new version of the paper.
     findEventById(db, event.id),
   ]);
@@ -51,7 +51,7 @@ export async function readStats(
     groups: paper.groups.length,
     sponsors: paper.sponsors.length,
     payments,
-    byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
+    byPosition: [...results.byPosition],
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
@@ -11,10 +12,10 @@ import { forbidden, notFound } from '#src/platform/errors.ts';
 import { requireObserver, requireOrganizer, requireVoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { publicResultsAvailable } from '#src/voting-events/views.ts';
-import type { EventCounter } from './count-event.ts';
+import type { Audience } from './count-event.ts';
 import { listVotes } from './list-votes.ts';
 import { readStats } from './read-stats.ts';
-import { resultsView, statsView, voteView } from './view-schemas.ts';
+import { resultsView, roundsView, statsView, voteView } from './view-schemas.ts';
 
 const listVotesQuery = z.strictObject({
   limit: limitField(),
@@ -24,11 +25,25 @@ const listVotesQuery = z.strictObject({
   search: searchField().optional(),
 });
 
-export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
+const ROUNDS_DESCRIPTION =
+  'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.';
+
+const roundsQuery = z.strictObject({
+  positionId: idField(),
+  fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
+});
+
+export function resultRoutes(deps: Deps): Route[] {
+  const { counting } = deps;
   const paperOf = async (event: VotingEvent) => {
     const paper = await deps.papers.take(event);
     if (paper === undefined) throw notFound();
     return paper;
+  };
+  const roundsOf = async (paper: BallotPaper, audience: Audience, question: z.output<typeof roundsQuery>) => {
+    const page = await counting.rounds(paper, audience, deps.clock.now(), question);
+    if (page === undefined) throw notFound();
+    return { positionId: question.positionId, ...page };
   };
   return [
     readRoute({
@@ -39,7 +54,19 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       scope: 'read',
       answers: answersOne(resultsView, 'The results so far; `final` tells whether anything can still change.'),
       find: (context: RequestContext) => requireOrganizer(deps, context),
-      read: async ({ target }) => ok(await counter.results(await paperOf(target.event), 'organizer', deps.clock.now())),
+      read: async ({ target }) => counting.answer(await paperOf(target.event), 'organizer', deps.clock.now()),
+    }),
+    readRoute({
+      operationId: 'getResultRounds',
+      summary: 'Read the rounds of a ranked count, in pages',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/rounds',
+      scope: 'read',
+      description: ROUNDS_DESCRIPTION,
+      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+      query: roundsQuery,
+      find: (context: RequestContext) => requireOrganizer(deps, context),
+      read: async ({ target, query }) => ok(await roundsOf(await paperOf(target.event), 'organizer', query)),
     }),
     readRoute({
       operationId: 'listVotes',
@@ -83,7 +110,7 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
       find: (context: RequestContext) => requireObserver(deps, context),
       costly: ({ caller }) => caller.accountId,
       read: async ({ target }) =>
-        ok(await readStats(deps.reads, counter, await paperOf(target.event), deps.clock.now())),
+        ok(await readStats(deps.reads, counting, await paperOf(target.event), deps.clock.now())),
     }),
     readRoute({
       operationId: 'getPublicResults',
@@ -99,7 +126,24 @@ export function resultRoutes(deps: Deps, counter: EventCounter): Route[] {
         const nowMs = deps.clock.now();
         if (!publicResultsAvailable(target.event, nowMs))
           throw forbidden('results_not_available', 'The results of this event are not public.');
-        return ok(await counter.results(await paperOf(target.event), 'public', nowMs));
+        return counting.answer(await paperOf(target.event), 'public', nowMs);
+      },
+    }),
+    readRoute({
+      operationId: 'getPublicResultRounds',
+      summary: 'Read the rounds of live or published results, in pages',
+      method: 'GET',
+      path: '/public/voting-events/:idOrCode/results/rounds',
+      scope: ['vote', 'observe'],
+      description: ROUNDS_DESCRIPTION,
+      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+      refusals: ['results_not_available'],
+      query: roundsQuery,
+      find: (context: RequestContext) => requireVoteCaller(deps, context),
+      read: async ({ target, query }) => {
+        if (!publicResultsAvailable(target.event, deps.clock.now()))
+          throw forbidden('results_not_available', 'The results of this event are not public.');
+        return ok(await roundsOf(await paperOf(target.event), 'public', query));
       },
     }),
   ];

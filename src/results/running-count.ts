@@ -34,14 +34,6 @@ interface Counted {
   readonly unlisted: readonly boolean[];
 }
 
-/**
- * Whoever stands in a position, whatever their status: a ballot that was cast may name them, and a count that failed on it
- * would leave the event without a result.
- */
-function candidatesOf(paper: BallotPaper, position: PaperPosition): Candidate[] {
-  return paper.candidates.filter(({ positionIds }) => positionIds.includes(position.id));
-}
-
 /** Numbers of candidates are small and given once each: an array finds them faster than a map. */
 function indexNumbers(candidates: readonly Candidate[]): Int32Array {
   const numbers = candidates.map((candidate) => candidate.number);
@@ -103,7 +95,8 @@ export class RunningCount {
   constructor(paper: BallotPaper, saved?: SavedRunningCount) {
     this.paperVersion = paper.event.paperVersion;
     for (const position of paper.positions) {
-      const candidates = candidatesOf(paper, position);
+      // Whatever their status: a ballot that was cast may name them, and a count that failed on it would leave no result.
+      const candidates = position.allCandidates;
       const before = saved?.positions.get(position.number);
       this.#positions.set(position.number, {
         count: startCount(tallyPosition(position, candidates), before),

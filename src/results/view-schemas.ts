@@ -204,6 +204,15 @@ export const resultsView = z
   });
 export type EventResults = z.output<typeof resultsView>;
 
+/** Some of the rounds of a position. */
+export const roundsView = z
+  .object({
+    positionId: z.string(),
+    rounds: listShape(roundView),
+    nextRound: z.int().nullable().meta({ description: 'What to ask for next as `fromRound`; null at the end.' }),
+  })
+  .meta({ id: 'ResultRounds', examples: [{ positionId: EXAMPLE.position, rounds: [], nextRound: null }] });
+
 /** The figures of an event (completions 3, rule 6). */
 export const statsView = z
   .object({

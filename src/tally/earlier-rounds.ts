@@ -1,50 +1,57 @@
+/** What a candidate's tally was from which round on, the earliest first. */
+interface History {
+  readonly rounds: number[];
+  readonly tallies: bigint[];
+}
+
 /**
- * How candidates stood in the rounds so far, compared by the latest round first: the higher a standing, the
- * higher the tally in the latest round in which two differ. Equal standings mean equal tallies in every round. Kept as one
- * number a candidate, because with a thousand candidates the rounds themselves would be looked through a thousand times.
+ * How candidates stood in the rounds so far. Only changes are kept: with a thousand candidates most tallies stay as they are
+ * in most rounds, and whole rounds would fill the memory.
  */
 export class EarlierRounds {
-  /** All candidates noted last, lowest standing first. */
-  #order: readonly number[];
-  #standing: Uint32Array;
-  /** The tallies of the round that was noted last. */
-  readonly #noted: bigint[];
+  readonly #histories: readonly History[];
+  #round = 0;
 
   constructor(candidates: number) {
-    this.#noted = new Array<bigint>(candidates).fill(0n);
-    this.#order = Array.from({ length: candidates }, (_, candidate) => candidate);
-    this.#standing = new Uint32Array(candidates);
-  }
-
-  standing(candidate: number): number {
-    return this.#standing[candidate] ?? 0;
+    this.#histories = Array.from({ length: candidates }, () => ({ rounds: [], tallies: [] }));
   }
 
   /** Adds a round, later than all before; who is not listed any more is never asked for again. */
   note(listed: readonly number[], tallies: readonly bigint[]): void {
-    // A round like the one before it tells nobody apart: with few ballots and many candidates most rounds are.
-    const changed = listed.some((candidate) => tallies[candidate] !== this.#noted[candidate]);
-    if (!changed) return;
-    for (const candidate of listed) this.#noted[candidate] = tallies[candidate] ?? 0n;
-    const tally = (candidate: number): bigint => tallies[candidate] ?? 0n;
-    const remains = new Set(listed);
-    // The sort is stable: among equal tallies the order of the rounds before stays.
-    const order = this.#order
-      .filter((candidate) => remains.has(candidate))
-      .sort((a, b) => (tally(a) < tally(b) ? -1 : tally(a) > tally(b) ? 1 : 0));
-    const standing = new Uint32Array(this.#standing.length);
-    let level = 0;
-    for (const [place, candidate] of order.entries()) {
-      const below = order[place - 1];
-      if (
-        below !== undefined &&
-        (tally(below) !== tally(candidate) || this.standing(below) !== this.standing(candidate))
-      ) {
-        level += 1;
-      }
-      standing[candidate] = level;
+    this.#round += 1;
+    for (const candidate of listed) {
+      const history = this.#histories[candidate];
+      const tally = tallies[candidate] ?? 0n;
+      if (history === undefined || history.tallies.at(-1) === tally) continue;
+      history.rounds.push(this.#round);
+      history.tallies.push(tally);
     }
-    this.#order = order;
-    this.#standing = standing;
+  }
+
+  /** Those of the candidates who had the lowest (-1) or the highest (1) tally in the latest round in which they differ. */
+  best(candidates: readonly number[], sign: -1 | 1): number[] {
+    let best: number[] = [];
+    for (const candidate of candidates) {
+      const order = best[0] === undefined ? 1 : this.#compare(candidate, best[0]) * sign;
+      if (order > 0) best = [candidate];
+      else if (order === 0) best.push(candidate);
+    }
+    return best;
+  }
+
+  /** Below 0 where the one stood lower than the other in the latest round in which they differ; 0 where they never did. */
+  #compare(one: number, other: number): number {
+    const [mine, theirs] = [this.#histories[one], this.#histories[other]];
+    if (mine === undefined || theirs === undefined) return 0;
+    let [at, against] = [mine.rounds.length - 1, theirs.rounds.length - 1];
+    while (at >= 0 && against >= 0) {
+      const [tally, their] = [mine.tallies[at] ?? 0n, theirs.tallies[against] ?? 0n];
+      if (tally !== their) return tally < their ? -1 : 1;
+      // Equal since the later of these changes: on to what was before it.
+      const [since, sinceThen] = [mine.rounds[at] ?? 0, theirs.rounds[against] ?? 0];
+      if (since >= sinceThen) at -= 1;
+      if (sinceThen >= since) against -= 1;
+    }
+    return 0;
   }
 }

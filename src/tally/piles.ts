@@ -8,15 +8,23 @@ const FULL_VALUE = 10 ** VALUE_DECIMALS;
 /** Decimals of a tally by weight: weight in millionths × value in hundred-thousandths. */
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
-/** What one transfer moved, by candidate; the entry after the last candidate is what found nobody. */
-export interface Passed {
-  readonly weight: bigint[];
-  readonly heads: bigint[];
+/** What one transfer moved to a receiver: a candidate, or the number after the last one for what found nobody. */
+export interface Received {
+  readonly to: number;
+  readonly weight: bigint;
+  readonly heads: bigint;
 }
 
+/** In the order of the receivers; who received nothing is not in it. */
+export type Passed = readonly Received[];
+
+/** From here on a transfer follows a list of the ballots that its candidate holds, instead of looking through all. */
+const LISTED_FROM = 64;
+
 /**
- * Who holds which ballots, during one count. A transfer looks through all groups in their order: reading a byte of each is
- * far cheaper than jumping through memory after a list of them. Sums run in plain integers: weights are cut into digits
+ * Who holds which ballots, during one count. With few candidates a transfer looks through all groups in their order: reading
+ * a byte of each is far cheaper than jumping through memory after a list of them. With many, each holds so few that lists
+ * win: a thousand eliminations would read everything a thousand times. Sums run in plain integers: weights are cut into digits
  * ("limbs") small enough that all heads at full value times a digit stay below 2^53, and are put together as bigint once
  * a transfer. Array accesses are cast because every index comes from the bounds of the array it reads.
  */
@@ -37,6 +45,10 @@ export class Piles {
   /** Transfer value of each group, once there are others than the full one. */
   #values: Uint32Array | undefined;
   readonly #limbs: Limbs;
+  /** The first group of each holder and the one after each group, -1 at the end; undefined with few candidates. */
+  readonly #lists: { readonly first: Int32Array; readonly next: Int32Array } | undefined;
+  /** What the move under way brings; all 0 between two moves. */
+  readonly #sums: Sums;
 
   /** Deals every ballot to its first candidate who is not withdrawn. */
   constructor(rankings: Rankings, withdrawn: readonly boolean[]) {
@@ -48,11 +60,22 @@ export class Piles {
     this.#limbs = cutIntoLimbs(rankings);
     this.weight = new Array<bigint>(candidates).fill(0n);
     this.heads = new Array<bigint>(candidates).fill(0n);
+    const receivers = candidates + 1;
+    this.#sums = {
+      heads: new Float64Array(receivers),
+      limbs: new Float64Array(receivers * this.#limbs.count),
+      touched: new Uint8Array(receivers),
+    };
+    this.#lists =
+      candidates < LISTED_FROM
+        ? undefined
+        : { first: new Int32Array(receivers).fill(-1), next: new Int32Array(size).fill(-1) };
     // The array of holders starts with zeros: until they are dealt, candidate 0 holds all groups.
-    const dealt = this.#credit((sums) => this.#move(0, sums));
-    requireThat(!dealt.heads.some((heads) => heads < 0n), 'more ballots were taken out than added');
-    this.rankedWeight = dealt.weight.reduce((sum, weight) => sum + weight, 0n);
-    this.rankedHeads = dealt.heads.reduce((sum, heads) => sum + heads, 0n);
+    for (let group = 0; group < size; group += 1) this.#moveGroup(group);
+    const dealt = this.#credit();
+    requireThat(!dealt.some(({ heads }) => heads < 0n), 'more ballots were taken out than added');
+    this.rankedWeight = dealt.reduce((sum, { weight }) => sum + weight, 0n);
+    this.rankedHeads = dealt.reduce((sum, { heads }) => sum + heads, 0n);
   }
 
   continues(candidate: number): boolean {
@@ -67,7 +90,9 @@ export class Piles {
   /** Passes all ballots of a closed candidate on at the value they have; its own tally is left for the caller to set. */
   pass(from: number): Passed {
     requireThat(!this.continues(from), 'a candidate who continues passes no ballots on');
-    return this.#credit((sums) => this.#move(from, sums));
+    this.#forEachHeld(from, (group) => this.#moveGroup(group));
+    if (this.#lists !== undefined) this.#lists.first[from] = -1;
+    return this.#credit();
   }
 
   /** Passes all ballots of a closed candidate on at `numerator / denominator` of their value, cut down. */
@@ -76,56 +101,75 @@ export class Piles {
     const values = this.#values;
     // Ballots have few different values, so each is divided once only.
     const reduced = new Map<number, number>();
-    for (let group = 0; group < values.length; group += 1) {
-      if (this.#holder[group] === from) {
-        const value = values[group] as number;
-        const known = reduced.get(value) ?? Number((BigInt(value) * numerator) / denominator);
-        reduced.set(value, known);
-        values[group] = known;
-      }
-    }
+    this.#forEachHeld(from, (group) => {
+      const value = values[group] as number;
+      const known = reduced.get(value) ?? Number((BigInt(value) * numerator) / denominator);
+      reduced.set(value, known);
+      values[group] = known;
+    });
     return this.pass(from);
   }
 
-  /** The hot loop: moves each group that `from` holds to the next in its ranking who receives, and adds it up there. */
-  #move(from: number, sums: Sums): void {
-    const { cells, heads, weightIndexOf, size } = this.#rankings;
-    const { count, ofWeight } = this.#limbs;
-    const [holder, cursor, receives, values] = [this.#holder, this.#cursor, this.#receives, this.#values];
-    for (let group = 0; group < size; group += 1) {
-      if (holder[group] !== from) {
-        continue;
-      }
-      let cell = cursor[group] as number;
-      while (receives[cells[cell] as number] === 0) {
-        cell += 1;
-      }
-      const receiver = cells[cell] as number;
-      cursor[group] = cell;
-      holder[group] = receiver;
-      const worth = (heads[group] as number) * (values === undefined ? FULL_VALUE : (values[group] as number));
-      sums.heads[receiver] = (sums.heads[receiver] as number) + worth;
-      const weight = (weightIndexOf[group] as number) * count;
-      for (let limb = 0; limb < count; limb += 1) {
-        const at = receiver * count + limb;
-        sums.limbs[at] = (sums.limbs[at] as number) + worth * (ofWeight[weight + limb] as number);
-      }
+  /** The work may give the group to another holder. */
+  #forEachHeld(from: number, work: (group: number) => void): void {
+    if (this.#lists === undefined) {
+      const { size } = this.#rankings;
+      const holder = this.#holder;
+      for (let group = 0; group < size; group += 1) if (holder[group] === from) work(group);
+      return;
+    }
+    const { first, next } = this.#lists;
+    let group = first[from] as number;
+    while (group !== -1) {
+      const after = next[group] as number;
+      work(group);
+      group = after;
     }
   }
 
-  /** Runs a move and adds what it brought to the tallies. */
-  #credit(move: (sums: Sums) => void): Passed {
-    const receivers = this.#rankings.candidates + 1;
-    const sums = { heads: new Float64Array(receivers), limbs: new Float64Array(receivers * this.#limbs.count) };
-    move(sums);
-    const passed = {
-      heads: Array.from(sums.heads, (heads) => BigInt(heads)),
-      weight: Array.from({ length: receivers }, (_, receiver) => this.#limbs.join(sums.limbs, receiver)),
-    };
-    for (let candidate = 0; candidate < this.#rankings.candidates; candidate += 1) {
-      this.weight[candidate] = (this.weight[candidate] ?? 0n) + (passed.weight[candidate] ?? 0n);
-      this.heads[candidate] = (this.heads[candidate] ?? 0n) + (passed.heads[candidate] ?? 0n);
+  /** The hot step: moves a group to the next in its ranking who receives, and adds it up there. */
+  #moveGroup(group: number): void {
+    const { cells, heads, weightIndexOf } = this.#rankings;
+    const { count, ofWeight } = this.#limbs;
+    const [cursor, receives, values, sums] = [this.#cursor, this.#receives, this.#values, this.#sums];
+    let cell = cursor[group] as number;
+    while (receives[cells[cell] as number] === 0) {
+      cell += 1;
     }
+    const receiver = cells[cell] as number;
+    cursor[group] = cell;
+    this.#holder[group] = receiver;
+    if (this.#lists !== undefined) {
+      const { first, next } = this.#lists;
+      next[group] = first[receiver] as number;
+      first[receiver] = group;
+    }
+    const worth = (heads[group] as number) * (values === undefined ? FULL_VALUE : (values[group] as number));
+    sums.touched[receiver] = 1;
+    sums.heads[receiver] = (sums.heads[receiver] as number) + worth;
+    const weight = (weightIndexOf[group] as number) * count;
+    for (let limb = 0; limb < count; limb += 1) {
+      const at = receiver * count + limb;
+      sums.limbs[at] = (sums.limbs[at] as number) + worth * (ofWeight[weight + limb] as number);
+    }
+  }
+
+  /** Adds what the moves brought to the tallies, and forgets it. */
+  #credit(): Passed {
+    const { candidates } = this.#rankings;
+    const { heads, limbs, touched } = this.#sums;
+    const passed: Received[] = [];
+    for (let to = touched.indexOf(1); to !== -1; to = touched.indexOf(1, to + 1)) {
+      const received = { to, weight: this.#limbs.join(limbs, to), heads: BigInt(heads[to] as number) };
+      passed.push(received);
+      if (to < candidates) {
+        this.weight[to] = (this.weight[to] ?? 0n) + received.weight;
+        this.heads[to] = (this.heads[to] ?? 0n) + received.heads;
+      }
+    }
+    heads.fill(0);
+    limbs.fill(0);
+    touched.fill(0);
     return passed;
   }
 }
@@ -134,6 +178,8 @@ export class Piles {
 interface Sums {
   readonly heads: Float64Array;
   readonly limbs: Float64Array;
+  /** 1 for whom a group went to. */
+  readonly touched: Uint8Array;
 }
 
 interface Limbs {

@@ -150,15 +150,13 @@ export class RoundLog {
     if (transfer === null) {
       return [];
     }
-    return transfer.passed.weight.flatMap((weight, receiver) =>
-      weight === 0n
-        ? []
-        : {
-            from: this.#id(transfer.from),
-            to: this.#position.candidates[receiver]?.id ?? null,
-            weight: scaledToDecimal(weight, TALLY_DECIMALS),
-          },
-    );
+    return transfer.passed
+      .filter(({ weight }) => weight !== 0n)
+      .map(({ to, weight }) => ({
+        from: this.#id(transfer.from),
+        to: this.#position.candidates[to]?.id ?? null,
+        weight: scaledToDecimal(weight, TALLY_DECIMALS),
+      }));
   }
 
   #id(candidate: number): string {

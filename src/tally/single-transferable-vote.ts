@@ -131,10 +131,10 @@ class TransferableVote {
     const { picked: from, decision, provisional } = ties.forSurplus(largest, log.earlier);
     const tally = this.#count.tally(from);
     const passed = piles.passFraction(from, surplus, tally * this.#quota.denominator);
-    const moved = passed.weight.reduce((sum, weight) => sum + weight, 0n);
+    const moved = passed.reduce((sum, { weight }) => sum + weight, 0n);
     this.#lost += tally - this.#kept - moved;
     piles.weight[from] = this.#kept;
-    piles.heads[from] = (piles.heads[from] ?? 0n) - passed.heads.reduce((sum, heads) => sum + heads, 0n);
+    piles.heads[from] = (piles.heads[from] ?? 0n) - passed.reduce((sum, { heads }) => sum + heads, 0n);
     const tie = largest.length > 1 ? decision : null;
     log.close({ elected, eliminated: [], transfer: { from, passed }, tie, provisional });
     return true;

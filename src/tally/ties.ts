@@ -75,19 +75,16 @@ export class Ties {
 
   /** Picks the one who goes out among those who share the lowest tally. */
   forElimination(tied: readonly number[], earlier: EarlierRounds): Pick {
-    const lowest = Math.min(...tied.map((candidate) => earlier.standing(candidate)));
-    return this.#pick(tied, earlier, lowest, -1);
+    return this.#pick(tied, earlier.best(tied, -1), -1);
   }
 
   /** Picks the one whose surplus is transferred first among those who share the largest. */
   forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
-    const highest = Math.max(...tied.map((candidate) => earlier.standing(candidate)));
-    return this.#pick(tied, earlier, highest, 0);
+    return this.#pick(tied, earlier.best(tied, 1), 0);
   }
 
-  /** Picks among those of a standing: the luckiest (`at` 0) or the unluckiest (-1), if they are several. */
-  #pick(tied: readonly number[], earlier: EarlierRounds, standing: number, at: 0 | -1): Pick {
-    const left = tied.filter((candidate) => earlier.standing(candidate) === standing);
+  /** Picks among those whom the earlier rounds left: the luckiest (`at` 0) or the unluckiest (-1), if they are several. */
+  #pick(tied: readonly number[], left: readonly number[], at: 0 | -1): Pick {
     const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
     const drawn = byLot && this.#lot !== null;
     const picked = (drawn ? this.#luckiestFirst(left) : this.inCandidateOrder(left)).at(at);

@@ -74,6 +74,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     ...MADE,
     candidates,
     everCandidates: candidates,
+    allCandidates: candidates,
     selectionLimit: names.length,
     ...settings,
   };

@@ -1,0 +1,80 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { type BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import { connectDatabase } from '#src/database/client.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createSecrets } from '#src/platform/secrets.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { type Audience, EventCounter } from './count-event.ts';
+import { summaryOf } from './count-summary.ts';
+import { writeCsv } from './write-csv.ts';
+import { writeJson } from './write-json.ts';
+
+/** What the thread needs to count on its own. */
+export interface CountThreadData {
+  readonly databaseUrl: string;
+  readonly secretKeys: readonly Uint8Array[];
+}
+
+/** What it is asked, of one event. */
+export type CountOrder =
+  | { readonly kind: 'json' | 'csv' | 'summary'; readonly audience: Audience }
+  | { readonly kind: 'rounds'; readonly audience: Audience; readonly positionId: string; readonly fromRound: number }
+  | { readonly kind: 'final' };
+
+export interface CountRequest {
+  readonly number: number;
+  readonly eventId: string;
+  readonly nowMs: number;
+  readonly order: CountOrder;
+}
+
+/** Bytes are handed over, other values are small. */
+export type CountReply =
+  | { readonly number: number; readonly value: unknown }
+  | { readonly number: number; readonly fault: string };
+
+/** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
+const CONNECTIONS = 4;
+
+const { databaseUrl, secretKeys } = workerData as CountThreadData;
+const db = connectDatabase({ url: databaseUrl, log: createLog('silent'), maxConnections: CONNECTIONS });
+const papers = new PaperShelf(db);
+const counter = new EventCounter({ db, secrets: createSecrets(secretKeys), papers });
+
+async function paperOf(eventId: string): Promise<BallotPaper> {
+  const event = await findEventById(db, eventId);
+  const paper = event === undefined ? undefined : await papers.take(event);
+  if (paper === undefined) throw new Error('an event that is to be counted is gone');
+  return paper;
+}
+
+const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
+  const bytes = Buffer.concat(Array.from(pieces, (piece) => Buffer.from(piece)));
+  // Not out of the pool of small buffers: it is handed over as a whole.
+  return Uint8Array.from(bytes);
+};
+
+async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
+  const paper = await paperOf(eventId);
+  if (order.kind === 'final') return counter.finalCount(paper, nowMs);
+  if (order.kind === 'rounds')
+    return counter.rounds(paper, order.audience, nowMs, { positionId: order.positionId, fromRound: order.fromRound });
+  const results = await counter.results(paper, order.audience, nowMs);
+  if (order.kind === 'summary') return summaryOf(results);
+  return bytesOf(order.kind === 'csv' ? writeCsv(results) : writeJson(results));
+}
+
+parentPort?.on('message', async (request: CountRequest) => {
+  const { number } = request;
+  try {
+    const value = await work(request);
+    const reply: CountReply = { number, value };
+    parentPort?.postMessage(reply, value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : []);
+  } catch (fault) {
+    const reply: CountReply = {
+      number,
+      fault: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault),
+    };
+    parentPort?.postMessage(reply);
+  }
+});

@@ -1,0 +1,243 @@
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { sql } from 'drizzle-orm';
+import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { Database } from '#src/database/client.ts';
+import { type Answer, ok } from '#src/http/answer.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
+import type { RoundPage } from '#src/tally/types.ts';
+import { type Audience, EventCounter, type RoundQuestion } from './count-event.ts';
+import { type CountSummary, summaryOf } from './count-summary.ts';
+import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
+import { streamText } from './stream-text.ts';
+import type { EventResults } from './view-schemas.ts';
+import { writeCsv } from './write-csv.ts';
+import { writeJson } from './write-json.ts';
+
+/** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
+const MANY_ROWS = 5_000;
+/** Steps of a ranked count, each some nanoseconds, that would hold up everybody else for too long. */
+const MANY_STEPS = 5_000_000;
+/** Candidates squared, of all ranked positions together: rounds times candidates. */
+const MANY_TALLIES = 100_000;
+/** A caller who has waited so long is asked to come back; the count goes on, and is there then. */
+const MAX_WAIT_MS = 20_000;
+const RETRY_SECONDS = 5;
+/** The close of the largest event takes a minute or two. */
+const MAX_FINAL_MS = 600_000;
+/** The counts of the thread are kept for the next question so long. */
+const IDLE_MS = 300_000;
+const MAX_HEAP_MB = 1_024;
+/** What is sent at once: after each piece others have their turn. */
+const PIECE_BYTES = 64 * 1_024;
+
+interface CountingDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly papers: PaperShelf;
+  readonly databaseUrl: string;
+  readonly secretKeys: readonly Uint8Array[];
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (fault: Error) => void;
+}
+
+/** Results as they are asked for: small events are counted here, long counts in a thread that holds up nobody. */
+export class Counting {
+  readonly #deps: CountingDeps;
+  readonly #counter: EventCounter;
+  readonly #waiting = new Map<number, Waiting>();
+  /** Questions under way, so that all who ask the same wait for one answer. */
+  readonly #asked = new Map<string, Promise<unknown>>();
+  #thread: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #number = 0;
+
+  constructor(deps: CountingDeps) {
+    this.#deps = deps;
+    this.#counter = new EventCounter(deps);
+  }
+
+  /** The answer of a results route: `{ data }`. */
+  async answer(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Answer> {
+    if (!(await this.#isLong(paper))) return ok(await this.#counter.results(paper, audience, nowMs));
+    const bytes = await this.#bytes(paper, { kind: 'json', audience }, nowMs);
+    return { status: 200, stream: { open: () => inPieces(bytes), type: 'application/json' } };
+  }
+
+  /** The results as a file. */
+  async file(paper: BallotPaper, kind: 'csv' | 'json', nowMs: number): Promise<AsyncIterable<Uint8Array>> {
+    if (await this.#isLong(paper)) return inPieces(await this.#bytes(paper, { kind, audience: 'organizer' }, nowMs));
+    const results = await this.#counter.results(paper, 'organizer', nowMs);
+    return streamText(kind === 'csv' ? writeCsv(results) : writeJson(results));
+  }
+
+  async summary(paper: BallotPaper, nowMs: number): Promise<CountSummary> {
+    if (!(await this.#isLong(paper))) return summaryOf(await this.#counter.results(paper, 'organizer', nowMs));
+    return (await this.#ask(paper, { kind: 'summary', audience: 'organizer' }, nowMs, MAX_WAIT_MS)) as CountSummary;
+  }
+
+  /** For another thread: the results, or the text of `{ data }` where they are long. */
+  async forThread(paper: BallotPaper, nowMs: number): Promise<EventResults | Uint8Array<ArrayBuffer>> {
+    if (!(await this.#isLong(paper))) return this.#counter.results(paper, 'organizer', nowMs);
+    return this.#bytes(paper, { kind: 'json', audience: 'organizer' }, nowMs);
+  }
+
+  /** Some of the rounds of a position; undefined where there is no such position. */
+  async rounds(
+    paper: BallotPaper,
+    audience: Audience,
+    nowMs: number,
+    question: RoundQuestion,
+  ): Promise<RoundPage | undefined> {
+    if (!(await this.#isLong(paper))) return this.#counter.rounds(paper, audience, nowMs, question);
+    const order = { kind: 'rounds', audience, ...question } as const;
+    return (await this.#ask(paper, order, nowMs, MAX_WAIT_MS)) as RoundPage | undefined;
+  }
+
+  /** The result that the log's close leaf is to bear. */
+  async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
+    if (!(await this.#isLong(paper))) return this.#counter.finalCount(paper, nowMs);
+    const final = (await this.#ask(paper, { kind: 'final' }, nowMs, MAX_FINAL_MS)) as FinalCount;
+    return { ...final, lotRoot: Buffer.from(final.lotRoot) };
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    await this.#thread?.terminate();
+  }
+
+  /** Whether a count takes so long, or its results are so many, that others would notice. */
+  async #isLong({ event, positions }: BallotPaper): Promise<boolean> {
+    const rows = positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
+    if (rows > MANY_ROWS) return true;
+    const ranked = positions.filter(({ votingMethod }) => votingMethod === 'ranked_choice');
+    let [tallies, looks] = [0, 0];
+    for (const { everCandidates } of ranked) {
+      const { length } = everCandidates;
+      tallies += length * length;
+      // What a ballot may be looked at for: a round each, and a pair each.
+      looks += length + (length <= MAX_PAIRWISE ? (length * length) / 2 : 0);
+    }
+    if (tallies > MANY_TALLIES) return true;
+    if (looks === 0) return false;
+    const { rows: counts } = await this.#deps.db.execute<{ ballots: string }>(
+      sql`SELECT ballots::text AS ballots FROM ballot_logs WHERE voting_event_id = ${event.id}`,
+    );
+    return Number(counts[0]?.ballots ?? 0) * looks > MANY_STEPS;
+  }
+
+  async #bytes(
+    paper: BallotPaper,
+    order: Extract<CountOrder, { audience: Audience }>,
+    nowMs: number,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const value = await this.#ask(paper, order, nowMs, MAX_WAIT_MS);
+    if (!(value instanceof Uint8Array)) throw new Error('the counting thread gave something else than bytes');
+    return value as Uint8Array<ArrayBuffer>;
+  }
+
+  /**
+   * Asks the thread, together with all who asked the same and have no answer yet.
+   * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
+   */
+  async #ask(paper: BallotPaper, order: CountOrder, nowMs: number, waitMs: number): Promise<unknown> {
+    const eventId = paper.event.id;
+    const name = JSON.stringify([eventId, order]);
+    // What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
+    const started = this.#asked.get(name);
+    const mine = started === undefined ? this.#post(eventId, order, nowMs) : this.#after(name, eventId, order, nowMs);
+    if (started === undefined) this.#keep(name, mine);
+    const timeout = AbortSignal.timeout(waitMs);
+    return Promise.race([
+      mine,
+      new Promise((_, reject) =>
+        timeout.addEventListener('abort', () => {
+          const message = 'The count takes a moment longer. Retry in a few seconds.';
+          reject(new ApiError('internal', message, undefined, RETRY_SECONDS));
+        }),
+      ),
+    ]);
+  }
+
+  /** The one question that follows the one under way. */
+  #after(name: string, eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
+    const nextName = `${name} next`;
+    const waiting = this.#asked.get(nextName);
+    if (waiting !== undefined) return waiting;
+    const before = this.#asked.get(name) ?? Promise.resolve();
+    const post = (): Promise<unknown> => {
+      this.#asked.delete(nextName);
+      const mine = this.#post(eventId, order, nowMs);
+      this.#keep(name, mine);
+      return mine;
+    };
+    const next = before.then(post, post);
+    this.#asked.set(nextName, next);
+    return next;
+  }
+
+  #keep(name: string, asked: Promise<unknown>): void {
+    this.#asked.set(name, asked);
+    const forget = (): void => {
+      if (this.#asked.get(name) === asked) this.#asked.delete(name);
+    };
+    asked.then(forget, forget);
+  }
+
+  #post(eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
+    clearTimeout(this.#idle);
+    const thread = this.#thread ?? this.#start();
+    this.#number += 1;
+    const request: CountRequest = { number: this.#number, eventId, nowMs, order };
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(request.number, { resolve, reject });
+      thread.postMessage(request);
+    });
+  }
+
+  #start(): Worker {
+    const { databaseUrl, secretKeys } = this.#deps;
+    const workerData: CountThreadData = { databaseUrl, secretKeys };
+    const thread = new Worker(new URL('./count-thread.ts', import.meta.url), {
+      workerData,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    });
+    // A process that has nothing else to do ends.
+    thread.unref();
+    this.#thread = thread;
+    let fault: Error = new Error('the counting thread ended');
+    thread.on('error', (thrown) => {
+      fault = thrown instanceof Error ? thrown : fault;
+    });
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.#thread = undefined;
+      for (const { reject } of this.#waiting.values()) reject(fault);
+      this.#waiting.clear();
+    });
+    thread.on('message', (reply: CountReply) => this.#take(reply));
+    return thread;
+  }
+
+  #take(reply: CountReply): void {
+    const waiting = this.#waiting.get(reply.number);
+    this.#waiting.delete(reply.number);
+    if ('fault' in reply) waiting?.reject(new Error(`the counting thread failed: ${reply.fault}`));
+    else waiting?.resolve(reply.value);
+    if (this.#waiting.size > 0) return;
+    this.#idle = setTimeout(() => void this.#thread?.terminate(), IDLE_MS).unref();
+  }
+}
+
+async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES);
+    await setImmediate();
+  }
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { fillBox, fillEvent } from '#test/harness/largest-event.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let eventId: string;
+
+/** Few enough to be quick, enough to be counted in the thread. */
+const SIZE = { positions: 6, candidates: 999 };
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  const { $client } = service.deps.db;
+  const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+  eventId = event.id;
+  await fillEvent($client, eventId, SIZE);
+  demand(await service.call('PATCH', `/voting-events/${eventId}`, { status: 'open' }, { key: account.write }), 200);
+  await sealBallots(service, eventId);
+  await fillBox($client, eventId, SIZE, 2, 40);
+}, 120_000);
+afterAll(() => service.stop());
+
+const read = (path: string) =>
+  service.call('GET', `/voting-events/${eventId}${path}`, undefined, { key: account.read });
+
+describe('results of many candidates, counted in a thread of their own', () => {
+  test('have every candidate and leave the rounds out, with which they would be fifty times as long', async () => {
+    const results = demand(await read('/results'), 200);
+    expect(results.stats).toMatchObject({ ballots: 2, totalVotes: 12 });
+    expect(results.positions).toHaveLength(SIZE.positions);
+    for (const position of results.positions) {
+      expect(position.candidates).toHaveLength(SIZE.candidates);
+      expect(position).toMatchObject({ rounds: null, roundsOmitted: true, pairwise: null });
+    }
+    expect(JSON.stringify(results).length).toBeLessThan(SIZE.positions * SIZE.candidates * 250);
+  });
+
+  test('give their rounds in pages, each once', async () => {
+    const numbers: number[] = [];
+    for (let from: number | null = 1; from !== null && numbers.length < 60; ) {
+      const page: { rounds: { round: number; tallies: unknown[]; others: unknown }[]; nextRound: number | null } =
+        demand(await read(`/results/rounds?positionId=pos_l_1&fromRound=${from}`), 200);
+      const tallies = page.rounds.flatMap((round) => round.tallies).length;
+      expect(tallies).toBeLessThanOrEqual(2_000);
+      numbers.push(...page.rounds.map(({ round }) => round));
+      from = page.nextRound;
+    }
+    expect(numbers).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+    const last = demand(await read('/results/rounds?positionId=pos_l_1&fromRound=990'), 200);
+    expect(last.nextRound).toBeNull();
+    expect((await read('/results/rounds?positionId=pos_nobody')).status).toBe(404);
+    expect((await read('/results/rounds?positionId=pos_l_1&fromRound=0')).status).toBe(400);
+  });
+
+  test('are those of the figures, the exports and the report', async () => {
+    expect(demand(await read('/stats'), 200)).toMatchObject({ ballots: { confirmed: 2 } });
+    for (const [kind, type] of [
+      ['csv', 'text/csv'],
+      ['json', 'application/json'],
+      ['pdf', 'application/pdf'],
+    ] as const) {
+      const link = (await read(`/results/${kind}`)).headers.get('location') ?? '';
+      const path = new URL(link).pathname;
+      const file = await fetch(`http://127.0.0.1:${service.port}${path}`);
+      expect(file.status).toBe(200);
+      expect(file.headers.get('content-type')).toContain(type);
+      expect((await file.arrayBuffer()).byteLength).toBeGreaterThan(100_000);
+    }
+  });
+
+  test('are asked for by many at once, and counted for all of them together', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => read('/results')));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+  });
+
+  test('become final while another event is closed at the same time', async () => {
+    const other = await createTestEvent(service, account, { type: 'poll' }, [
+      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
+    ]);
+    await sealBallots(service, other.id);
+    await Promise.all([finishEvent(service, eventId), finishEvent(service, other.id)]);
+    const results = demand(await read('/results'), 200);
+    expect(results.final).toBe(true);
+    expect(results.lot.seed).not.toBeNull();
+  });
+});
+
+test('rounds of a small event come from the same path; other methods have none', async () => {
+  const event = await createTestEvent(service, account, { type: 'poll', results: { visibility: 'live' } }, [
+    { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
+    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
+  ]);
+  const rounds = async (position: number) => {
+    const target = `/public/voting-events/${event.id}/results/rounds?positionId=${event.positions[position]?.id}`;
+    return demand(await service.call('GET', target, undefined, { key: account.vote }), 200);
+  };
+  expect(await rounds(0)).toEqual({ positionId: event.positions[0]?.id, rounds: [], nextRound: null });
+  expect(await rounds(1)).toEqual({ positionId: event.positions[1]?.id, rounds: [], nextRound: null });
+});

@@ -1,0 +1,67 @@
+import type { Pool } from 'pg';
+import { packEntries } from '#src/ballots/ballot-encoding.ts';
+
+/** How large an event is made, below the API: a hundred thousand rows of candidates take minutes through it. */
+export interface EventSize {
+  readonly positions: number;
+  /** Each stands in every position. */
+  readonly candidates: number;
+}
+
+/** Gives a draft ranked positions and candidates. Positions are `pos_l_<n>`, candidates `cnd_l_<n>` with a number in front of the event. */
+export async function fillEvent(pool: Pool, eventId: string, { positions, candidates }: EventSize): Promise<void> {
+  await pool.query(
+    `INSERT INTO positions (voting_event_id, id, number, title, voting_method, sort_order, seats, min_selections, tie_break, created_at, updated_at)
+     SELECT $1, 'pos_l_' || n, n, 'Position ' || n, 'ranked_choice', n, CASE WHEN n % 10 = 0 THEN 5 ELSE 1 END, 0, 'lot', now_ms(), now_ms()
+     FROM generate_series(1, $2::integer) AS n`,
+    [eventId, positions],
+  );
+  await pool.query(
+    `INSERT INTO candidates (voting_event_id, id, number, name, position_ids, status, source, sort_order, created_at, updated_at)
+     SELECT $1, 'cnd_l_' || n, n, 'Candidate number ' || n, (SELECT array_agg('pos_l_' || p) FROM generate_series(1, $2::integer) AS p),
+       'approved', 'organizer', n, now_ms(), now_ms()
+     FROM generate_series(1, $3::integer) AS n`,
+    [eventId, positions, candidates],
+  );
+  await pool.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [eventId]);
+}
+
+const INSERTED_TOGETHER = 2_000;
+/** Different ballots of a box; each is there as often as the others. */
+const KINDS = 2_000;
+
+/** A ballot that ranks so many candidates in every position. */
+function ballotOf(kind: number, { positions, candidates }: EventSize, ranked: number): Buffer {
+  return packEntries(
+    Array.from({ length: positions }, (_, position) => ({
+      position: position + 1,
+      entries: Array.from({ length: ranked }, (__, rank) => ({
+        // Steps without a common factor with the number of candidates name nobody twice.
+        candidate: ((kind * 37 + position * 11 + rank * 7) % candidates) + 1,
+        value: rank + 1,
+      })),
+    })),
+  );
+}
+
+/** Puts ballots into the box of an event whose log has opened, as if they had been sealed. */
+export async function fillBox(
+  pool: Pool,
+  eventId: string,
+  size: EventSize,
+  ballots: number,
+  ranked: number,
+): Promise<void> {
+  const kinds = Array.from({ length: Math.min(KINDS, ballots) }, (_, kind) => ballotOf(kind, size, ranked));
+  for (let from = 0; from < ballots; from += INSERTED_TOGETHER) {
+    const count = Math.min(INSERTED_TOGETHER, ballots - from);
+    await pool.query(
+      `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)
+       SELECT $1, 'bal_' || ($2::integer + n), sha256(convert_to($1 || ($2::integer + n), 'UTF8')), entries, 1000000,
+         '\\x00', '\\x00', true, $2::integer + n
+       FROM unnest($3::bytea[]) WITH ORDINALITY AS one(entries, n)`,
+      [eventId, from, Array.from({ length: count }, (_, at) => kinds[(from + at) % kinds.length])],
+    );
+  }
+  await pool.query('UPDATE ballot_logs SET ballots = $2 WHERE voting_event_id = $1', [eventId, ballots]);
+}
