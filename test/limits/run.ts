@@ -206,7 +206,7 @@ async function main(): Promise<void> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'voting-limits-'));
   // As root, PostgreSQL runs as another user, who has to pass.
   await chmod(dataDir, 0o711);
-  const database = await startEmbeddedDatabase({ dataDir, durable: false, log: () => undefined });
+  const database = await startEmbeddedDatabase({ dataDir, durable: true, log: () => undefined });
   const port = await freePort();
   const environment = {
     DATABASE_URL: database.url,
@@ -235,6 +235,7 @@ async function main(): Promise<void> {
   const base = `http://127.0.0.1:${port}`;
   try {
     for (;;) {
+      if (server.exitCode !== null) throw new Error('the server ended before it answered');
       const up = await fetch(`${base}/health`).then(
         ({ ok }) => ok,
         () => false,
@@ -250,8 +251,10 @@ async function main(): Promise<void> {
     await health.stop();
   } finally {
     const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill('SIGTERM');
-    await ended;
+    if (server.exitCode === null) {
+      server.kill('SIGTERM');
+      await ended;
+    }
     await closeDeps(deps);
     await database.stop();
     const home = await findHome(dataDir);
