@@ -96,7 +96,9 @@ export async function listVoters(
     filter.after === undefined ? undefined : gt(voters.id, filter.after),
   );
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
-  const [last, beyond] = await ids.offset(LOOKED_AT - 1).limit(2);
+  const filtered = [filter.search, filter.status, filter.groupId, filter.voted].some((value) => value !== undefined);
+  // Without a filter every row that is looked at is given.
+  const [last, beyond] = filtered ? await ids.offset(LOOKED_AT - 1).limit(2) : [];
   const rows = await executor
     .select(columns)
     .from(voters)
