@@ -79,6 +79,14 @@ BEGIN
     email = excluded.email, name = excluded.name, country_code = excluded.country_code, credits = excluded.credits, cast_at = excluded.cast_at
     WHERE b.payment_attempt_id IS NULL;
   verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
+  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
+  IF verdict = 'cast' AND EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event
+    AND p.participant = ANY (CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END))
+    AND NOT (p_voter IS NULL AND e.repeat_votes)
+  THEN
+    PERFORM drop_pending_ballot(p_event, p_code_tag);
+    verdict := 'already_voted';
+  END IF;
 END $function$;
 
 CREATE FUNCTION cast_ballot_once(
@@ -195,6 +203,17 @@ BEGIN
     RETURNING b.code_tag
   )
   SELECT coalesce(array_agg(r.place), '{}') INTO together FROM plain r WHERE EXISTS (SELECT 1 FROM stored s WHERE s.code_tag = r.code_tag);
+  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
+  -- It is taken back, and judged once more by itself.
+  WITH late AS (
+    DELETE FROM pending_ballots b USING unnest(p_event, p_code_tag) WITH ORDINALITY AS c (event, code_tag, place), voting_events e
+    WHERE c.place = ANY (together) AND b.voting_event_id = c.event AND b.code_tag = c.code_tag AND e.id = c.event
+      AND NOT (e.type = 'poll' AND e.repeat_votes) AND EXISTS (SELECT 1 FROM participation p
+        WHERE p.voting_event_id = c.event AND p.participant = ANY (b.participants) OFFSET 0)
+    RETURNING c.place),
+  released AS (DELETE FROM idempotency_keys k USING late l
+    WHERE k.api_key_id = p_api_key[l.place] AND k.key = p_idempotency_key[l.place] AND k.claim = p_claim[l.place])
+  SELECT coalesce(array_agg(t), '{}') INTO together FROM unnest(together) AS t WHERE t NOT IN (SELECT l.place FROM late l);
   FOR i IN 1 .. cardinality(p_event) LOOP
     place := i;
     IF i = ANY (together) THEN

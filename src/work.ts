@@ -1,3 +1,4 @@
+import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
 import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
@@ -9,7 +10,6 @@ import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { freeAbandonedJobs } from '#src/jobs/queue.ts';
-import { forgetMailQuotas } from '#src/mail/take-mail.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';

@@ -98,7 +98,14 @@ export function exportRoutes(deps: Deps): Route[] {
       answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
         data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
       }),
-      refusals: ['download_link_invalid', 'download_link_expired', 'plan_feature', 'not_found', 'not_ready', 'rate_limited'],
+      refusals: [
+        'download_link_invalid',
+        'download_link_expired',
+        'plan_feature',
+        'not_found',
+        'not_ready',
+        'rate_limited',
+      ],
       find: async ({ params }) => {
         const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
         // Whatever let the key have the file must still hold: the key, the sharing, the plan.

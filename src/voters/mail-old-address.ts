@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { takeMail } from '#src/accounts/take-mail.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
-import { takeMail } from '#src/mail/take-mail.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 

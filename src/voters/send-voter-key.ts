@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { takeMail } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import { takeMail } from '#src/mail/take-mail.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';

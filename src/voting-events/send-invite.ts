@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { takeMail } from '#src/accounts/take-mail.ts';
 import type { Database } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import { takeMail } from '#src/mail/take-mail.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { findInvite, findSealedToken, forgetToken } from './invite-repository.ts';
