@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import type { PlanName } from '#src/accounts/plans.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { PlanName } from './plans.ts';
 
 /** Mails of an account in a day, by plan (completions 10.2). */
 const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };

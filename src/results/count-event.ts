@@ -42,7 +42,7 @@ export interface RoundQuestion {
 
 /** In a secret election the difference of two live counts would show a single ballot; five together show none. */
 function isStepped({ event }: BallotPaper, audience: Audience, nowMs: number): boolean {
-  return audience === 'public' && secrecyOf(event) === 'secret' && statusAt(event, nowMs) === 'open';
+  return audience === 'public' && secrecyOf(event) === 'secret' && !isFinalAt(event, nowMs);
 }
 
 /** A count that has caught up, and what belongs to its moment. */
