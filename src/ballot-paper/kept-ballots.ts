@@ -1,16 +1,20 @@
 import { KeptText } from '#src/http/kept-text.ts';
 import type { BallotPaper } from './paper.ts';
 import { pickOrder } from './shuffle.ts';
-import { viewBallot } from './views.ts';
+import { BallotText } from './views.ts';
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 /** Keeps ballots as they go out. A version of a paper has as many as there are orders of its candidates, one if these are fixed. */
 export class KeptBallots {
   readonly #kept = new Map<string, KeptText>();
+  /** Those that are being made: all who ask meanwhile wait for one. */
+  readonly #making = new Map<string, Promise<KeptText>>();
+  /** Gone with their papers. */
+  readonly #texts = new WeakMap<BallotPaper, BallotText>();
 
   /** The ballot of a paper as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
-  take(paper: BallotPaper, seed: string | undefined): KeptText {
+  async take(paper: BallotPaper, seed: string | undefined): Promise<KeptText> {
     const { id, paperVersion, candidateOrder } = paper.event;
     const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
     const name = `${id} ${paperVersion} ${order ?? 'fixed'}`;
@@ -21,10 +25,22 @@ export class KeptBallots {
       this.#kept.set(name, kept);
       return kept;
     }
-    const fresh = new KeptText({ data: viewBallot(paper, order) });
-    this.#kept.set(name, fresh);
-    this.#makeRoom(name);
-    return fresh;
+    return this.#making.get(name) ?? this.#make(name, paper, order);
+  }
+
+  async #make(name: string, paper: BallotPaper, order: number | undefined): Promise<KeptText> {
+    const text = this.#texts.get(paper) ?? new BallotText(paper);
+    this.#texts.set(paper, text);
+    const making = KeptText.of(text.write(order));
+    this.#making.set(name, making);
+    try {
+      const fresh = await making;
+      this.#kept.set(name, fresh);
+      this.#makeRoom(name);
+      return fresh;
+    } finally {
+      this.#making.delete(name);
+    }
   }
 
   /** Texts shrink once they are compressed, so what they hold is added up anew. */

@@ -72,7 +72,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       answers: answersOne(ballotView, 'The ballot.'),
       query: ballotQuery,
       find: withPaper,
-      read: async ({ target, query }) => kept(ballots.take(target.paper, query.seed)),
+      read: async ({ target, query }) => kept(await ballots.take(target.paper, query.seed)),
     }),
     workRoute({
       operationId: 'registerCandidate',

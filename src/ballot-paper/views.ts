@@ -106,31 +106,73 @@ function viewBallotPosition(position: PaperPosition, groups: ReadonlyMap<string,
   };
 }
 
-/** Candidates position by position, each position in its order; one who stands for several is listed at the first. */
-function orderedCandidates(paper: BallotPaper, order: number | undefined): Candidate[] {
-  const listed = paper.positions.flatMap((position) =>
-    order === undefined ? position.candidates : inOrder(position.candidates, position.id, order),
-  );
-  return [...new Set(listed)];
+/**
+ * Candidates position by position, each position in its order; one who stands for several is listed at the first. Where all
+ * of a position are listed already, it is not shuffled: a hundred positions may share a thousand candidates.
+ */
+function* orderedCandidates(paper: BallotPaper, order: number | undefined): Generator<Candidate> {
+  const listed = new Set<Candidate>();
+  for (const { id, candidates } of paper.positions) {
+    if (candidates.every((candidate) => listed.has(candidate))) continue;
+    for (const candidate of order === undefined ? candidates : inOrder(candidates, id, order)) {
+      if (listed.has(candidate)) continue;
+      listed.add(candidate);
+      yield candidate;
+    }
+  }
 }
 
-/** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). @param order of shuffled candidates */
-export function viewBallot(paper: BallotPaper, order: number | undefined): BallotView {
-  const groups = paper.groups.map((group) => ({ id: group.id, name: group.name }));
-  const groupById = new Map(groups.map((group) => [group.id, group]));
+type Groups = ReadonlyMap<string, { readonly id: string; readonly name: string }>;
+
+function viewBallotCandidate(candidate: Candidate, groups: Groups): BallotView['candidates'][number] {
   return {
-    votingEventId: paper.event.id,
-    positions: paper.positions.map((position) => viewBallotPosition(position, groupById)),
-    candidates: orderedCandidates(paper, order).map((candidate) => ({
-      id: candidate.id,
-      name: candidate.name,
-      description: candidate.description,
-      positionIds: candidate.positionIds,
-      group: candidate.groupId === null ? null : (groupById.get(candidate.groupId) ?? null),
-      referendumRole: candidate.referendumRole,
-      avatarUrl: candidate.avatarUrl,
-    })),
-    groups,
-    sponsors: paper.sponsors.map((sponsor) => pick(sponsor, ['id', 'name', 'logoUrl', 'websiteUrl', 'tier'])),
+    id: candidate.id,
+    name: candidate.name,
+    description: candidate.description,
+    positionIds: [...candidate.positionIds],
+    group: candidate.groupId === null ? null : (groups.get(candidate.groupId) ?? null),
+    referendumRole: candidate.referendumRole,
+    avatarUrl: candidate.avatarUrl,
   };
+}
+
+/** The ballot of a paper as JSON text; what is the same in every order of its candidates is made once. */
+export class BallotText {
+  readonly #paper: BallotPaper;
+  readonly #groups: Groups;
+  readonly #candidates = new Map<Candidate, string>();
+
+  constructor(paper: BallotPaper) {
+    this.#paper = paper;
+    this.#groups = new Map(paper.groups.map(({ id, name }) => [id, { id, name }]));
+  }
+
+  /**
+   * The answer as a voter sees it (contract, "Ballot"; completions 4.2), in pieces.
+   * @param order of shuffled candidates
+   */
+  *write(order: number | undefined): Generator<string> {
+    const { event, positions, sponsors } = this.#paper;
+    const view: Omit<BallotView, 'candidates'> = {
+      votingEventId: event.id,
+      positions: positions.map((position) => viewBallotPosition(position, this.#groups)),
+      groups: [...this.#groups.values()],
+      sponsors: sponsors.map((sponsor) => pick(sponsor, ['id', 'name', 'logoUrl', 'websiteUrl', 'tier'])),
+    };
+    yield `{"data":${JSON.stringify(view).slice(0, -1)},"candidates":[`;
+    let first = true;
+    for (const candidate of orderedCandidates(this.#paper, order)) {
+      yield first ? this.#textOf(candidate) : `,${this.#textOf(candidate)}`;
+      first = false;
+    }
+    yield ']}}';
+  }
+
+  #textOf(candidate: Candidate): string {
+    const known = this.#candidates.get(candidate);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(viewBallotCandidate(candidate, this.#groups));
+    this.#candidates.set(candidate, text);
+    return text;
+  }
 }

@@ -108,7 +108,6 @@ function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {
         Candidate: paper.candidates
           .filter(({ id }) => standing.has(id))
           .map(({ id, name }) => ({ '@id': id, '@type': 'CVR.Candidate', Name: name })),
-        Contest: contestsOf(paper).map(contestOf),
       },
     ],
   };
@@ -149,13 +148,13 @@ function contestRecord(position: PaperPosition, packed: PackedPosition, weightMi
   };
 }
 
-function recordOf(
+function* recordOf(
   paper: BallotPaper,
   ballot: RecordBallot,
   packed: Uint8Array,
   place: number,
   weights: CommonWeights,
-): string {
+): Generator<string> {
   const answered = unpackEntries(packed).map((own) => {
     const position = paper.positionByNumber.get(own.position);
     if (position === undefined) throw new Error('a ballot names a position that the paper does not have');
@@ -165,20 +164,24 @@ function recordOf(
     answered.map(({ position }) => position.number),
     ballot.weightMicro,
   );
-  const contests = answered.map(({ position, own }) =>
-    contestRecord(position, own, shown ? ballot.weightMicro : undefined),
-  );
   const snapshotId = `snapshot-${place}`;
   // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
   const uniqueId =
     secrecyOf(paper.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
-  return JSON.stringify({
+  const record = {
     '@type': 'CVR.CVR',
     ElectionId: paper.event.id,
     ...uniqueId,
     CurrentSnapshotId: snapshotId,
-    CVRSnapshot: [{ '@id': snapshotId, '@type': 'CVR.CVRSnapshot', Type: 'original', CVRContest: contests }],
-  });
+    CVRSnapshot: [{ '@id': snapshotId, '@type': 'CVR.CVRSnapshot', Type: 'original' }],
+  };
+  yield JSON.stringify(record).slice(0, -'}]}'.length);
+  yield ',"CVRContest":[';
+  for (const [index, { position, own }] of answered.entries()) {
+    const contest = contestRecord(position, own, shown ? ballot.weightMicro : undefined);
+    yield `${index === 0 ? '' : ','}${JSON.stringify(contest)}`;
+  }
+  yield ']}]}';
 }
 
 /**
@@ -195,13 +198,19 @@ export async function* writeCastVoteRecords(
   const moment = await readRecordMoment(db, eventId);
   const paper = await source.takePaper();
   const weights = await CommonWeights.read(db, paper);
-  yield `${JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -1)},"CVR":[`;
+  // Contest by contest: a thousand candidates in a hundred of them are one text of many megabytes otherwise.
+  yield JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -'}]}'.length);
+  yield ',"Contest":[';
+  for (const [index, position] of contestsOf(paper).entries())
+    yield `${index === 0 ? '' : ','}${JSON.stringify(contestOf(position))}`;
+  yield ']}],"CVR":[';
   let place = 0;
   for await (const ballots of readRecords(db, eventId, moment)) {
     for (const ballot of ballots) {
       place += 1;
       const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
-      yield `${place === 1 ? '' : ','}\n${recordOf(paper, ballot, packed, place, weights)}`;
+      yield place === 1 ? '\n' : ',\n';
+      yield* recordOf(paper, ballot, packed, place, weights);
     }
   }
   yield ']}\n';

@@ -55,7 +55,7 @@ const hex = (random: Random, bytes: number): string =>
 export function randomElection(random: Random): Election {
   const votingMethod = pick(random, METHODS, 'plurality');
   const large = random(20) === 0;
-  const size = large ? 9 + random(32) : 1 + random(random(3) === 0 ? 8 : 4);
+  const size = large ? 9 + random(random(4) === 0 ? 72 : 32) : 1 + random(random(3) === 0 ? 8 : 4);
   const many = large ? 40 + random(120) : random(random(4) === 0 ? 60 : 12);
   const [scoreMin, scoreMax] = pick(random, SCALES, [0, 5] as const);
   const marking = votingMethod === 'plurality' || votingMethod === 'approval';

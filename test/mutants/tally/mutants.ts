@@ -137,9 +137,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'ranks above 29 are lost',
-    file: 'rank-reader.ts',
-    find: 'if (length > MAX_BIT) return false;',
-    replace: '',
+    file: 'ranked-choice.ts',
+    find: 'rankings.add(reader.places, ballot.length, weightMicro, times);',
+    replace: 'rankings.add(reader.places, Math.min(ballot.length, 29), weightMicro, times);',
   },
   {
     name: 'gaps of ranks stay open',
