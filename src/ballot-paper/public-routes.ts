@@ -25,13 +25,6 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
     if (paper === undefined) throw notFound();
     return { ...caller, paper };
   };
-  const registering = async (context: RequestContext): Promise<VoteCaller> => {
-    const target = await requireVoteCaller(deps, context);
-    if (target.event.payToRegisterCandidate !== null) {
-      requireFeature(deps.plans[target.ownerPlan], 'paid_features');
-    }
-    return target;
-  };
   const register = (target: VoteCaller, registration: Registration, claim: Claim | undefined) =>
     inTransaction(deps.db, async (tx) => {
       const candidate = await registerCandidate(tx, deps, target.event.id, registration, {
@@ -113,7 +106,11 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
           ? paidRegistrationBody(embedded, paymentProvider)
           : registerCandidateBody(embedded);
       },
-      find: registering,
+      find: (context: RequestContext) => requireVoteCaller(deps, context),
+      requirePlan: ({ event: { payToRegisterCandidate }, ownerPlan }, raw) => {
+        if (payToRegisterCandidate !== null && !('paymentAttemptId' in raw))
+          requireFeature(deps.plans[ownerPlan], 'paid_features');
+      },
       work: async ({ target, body }, claim) => {
         if ('paymentAttemptId' in body) {
           const { paymentAttemptId } = body;

@@ -160,17 +160,54 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', answer.body]);
   });
 
-  test('is given to who has paid, whatever became of the plan; first calls alone ask it', async () => {
-    const event = await pollOf(provider, { candidate: { selfRegistration: true } });
-    const id = await startVote(event, {});
-    await service.deps.db.$client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
-    await eventually(async () => {
-      const body = { visitorId: visitor(), email: 'p@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
-      const refused = await post(event, 'ballot/cast', body);
-      return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
-    });
-    expect((await finishVote(event, id)).status).toBe(201);
-  });
+  const CREDITS = {
+    pricingModel: 'ratio',
+    currency: PRICE[provider].currency,
+    pricePerCreditMinor: 10_000,
+    minCredits: 1,
+    maxCredits: 9,
+  };
+  const QUADRATIC = { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'], settings: { quadraticTopUp: CREDITS } };
+  const price = PRICE[provider];
+  const payer = () => ({ visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL });
+
+  test.each([
+    ['a vote', { payToVote: price }, 'ballot/cast', (event: PaidEvent) => ({ ...payer(), votes: votesOf(event) }), 201],
+    [
+      'a registration',
+      { payToRegisterCandidate: price },
+      'register/candidate',
+      ({ positions: [position] }: PaidEvent) => ({
+        name: 'Cleo',
+        email: 'cleo@mail.example',
+        positionIds: [position?.id],
+        returnUrl: RETURN_URL,
+      }),
+      201,
+    ],
+    [
+      'credits',
+      {},
+      'quadratic-credits/checkout',
+      ({ positions: [position] }: PaidEvent) => ({ ...payer(), positionId: position?.id, credits: 2 }),
+      200,
+    ],
+  ] as const)(
+    'gives %s to who has paid, whatever became of the plan: first calls alone ask it',
+    async (what, payments, path, make, status) => {
+      const settings = { payments, candidate: { selfRegistration: true } };
+      const event = await pollOf(provider, settings, what === 'credits' ? [QUADRATIC] : undefined);
+      const first = await post(event, path, make(event));
+      const { paymentAttemptId } = demand(first, 402);
+      await decide(checkoutUrlOf(first), 'pay');
+      await service.deps.db.$client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
+      await eventually(async () => {
+        const refused = await post(event, path, make(event));
+        return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
+      });
+      expect((await post(event, path, { paymentAttemptId })).status).toBe(status);
+    },
+  );
 
   test('that waits makes its participant one who has voted, by each identity, for the check, a cast and a payment alike', async () => {
     const event = await pollOf(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
