@@ -218,7 +218,7 @@ export class Counting {
     });
     thread.on('exit', () => {
       if (this.#thread === thread) this.#thread = undefined;
-      for (const { reject } of this.#waiting.values()) reject(fault);
+      for (const { reject } of this.#waiting.values()) reject(unfinished(fault));
       this.#waiting.clear();
     });
     thread.on('message', (reply: CountReply) => this.#take(reply));
@@ -228,11 +228,18 @@ export class Counting {
   #take(reply: CountReply): void {
     const waiting = this.#waiting.get(reply.number);
     this.#waiting.delete(reply.number);
-    if ('fault' in reply) waiting?.reject(new Error(`the counting thread failed: ${reply.fault}`));
+    if ('fault' in reply) waiting?.reject(unfinished(new Error(`the counting thread failed: ${reply.fault}`)));
     else waiting?.resolve(reply.value);
     if (this.#waiting.size > 0) return;
     this.#idle = setTimeout(() => void this.#thread?.terminate(), IDLE_MS).unref();
   }
+}
+
+/** The answer to who waits for a count that was not finished: the fault is logged with it, and the call may be repeated. */
+function unfinished(cause: Error): ApiError {
+  const error = new ApiError('internal', 'The count could not be finished. Retry.', undefined, RETRY_SECONDS);
+  error.cause = cause;
+  return error;
 }
 
 async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
