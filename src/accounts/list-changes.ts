@@ -1,8 +1,8 @@
-import { and, desc, eq, ilike, or } from 'drizzle-orm';
+import { and, desc, eq } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
+import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
-import { containsPattern } from '#src/platform/text.ts';
 import { accounts, apiKeys, auditEntries } from './tables.ts';
 
 export interface ChangeFilter extends TimeWindow {
@@ -34,7 +34,6 @@ export async function listChanges(
   eventId: string,
   { search, action, resource, keyId, from, until }: ChangeFilter,
 ): Promise<Newest<RecordedChange>> {
-  const pattern = search === undefined ? undefined : containsPattern(search);
   const inWindow = and(eq(auditEntries.votingEventId, eventId), createdWithin(auditEntries, 'aud', { from, until }));
   const newest = executor
     .select()
@@ -66,9 +65,7 @@ export async function listChanges(
         action === undefined ? undefined : eq(newest.action, action),
         resource === undefined ? undefined : eq(newest.resource, resource),
         keyId === undefined ? undefined : eq(newest.keyId, keyId),
-        pattern === undefined
-          ? undefined
-          : or(ilike(newest.action, pattern), ilike(newest.resource, pattern), ilike(apiKeys.name, pattern)),
+        holdsText(search, newest.action, newest.resource, apiKeys.name),
       ),
     )
     .orderBy(desc(newest.id))

@@ -111,7 +111,7 @@ export async function requirePayable(
   for (const { field, amountMinor } of topUpPrices(topUp)) {
     const fault = await deps.pricing.fault(tx, event, { amountMinor, currency: topUp.currency });
     if (fault === undefined) continue;
-    const path = event.paymentBusinessId === null ? 'quadraticTopUp' : `quadraticTopUp.${field}`;
-    throw invalidField(path, fault);
+    const path = { business: '', currency: '.currency', amount: `.${field}` }[fault.about];
+    throw invalidField(`quadraticTopUp${path}`, fault.message);
   }
 }

@@ -1,6 +1,6 @@
-import { and, asc, eq, ilike, isNull, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { containsPattern } from '#src/platform/text.ts';
+import { holdsText } from '#src/database/search.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
 
@@ -13,11 +13,6 @@ function only<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   if (row === undefined) throw new Error('a statement that returns one row returned none');
   return row;
-}
-
-function matches(search: string | undefined, ...columns: Parameters<typeof ilike>[0][]): SQL | undefined {
-  if (search === undefined) return undefined;
-  return or(...columns.map((column) => ilike(column, containsPattern(search))));
 }
 
 // Positions
@@ -40,7 +35,7 @@ export async function listPositions(
       and(
         eq(positions.votingEventId, eventId),
         isNull(positions.deletedAt),
-        matches(filter.search, positions.title),
+        holdsText(filter.search, positions.title),
         filter.votingMethod === undefined ? undefined : eq(positions.votingMethod, filter.votingMethod),
         filter.groupId === undefined ? undefined : eq(positions.groupId, filter.groupId),
       ),
@@ -96,7 +91,7 @@ export async function listCandidates(
       and(
         eq(candidates.votingEventId, eventId),
         isNull(candidates.deletedAt),
-        matches(filter.search, candidates.name, candidates.email),
+        holdsText(filter.search, candidates.name, candidates.email),
         filter.positionId === undefined ? undefined : sql`${filter.positionId} = ANY (${candidates.positionIds})`,
         filter.groupId === undefined ? undefined : eq(candidates.groupId, filter.groupId),
         filter.status === undefined ? undefined : eq(candidates.status, filter.status),
@@ -166,7 +161,7 @@ export async function listGroups(executor: Executor, eventId: string, search?: s
   return executor
     .select()
     .from(groups)
-    .where(and(eq(groups.votingEventId, eventId), isNull(groups.deletedAt), matches(search, groups.name)))
+    .where(and(eq(groups.votingEventId, eventId), isNull(groups.deletedAt), holdsText(search, groups.name)))
     .orderBy(asc(groups.id));
 }
 
@@ -217,7 +212,7 @@ export async function listSponsors(executor: Executor, eventId: string, search?:
   return executor
     .select()
     .from(sponsors)
-    .where(and(eq(sponsors.votingEventId, eventId), matches(search, sponsors.name)))
+    .where(and(eq(sponsors.votingEventId, eventId), holdsText(search, sponsors.name)))
     .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
 }
 

@@ -25,6 +25,10 @@ export type Judgement =
       readonly credits: InsufficientCredits | undefined;
     };
 
+/** Stands for a group that is not known yet: every position is open to it. */
+export const ANY_GROUP = Symbol('any group');
+export type VoterGroup = string | null | typeof ANY_GROUP;
+
 interface Mark {
   readonly index: number;
   readonly entry: BallotEntry;
@@ -39,7 +43,7 @@ interface Mark {
 export function judgeBallot(
   paper: BallotPaper,
   entries: readonly BallotEntry[],
-  voterGroup: string | null,
+  voterGroup: VoterGroup,
   budgets: ReadonlyMap<string, number> = NO_BUDGETS,
 ): Judgement {
   const issues: Issue[] = [];
@@ -111,14 +115,11 @@ function isSecondMark(
 }
 
 /** A position with a group is open to that group alone; one without is open to all. */
-function isOpenTo(position: PaperPosition, voterGroup: string | null): boolean {
-  return position.groupId === null || position.groupId === voterGroup;
+function isOpenTo(position: PaperPosition, voterGroup: VoterGroup): boolean {
+  return position.groupId === null || voterGroup === ANY_GROUP || position.groupId === voterGroup;
 }
 
 const NO_BUDGETS: ReadonlyMap<string, number> = new Map();
-
-/** Squares of votes and sums of points stay exact far below 2^53; no budget comes near it. */
-const VALUE_BOUND = 1_000_000;
 
 function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index: number): Issue[] {
   const issues: Issue[] = [];
@@ -142,8 +143,7 @@ function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index
     case 'cumulative':
     case 'quadratic':
       if (value === undefined) refuse('value', 'is required');
-      else if (!Number.isSafeInteger(value) || value < 1 || value > VALUE_BOUND)
-        refuse('value', 'must be a positive whole number');
+      else if (!Number.isSafeInteger(value) || value < 1) refuse('value', 'must be a positive whole number');
       break;
     case 'ranked_choice': {
       const last = position.candidates.length;
@@ -212,9 +212,10 @@ function judgeCredits(
   return required > available ? { positionId: position.id, required, available } : undefined;
 }
 
-/** What the votes of one quadratic position cost: the square of each. */
+/** What the votes of one quadratic position cost: the square of each. Beyond what is exact it is the largest exact number: no budget comes near it. */
 export function costOf(entries: readonly BallotEntry[]): number {
-  return entries.reduce((sum, { value }) => sum + (value ?? 0) ** 2, 0);
+  const cost = entries.reduce((sum, { value }) => sum + (value ?? 0) ** 2, 0);
+  return Math.min(cost, Number.MAX_SAFE_INTEGER);
 }
 
 /** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */

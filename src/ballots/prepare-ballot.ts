@@ -9,8 +9,8 @@ import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
 import { identityOf, participantsOf } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { packEntries } from './ballot-encoding.ts';
-import { type BallotEntry, costOf, judgeBallot } from './ballot-rules.ts';
+import { type PackedPosition, packEntries } from './ballot-encoding.ts';
+import { ANY_GROUP, type BallotEntry, costOf, type Judgement, judgeBallot } from './ballot-rules.ts';
 import { waitingTags } from './ballot-tag.ts';
 import { codeTagOf } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
@@ -39,22 +39,13 @@ export async function prepareBallot(
   const { event } = paper;
   const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
   const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
+  // What is wrong with the ballot whatever the voter's group is told before the key is judged (completions 1.6).
+  if (identity !== undefined && asksForGroup(paper)) requireValid(judgeBallot(paper, body.votes, ANY_GROUP));
   const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '', apiKeyId);
   const budgets = event.type === 'poll' ? await budgetsOf(executor, paper, body) : undefined;
   const judgement = judgeBallot(paper, body.votes, group ?? null, budgets);
-  if (!judgement.valid) {
-    const { credits } = judgement;
-    const onlyCredits = credits !== undefined && judgement.issues.length === 1;
-    throw validationError(
-      judgement.issues,
-      onlyCredits
-        ? { reason: 'insufficient_credits', ...credits }
-        : judgement.notInGroup
-          ? { reason: 'not_in_group' }
-          : {},
-    );
-  }
-  const packed = packEntries(judgement.positions);
+  const positions = requireValid(judgement);
+  const packed = packEntries(positions);
   const tag = waitingTags(deps.secrets, event, code)[0] ?? codeTagOf(code);
   return {
     eventId: event.id,
@@ -75,6 +66,17 @@ export async function prepareBallot(
     credits: event.type === 'poll' ? needsOf(paper, body.votes) : undefined,
   };
 }
+
+/** @throws ApiError 422 with everything that is wrong with a ballot */
+function requireValid(judgement: Judgement): readonly PackedPosition[] {
+  if (judgement.valid) return judgement.positions;
+  const { credits, issues, notInGroup } = judgement;
+  const onlyCredits = credits !== undefined && issues.length === 1;
+  const group = notInGroup ? { reason: 'not_in_group' } : {};
+  throw validationError(issues, onlyCredits ? { reason: 'insufficient_credits', ...credits } : group);
+}
+
+const asksForGroup = ({ positions }: BallotPaper): boolean => positions.some(({ groupId }) => groupId !== null);
 
 function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
   return {
@@ -116,7 +118,7 @@ async function groupFor(
   voterKey: string,
   apiKeyId: string,
 ): Promise<string | null | undefined> {
-  if (paper.positions.every((position) => position.groupId === null)) return undefined;
+  if (!asksForGroup(paper)) return undefined;
   const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, paper.event, identity, voterKey);
   if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, identity, verdict, apiKeyId);
   return groupId;

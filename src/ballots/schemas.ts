@@ -42,7 +42,11 @@ export const castPaidPollBody = (embedded: boolean, provider: 'provider_a' | 'pr
 export type PaidCastBody = z.output<ReturnType<typeof castPollBody>>;
 
 export const confirmBody = z.strictObject({
-  confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
+  confirmationCode: z
+    .string()
+    .overwrite((code) => code.trim())
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters'),
 });
 
 export type CastBody = {

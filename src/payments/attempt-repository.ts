@@ -1,9 +1,9 @@
-import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
+import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
-import { containsPattern } from '#src/platform/text.ts';
 import { ALLOWED_FROM } from './attempt-states.ts';
 import { paymentAttempts } from './tables.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './types.ts';
@@ -154,7 +154,6 @@ export async function listAttempts(
   votingEventId: string,
   { status, purpose, search, ...window }: AttemptFilter,
 ): Promise<Newest<PaymentAttempt>> {
-  const pattern = search === undefined ? undefined : containsPattern(search);
   const inWindow = and(eq(paymentAttempts.votingEventId, votingEventId), createdWithin(paymentAttempts, 'pay', window));
   const ids = executor
     .select({ id: paymentAttempts.id })
@@ -173,13 +172,12 @@ export async function listAttempts(
       and(
         status === undefined ? undefined : eq(paymentAttempts.status, status),
         purpose === undefined ? undefined : eq(paymentAttempts.purpose, purpose),
-        pattern === undefined
-          ? undefined
-          : or(
-              ilike(paymentAttempts.id, pattern),
-              sql`${paymentAttempts.request} ->> 'name' ILIKE ${pattern}`,
-              sql`${paymentAttempts.request} ->> 'email' ILIKE ${pattern}`,
-            ),
+        holdsText(
+          search,
+          paymentAttempts.id,
+          sql`(${paymentAttempts.request} ->> 'name')`,
+          sql`(${paymentAttempts.request} ->> 'email')`,
+        ),
       ),
     )
     .orderBy(desc(paymentAttempts.id))

@@ -1,6 +1,6 @@
-import { and, asc, eq, ilike, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
-import { containsPattern } from '#src/platform/text.ts';
+import { holdsText } from '#src/database/search.ts';
 import { paymentBusinesses } from './tables.ts';
 import type { PaymentBusiness } from './types.ts';
 
@@ -12,7 +12,6 @@ export async function listBusinesses(
   accountId: string | undefined,
   search?: string,
 ): Promise<PaymentBusiness[]> {
-  const pattern = search === undefined ? undefined : containsPattern(search);
   return executor
     .select()
     .from(paymentBusinesses)
@@ -20,13 +19,7 @@ export async function listBusinesses(
       and(
         accountId === undefined ? undefined : eq(paymentBusinesses.accountId, accountId),
         isNull(paymentBusinesses.disconnectedAt),
-        pattern === undefined
-          ? undefined
-          : or(
-              ilike(paymentBusinesses.displayName, pattern),
-              ilike(paymentBusinesses.provider, pattern),
-              ilike(paymentBusinesses.country, pattern),
-            ),
+        holdsText(search, paymentBusinesses.displayName, paymentBusinesses.provider, paymentBusinesses.country),
       ),
     )
     .orderBy(asc(paymentBusinesses.id));

@@ -1,4 +1,5 @@
 import type { Executor } from '#src/database/client.ts';
+import type { PriceFault } from '#src/voting-events/pricing.ts';
 import { findBusiness } from './business-repository.ts';
 import type { PaymentProviders } from './payment-providers.ts';
 import type { PaymentBusiness } from './types.ts';
@@ -8,12 +9,15 @@ export function priceFault(
   payments: PaymentProviders,
   business: PaymentBusiness | undefined,
   price: { readonly amountMinor: number; readonly currency: string },
-): string | undefined {
-  if (business === undefined || !business.ready) return 'needs a linked, ready payment business';
+): PriceFault | undefined {
+  if (business === undefined || !business.ready)
+    return { about: 'business', message: 'needs a linked, ready payment business' };
   if (!business.supportedCurrencies.includes(price.currency)) {
-    return `must be in a currency of the linked payment business: ${business.supportedCurrencies.join(', ')}`;
+    const known = business.supportedCurrencies.join(', ');
+    return { about: 'currency', message: `must be in a currency of the linked payment business: ${known}` };
   }
-  return payments.rules(business.provider).checkPrice(price.currency, price.amountMinor) ?? undefined;
+  const message = payments.rules(business.provider).checkPrice(price.currency, price.amountMinor);
+  return message === null ? undefined : { about: 'amount', message };
 }
 
 /** The rule about prices that events and positions ask for, with the businesses that this slice keeps. */
@@ -23,7 +27,7 @@ export function createPricing(payments: PaymentProviders) {
       executor: Executor,
       event: { readonly accountId: string; readonly paymentBusinessId: string | null },
       price: { readonly amountMinor: number; readonly currency: string },
-    ): Promise<string | undefined> {
+    ): Promise<PriceFault | undefined> {
       const { accountId, paymentBusinessId } = event;
       const business =
         paymentBusinessId === null ? undefined : await findBusiness(executor, accountId, paymentBusinessId);

@@ -46,7 +46,8 @@ export async function linkBusiness(
   if (event.paymentBusinessId === business.id) return business;
   for (const price of await pricesOf(tx, event)) {
     const fault = priceFault(deps.payments, business, price);
-    if (fault !== undefined) throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault}`);
+    if (fault !== undefined)
+      throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault.message}`);
   }
   await save(tx, deps, organizer, event, { paymentBusinessId: business.id, paymentProvider: business.provider });
   return business;

@@ -27,7 +27,8 @@ export function codePointLength(text: string): number {
 const CONTROL = /\p{Cc}/u;
 const CONTROL_BUT_LINE_BREAKS = /[^\P{Cc}\n\r\t]/u;
 const BIDI_OVERRIDE = /[\u202A-\u202E\u2066-\u2069]/u;
-const VISIBLE = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+// The blank of Braille is a symbol by its category, and shows nothing all the same; marks alone stand on nothing.
+const VISIBLE = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** What is wrong with a name or title, or undefined when nothing is. */
 export function nameFault(text: string): string | undefined {
@@ -44,11 +45,6 @@ export function paragraphFault(text: string): string | undefined {
   return undefined;
 }
 
-/** A `LIKE` pattern that finds the text anywhere, its own wildcards taken literally. */
-export function containsPattern(text: string): string {
-  return `%${text.replace(/[\\%_]/g, '\\$&')}%`;
-}
-
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -60,4 +56,19 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /** Text as it stands in HTML, in content and in quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+/** Shorter texts stand in too many words to be looked for inside of them. */
+const SHORTEST_INSIDE = 3;
+
+/** Whether a search is for the beginning of a word alone (completions 3). */
+export function isShortSearch(search: string): boolean {
+  return codePointLength(search) < SHORTEST_INSIDE;
+}
+
+/** The rule of a list's `search` for rows that are not read by a statement: as `holdsText` says it in SQL. */
+export function textHolds(text: string, search: string): boolean {
+  if (!isShortSearch(search)) return text.toLowerCase().includes(search.toLowerCase());
+  const literal = search.replace(/[^\p{L}\p{N}\s]/gu, '\\$&');
+  return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'iu').test(text);
 }

@@ -5,6 +5,7 @@ import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { textHolds } from '#src/platform/text.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { CommonWeights } from './common-weights.ts';
 import { readBallotPage, readBoxEnd, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
@@ -33,16 +34,11 @@ export interface VotePage {
 const MAX_BALLOTS = 2_000;
 
 function matcherOf({ search, positionId, candidateId }: VoteFilter) {
-  const wanted = search === undefined ? undefined : foldCase(search);
-  const holds = (text: string | null): boolean =>
-    text !== null && wanted !== undefined && foldCase(text).includes(wanted);
   return (position: { id: string; title: string }, candidate: { id: string; name: string }, voterId: string | null) =>
     (positionId === undefined || positionId === position.id) &&
     (candidateId === undefined || candidateId === candidate.id) &&
-    (wanted === undefined || holds(position.title) || holds(candidate.name) || holds(voterId));
+    (search === undefined || [position.title, candidate.name, voterId ?? ''].some((text) => textHolds(text, search)));
 }
-
-const foldCase = (text: string): string => text.normalize('NFC').toLowerCase();
 
 function votesOf(
   secrets: Secrets,

@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { containsPattern } from '#src/platform/text.ts';
+import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Identity } from './identity.ts';
@@ -88,7 +88,6 @@ export async function listVoters(
   filter: VoterFilter,
   limit: number,
 ): Promise<VoterPage> {
-  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   const listed = and(
     eq(voters.votingEventId, eventId),
     isNull(voters.deletedAt),
@@ -109,9 +108,7 @@ export async function listVoters(
         filter.status === undefined ? undefined : eq(voters.status, filter.status),
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
-        pattern === undefined
-          ? undefined
-          : or(ilike(voters.name, pattern), ilike(voters.email, pattern), ilike(voters.voterId, pattern)),
+        holdsText(filter.search, voters.name, voters.email, voters.voterId),
       ),
     )
     .orderBy(asc(voters.id))

@@ -36,9 +36,11 @@ function columnsOf({ name, email, voterId, groupId, weight, status }: Changed): 
 /** What is wrong with the change by itself, whatever the event's phase. @throws ApiError 422 */
 async function checkChange(tx: Transaction, event: VotingEvent, before: Voter, changed: Changed): Promise<void> {
   const { email = before.email, voterId = before.voterId } = changed;
-  if (voterId === null && event.requireVoterId)
+  const keepsIdentity = changed.email === undefined && changed.voterId === undefined;
+  if (!keepsIdentity && voterId === null && event.requireVoterId)
     throw invalidField('voterId', 'is required: this event requires voter IDs');
-  if (voterId === null && email === null) throw invalidField('email', 'is required where there is no voterId');
+  if (!keepsIdentity && voterId === null && email === null)
+    throw invalidField('email', 'is required where there is no voterId');
   if (changed.groupId != null && !(await listGroupIds(tx, event.id)).has(changed.groupId))
     throw invalidField('groupId', 'is not a group of this event');
   if (changed.status === 'pending') throw invalidField('status', 'must be approved or rejected');

@@ -62,7 +62,7 @@ export async function createEvent(
   };
   const owner = { accountId: caller.accountId, paymentBusinessId: null };
   const plan = deps.plans[caller.plan as keyof Plans];
-  const issues = await priceIssues(tx, deps.pricing, plan, owner, body);
+  const issues = await priceIssues(tx, deps.pricing, plan, owner, body.payments ?? {});
   const merged = {
     type: body.type,
     voterSelfRegistration: row.voterSelfRegistration,

@@ -1,6 +1,6 @@
-import { and, asc, count, eq, getTableColumns, ilike, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { containsPattern } from '#src/platform/text.ts';
+import { holdsText } from '#src/database/search.ts';
 import type { InviteStatus } from './invite-status.ts';
 import { eventInvites } from './tables.ts';
 import type { Invite, InviteRole } from './types.ts';
@@ -43,7 +43,7 @@ export async function listInvites(
     .where(
       and(
         eq(eventInvites.votingEventId, eventId),
-        search === undefined ? undefined : ilike(eventInvites.email, containsPattern(search)),
+        holdsText(search, eventInvites.email),
         role === undefined ? undefined : eq(eventInvites.role, role),
         status === undefined ? undefined : sql`${standing} = ${status}`,
       ),

@@ -1,8 +1,13 @@
 import { type Plan, requireFeature } from '#src/accounts/plans.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { Issue } from '#src/platform/errors.ts';
-import type { EventFields } from './schemas.ts';
 import type { Price } from './types.ts';
+
+/** What is wrong with a price, and with which part of it. */
+export interface PriceFault {
+  readonly about: 'business' | 'currency' | 'amount';
+  readonly message: string;
+}
 
 /** What decides whether a price can be asked for. Payment businesses are kept further down the house, and handed in. */
 export interface Pricing {
@@ -11,13 +16,13 @@ export interface Pricing {
     executor: Executor,
     event: { readonly accountId: string; readonly paymentBusinessId: string | null },
     price: Price,
-  ): Promise<string | undefined>;
+  ): Promise<PriceFault | undefined>;
 }
 
 const PRICES = ['payToVote', 'payToRegisterCandidate'] as const;
 
 /**
- * What is wrong with the prices that a body sets.
+ * What is wrong with the prices that would be set.
  * @throws ApiError 403 `plan_feature` when the plan has no paid features
  */
 export async function priceIssues(
@@ -25,15 +30,15 @@ export async function priceIssues(
   pricing: Pricing,
   plan: Plan,
   event: { readonly accountId: string; readonly paymentBusinessId: string | null },
-  body: Pick<EventFields, 'payments'>,
+  prices: { readonly [Name in (typeof PRICES)[number]]?: Price | null | undefined },
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const name of PRICES) {
-    const price = body.payments?.[name];
+    const price = prices[name];
     if (price == null) continue;
     requireFeature(plan, 'paid_features');
-    const message = await pricing.fault(executor, event, price);
-    if (message !== undefined) issues.push({ field: `payments.${name}`, message });
+    const fault = await pricing.fault(executor, event, price);
+    if (fault !== undefined) issues.push({ field: `payments.${name}`, message: fault.message });
   }
   return issues;
 }

@@ -1,7 +1,7 @@
-import { and, asc, eq, getTableColumns, gt, ilike, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { containsPattern } from '#src/platform/text.ts';
+import { holdsText } from '#src/database/search.ts';
 import { CONFIRM_GRACE_MS } from './lifecycle.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
@@ -163,12 +163,11 @@ export interface EventFilter {
 
 /** Events that an account may see in the order of their creation, one more than asked for when there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
-  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   const wanted = and(
     filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
     filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
     filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,
-    pattern === undefined ? undefined : or(ilike(votingEvents.title, pattern), ilike(votingEvents.code, pattern)),
+    holdsText(filter.search, votingEvents.title, votingEvents.code),
   );
   // Two ordered halves, each by its index: one condition for both would read the events of everybody.
   const own = executor

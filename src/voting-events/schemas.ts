@@ -85,7 +85,10 @@ export const createEventBody = z.strictObject({
 export const updateEventBody = z
   .strictObject({
     ...z.object(fields).partial().shape,
-    status: z.enum(['open', 'closed']).optional().describe('Opens or closes the event now.'),
+    status: z
+      .enum(['open', 'closed', 'draft', 'scheduled'])
+      .optional()
+      .describe('`open` or `closed` opens or closes the event now; any other only as it is.'),
   })
   .refine(hasField, 'must change at least one field');
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
-import { conflict, forbidden } from '#src/platform/errors.ts';
+import { conflict, forbidden, invalidField } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
@@ -49,9 +49,11 @@ export async function updateVotingEvent(
   const nowMs = before.lockedAt;
   const columns = columnsOf(body);
   const plan = deps.plans[organizer.ownerPlan];
-  const issues = await priceIssues(tx, deps.pricing, plan, before, body);
-  checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   const changed = changedFields(columns, before);
+  // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
+  const issues = await priceIssues(tx, deps.pricing, plan, before, changed);
+  checkStatus(before, body);
+  checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw forbidden('role', 'Only the owner of an event changes its code.', {
@@ -78,6 +80,12 @@ export async function updateVotingEvent(
   await scheduleAnnouncements(tx, after);
   const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
   return (await announceResults(tx, deps, told, nowMs)) ?? told;
+}
+
+/** `draft` and `scheduled` are taken back as they are shown; nobody is set to them. @throws ApiError 422 */
+function checkStatus(before: LockedEvent, { status }: Body): void {
+  if (status === undefined || status === 'open' || status === 'closed') return;
+  if (status !== statusAt(before, before.lockedAt)) throw invalidField('status', 'must be "open" or "closed"');
 }
 
 function definedOnly(columns: Columns): Partial<VotingEvent> {
@@ -121,10 +129,13 @@ async function statusChange(
   const nowMs = before.lockedAt;
   const phase = phaseAt(before, nowMs);
   const isClosed = phase === 'confirming' || phase === 'final';
-  if (wanted === undefined) return {};
+  if (wanted === undefined || wanted === statusAt(before, nowMs)) return {};
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
-    return isClosed ? {} : { closedAt: nowMs };
+    // Opened by the clock, it stays opened whatever becomes of `startsAt`.
+    return isClosed
+      ? {}
+      : { closedAt: nowMs, openedAt: before.openedAt ?? (phase === 'open' ? before.startsAt : nowMs) };
   }
   await guardChange(tx, before, 'open');
   const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;

@@ -1,9 +1,9 @@
-import { and, asc, count, desc, eq, getTableColumns, ilike, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, getTableColumns, isNull, lt, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
+import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
-import { containsPattern } from '#src/platform/text.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { DeliveryStatus, EndpointStatus, WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './types.ts';
 
@@ -21,7 +21,6 @@ export async function listEndpoints(
   accountId: string,
   filter: EndpointFilter,
 ): Promise<WebhookEndpoint[]> {
-  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   const { votingEventId } = filter;
   return executor
     .select()
@@ -34,9 +33,7 @@ export async function listEndpoints(
           ? isNull(webhookEndpoints.votingEventId)
           : eq(webhookEndpoints.votingEventId, votingEventId),
         filter.status === undefined ? undefined : eq(webhookEndpoints.status, filter.status),
-        pattern === undefined
-          ? undefined
-          : or(ilike(webhookEndpoints.url, pattern), ilike(webhookEndpoints.description, pattern)),
+        holdsText(filter.search, webhookEndpoints.url, webhookEndpoints.description),
       ),
     )
     .orderBy(asc(webhookEndpoints.id));
@@ -123,7 +120,6 @@ export async function listDeliveries(
   endpointId: string,
   filter: DeliveryFilter,
 ): Promise<Newest<ListedDelivery>> {
-  const pattern = filter.search === undefined ? undefined : containsPattern(filter.search);
   const { body: _body, ...columns } = getTableColumns(webhookDeliveries);
   const inWindow = and(eq(webhookDeliveries.endpointId, endpointId), createdWithin(webhookDeliveries, 'whd', filter));
   const newest = executor
@@ -140,7 +136,7 @@ export async function listDeliveries(
       and(
         filter.status === undefined ? undefined : eq(newest.status, filter.status),
         filter.eventType === undefined ? undefined : eq(newest.eventType, filter.eventType),
-        pattern === undefined ? undefined : or(ilike(newest.messageId, pattern), ilike(newest.eventType, pattern)),
+        holdsText(filter.search, newest.messageId, newest.eventType),
       ),
     )
     .orderBy(desc(newest.id))

@@ -6,6 +6,7 @@ import { searchField } from '#src/http/fields.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { textHolds } from '#src/platform/text.ts';
 import {
   changeEndpoint,
   createEndpoint,
@@ -185,7 +186,7 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
       read: async ({ query: { search = '' } }) =>
         list(
           Object.entries(EVENT_TYPES)
-            .filter(([type, description]) => `${type}\n${description}`.toLowerCase().includes(search.toLowerCase()))
+            .filter(([type, description]) => textHolds(`${type} ${description}`, search))
             .map(([type, description]) => ({ type, description })),
         ),
     }),

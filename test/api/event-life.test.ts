@@ -223,8 +223,7 @@ function writable(shown: Readonly<Record<string, unknown>>): Record<string, unkn
     name,
     isObject(value) && ['voter', 'candidate', 'ballot', 'results', 'payments'].includes(name) ? writable(value) : value,
   ]);
-  const { status, ...rest } = Object.fromEntries(entries);
-  return ['draft', 'scheduled', 'open', 'closed'].includes(status) ? rest : { ...rest, status };
+  return Object.fromEntries(entries);
 }
 
 describe('the life of an event', () => {
@@ -275,6 +274,17 @@ describe('the life of an event', () => {
       expect((await read(base)).status).toBe('open');
     },
   );
+
+  test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
+    demand(await send('PATCH', base, { status: 'closed' }), 200);
+    demand(await send('PATCH', base, { startsAt: null }), 200);
+    await finishEvent(service, event.id);
+    const { final } = await read(`${base}/results`);
+    expect([(await read(base)).status, final]).toEqual(['closed', true]);
+  });
 
   test('shows a published result from 15 minutes after the close on, and says since when', async () => {
     const { base, event } = await electionAt('confirming');

@@ -267,6 +267,44 @@ describe('a voter of an election', () => {
   });
 });
 
+test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(
+  'a title of nothing visible is no title: %j',
+  async (title) => {
+    const refused = await organize('POST', '/voting-events', { title, type: 'poll' });
+    expect([refused.status, refused.body.error.details.field]).toEqual([422, 'title']);
+  },
+);
+
+test('votes beyond every budget are told as credits that are missing, however many they are', async () => {
+  const event = await createTestEvent(service, account, {}, [
+    { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
+  ]);
+  for (const value of [11, 1_000_001, 1e9, Number.MAX_SAFE_INTEGER]) {
+    const [entry] = votesFor(event);
+    const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: [{ ...entry, value }] });
+    const { field, reason, available } = refused.body.error.details;
+    expect([refused.status, field, reason, available]).toEqual([422, 'votes', 'insufficient_credits', 100]);
+  }
+});
+
+test('a ballot that is wrong for every group is told before the key is judged', async () => {
+  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY, PLURALITY], false);
+  const base = `/voting-events/${event.id}`;
+  const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
+  demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
+  demand(await organize('PATCH', base, { status: 'open' }), 200);
+  const identity = { voterKey: '0000-0000-0000-0000', email: 'nobody@club.example' };
+  const cast = (votes: unknown) => vote(event, 'ballot/cast', { ...identity, votes });
+  expect((await cast([{ positionId: 'pos_unknown', candidateId: 'cnd_unknown' }])).status).toBe(422);
+  expect((await cast(votesFor(event))).body.error.details.reason).toBe('voter_key_invalid');
+});
+
+test('a blank confirmation code is no code', async () => {
+  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  const refused = await vote(event, 'ballot/confirm', { confirmationCode: '  ' });
+  expect([refused.status, refused.body.error.details.field]).toEqual([422, 'confirmationCode']);
+});
+
 test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
   const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY]);
   const email = (length: number): string => `${'a'.repeat(length - '@club.example'.length)}@club.example`;
@@ -328,6 +366,26 @@ describe('the list of votes', () => {
       }
     },
   );
+
+  test('and every other list take a search of one or two characters for the beginning of a word', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    const rows = ['Bob Oberg', 'Job Ende', 'O.b Müller', 'a_ob'].map((name, index) => ({
+      name,
+      voterId: `${index}-x`,
+    }));
+    demand(await organize('POST', `${base}/voters/batch`, { voters: rows }), 201);
+    const names = async (path: string, search: string): Promise<string[]> =>
+      demand(await organize('GET', `${base}/${path}?search=${encodeURIComponent(search)}`), 200).map(
+        ({ name, title }: { name?: string; title?: string }) => name ?? title,
+      );
+    expect(await names('voters', 'ob')).toEqual(['Bob Oberg', 'a_ob']);
+    expect(await names('voters', 'MÜ')).toEqual(['O.b Müller']);
+    expect(await names('voters', 'obe')).toEqual(['Bob Oberg']);
+    expect(await names('candidates', 'a')).toEqual(['Ada']);
+    expect(await names('positions', 'lu')).toEqual([]);
+    expect(await names('positions', 'lur')).toEqual(['By plurality']);
+  });
 
   test('takes a search over titles, names and visible IDs', async () => {
     const event = await createTestEvent(service, account, {}, [PLURALITY]);
