@@ -4,7 +4,13 @@ import { invalidField } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
-import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
+import {
+  type PaperDeps,
+  recordPaperChange,
+  requireGroup,
+  requireKnownPositions,
+  requireRoomForCandidate,
+} from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
 import type { createCandidateBody } from './schemas.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
@@ -39,7 +45,7 @@ export async function createCandidate(
   await requireGroup(tx, eventId, body.groupId);
   checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
   await guardChange(tx, event, 'change_names');
-  const count = await requireRoom(tx, 'candidates', eventId);
+  const count = await requireRoomForCandidate(tx, eventId, 'organizer');
   const nowMs = deps.clock.now();
   const candidate = await insertCandidate(tx, {
     votingEventId: eventId,

@@ -174,7 +174,7 @@ export function candidateRoutes(deps: Deps): Route[] {
       path: `${path}/:id`,
       scope: 'write',
       answers: answersOne(candidateView, 'The candidate as it is now.'),
-      refusals: ['event_has_ballots', 'results_final'],
+      refusals: ['event_has_ballots', 'results_final', 'plan_limit'],
       example: { description: 'Reads two books a week.' },
       body: updateCandidateBody,
       find: candidate,

@@ -9,8 +9,8 @@ import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { EventType } from '#src/webhooks/event-catalogue.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { countRows, findGroup } from './repository.ts';
-import type { QuadraticTopUp } from './types.ts';
+import { countCandidates, countRows, findGroup } from './repository.ts';
+import type { CandidateSource, QuadraticTopUp } from './types.ts';
 
 /** What a change needs that may set a price. */
 export interface TopUpDeps extends PaperDeps {
@@ -27,10 +27,32 @@ export interface PaperDeps {
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
 
 /** @throws ApiError 422 `plan_limit`. Call with the event locked: then no race can pass the cap. */
-export async function requireRoom(tx: Transaction, kind: keyof typeof CAPS, eventId: string): Promise<number> {
+export async function requireRoom(
+  tx: Transaction,
+  kind: Exclude<keyof typeof CAPS, 'candidates'>,
+  eventId: string,
+): Promise<number> {
   const count = await countRows(tx, kind, eventId);
   if (count >= CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
   return count;
+}
+
+/**
+ * Candidates that register themselves have a ceiling of their own, as high as the cap: however many do, the organizer's find
+ * room. Rejected ones hold no place. Call with the event locked.
+ * @returns how many candidates there are
+ * @throws ApiError 422 `plan_limit`
+ */
+export async function requireRoomForCandidate(
+  tx: Transaction,
+  eventId: string,
+  source: CandidateSource,
+): Promise<number> {
+  const { all, organizers, registrations } = await countCandidates(tx, eventId);
+  const max = CAPS.candidates;
+  if (source === 'organizer' && organizers >= max) throw planLimit('candidates_per_event', max);
+  if (source === 'registration' && registrations >= max) throw planLimit('candidate_registrations_per_event', max);
+  return all;
 }
 
 /** @throws ApiError 422 on `groupId` when the event has no such group */

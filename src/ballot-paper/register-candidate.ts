@@ -7,7 +7,7 @@ import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { type PaperDeps, requireGroup, requireKnownPositions, requireRoom } from './paper-change.ts';
+import { type PaperDeps, requireGroup, requireKnownPositions, requireRoomForCandidate } from './paper-change.ts';
 import { insertCandidate, listPositions } from './repository.ts';
 import type { registerCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
@@ -38,7 +38,7 @@ async function requireRegistration(
     throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);
-  return requireRoom(tx, 'candidates', event.id);
+  return requireRoomForCandidate(tx, event.id, 'registration');
 }
 
 /** Whose request a registration is: the key's that sent it, or the payment's that it was paid by. */

@@ -270,15 +270,27 @@ export async function isPaidFor(
 /** Rows of a kind that stand in an event. Exact under the event's lock, which every insert takes. */
 export async function countRows(
   tx: Transaction,
-  kind: 'positions' | 'candidates' | 'groups' | 'sponsors',
+  kind: 'positions' | 'groups' | 'sponsors',
   eventId: string,
 ): Promise<number> {
-  const table = { positions, candidates, groups, sponsors }[kind];
+  const table = { positions, groups, sponsors }[kind];
   const alive = kind === 'sponsors' ? sql`true` : sql`deleted_at IS NULL`;
   const { rows } = await tx.execute<{ count: number }>(
     sql`SELECT count(*)::int AS count FROM ${table} WHERE voting_event_id = ${eventId} AND ${alive}`,
   );
   return rows[0]?.count ?? 0;
+}
+
+/** Candidates of an event by where they came from. Registrations that were rejected count among all alone. */
+export async function countCandidates(
+  tx: Transaction,
+  eventId: string,
+): Promise<{ readonly all: number; readonly organizers: number; readonly registrations: number }> {
+  const { rows } = await tx.execute<{ all: number; organizers: number; registrations: number }>(sql`
+    SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,
+      (count(*) FILTER (WHERE source = 'registration' AND status <> 'rejected'))::int AS registrations
+    FROM candidates WHERE voting_event_id = ${eventId} AND deleted_at IS NULL`);
+  return rows[0] ?? { all: 0, organizers: 0, registrations: 0 };
 }
 
 /** Removes rows whose deletion was queued. Doing it again changes nothing. */

@@ -6,7 +6,14 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/life.ts';
 import { checkReferendumRole } from './create-candidate.ts';
-import { type PaperDeps, recordPaperChange, requireGroup, requireKnownPositions, sentOnly } from './paper-change.ts';
+import {
+  type PaperDeps,
+  recordPaperChange,
+  requireGroup,
+  requireKnownPositions,
+  requireRoomForCandidate,
+  sentOnly,
+} from './paper-change.ts';
 import { findCandidate, listPositions, updateCandidate } from './repository.ts';
 import type { updateCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
@@ -66,6 +73,9 @@ export async function changeCandidate(
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
     await guardChange(tx, event, 'change_ballot_rules');
   }
+  // A rejected registration gave its place up: approved after all, it takes one again.
+  if (changed.status !== undefined && before.status === 'rejected' && before.source === 'registration')
+    await requireRoomForCandidate(tx, eventId, 'registration');
   const nowMs = deps.clock.now();
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);

@@ -115,8 +115,9 @@ export interface NewVoterSource {
 }
 
 /**
- * Takes room for voters from the plan of the event's account. The last step of a transaction that adds them: whoever adds to
- * the same event waits from here to the commit.
+ * Takes room for voters from the plan of the event's account. Registrations have a ceiling of their own, as high as the
+ * plan's: however many strangers register, the organizer's voters find room. The last step of a transaction that adds them:
+ * all that add to the same event wait from here to the commit.
  * @throws ApiError 409 `event_closed`, 422 `plan_limit`: both undo what was added
  */
 export async function takeRoomForVoters(
@@ -124,12 +125,14 @@ export async function takeRoomForVoters(
   { plans }: Pick<VoterDeps, 'plans'>,
   event: VotingEvent,
   plan: PlanName,
+  place: 'organizer' | 'registration',
   count: number,
 ): Promise<void> {
   const limit = plans[plan].votersPerEvent;
-  const room = await takeVotersFromPlan(tx, event.id, count, limit);
+  const room = await takeVotersFromPlan(tx, event.id, place, count, limit);
   if (room === 'closed') throw refusalOf('event_closed');
-  if (room === 'full') throw planLimit('voters_per_event', limit);
+  if (room === 'full')
+    throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
 
 /**
@@ -200,7 +203,7 @@ export async function createVoters(
   const source: NewVoterSource = { source: 'organizer', status: 'approved' };
   const voters = await addVoters(tx, deps, author.event, inputs, source, name);
   await recordCreation(tx, deps, author, voters);
-  await takeRoomForVoters(tx, deps, author.event, author.ownerPlan, voters.length);
+  await takeRoomForVoters(tx, deps, author.event, author.ownerPlan, 'organizer', voters.length);
   return voters;
 }
 

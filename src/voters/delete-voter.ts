@@ -9,7 +9,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { findVoter, giveVotersBack, hasBallot, removeDeletedVoters, updateVoter } from './repository.ts';
+import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoter } from './repository.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -38,7 +38,7 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
     await updateVoter(tx, event.id, id, { ...ERASED, erasedAt: event.lockedAt });
   } else {
     await updateVoter(tx, event.id, id, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
-    await giveVotersBack(tx, event.id, 1);
+    await giveVotersBack(tx, event.id, placeOf(voter), 1);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   }
   const status = statusAt(event, event.lockedAt);

@@ -13,7 +13,7 @@ import {
   type VoterAuthor,
   type VoterDeps,
 } from './create-voters.ts';
-import { findTaken, holdVoterCount, insertVoters } from './repository.ts';
+import { countOrganizersVoters, findTaken, holdVoterCount, insertVoters } from './repository.ts';
 import type { VoterInput } from './schemas.ts';
 
 /** A row that was not taken, and why. */
@@ -88,7 +88,7 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
             tx,
             rows.map(({ row }) => row),
           );
-    if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, inserted.size);
+    if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, 'organizer', inserted.size);
     const others = rows.filter(({ row }) => !inserted.has(row.id));
     const keys = keysOf(others.map(({ row }) => row));
     const taken = others.length === 0 ? undefined : await findTaken(tx, event.id, keys.emails, keys.voterIds);
@@ -125,10 +125,7 @@ export async function rehearseImport(tx: Transaction, deps: VoterDeps, author: V
   const { event } = author;
   await tx.execute(sql`CREATE TEMPORARY TABLE rehearsed (key text PRIMARY KEY) ON COMMIT DROP`);
   const limit = deps.plans[author.ownerPlan].votersPerEvent;
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${event.id}`,
-  );
-  let count = rows[0]?.count ?? 0;
+  let count = await countOrganizersVoters(tx, event.id);
   return async (_tx, inputs) => {
     const { sound, refused } = await sift(tx, author, inputs);
     const keys = keysOf(sound.map(({ input }) => input));

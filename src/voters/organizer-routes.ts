@@ -104,7 +104,7 @@ export function voterRoutes(deps: Deps): Route[] {
       scope: 'write',
       description: 'Weight and group of somebody who voted are frozen.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final'],
+      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
       body: updateVoterBody,
       find: voter,

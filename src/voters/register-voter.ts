@@ -56,7 +56,7 @@ export async function registerVoter(
       after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
     });
     await store(tx, voter);
-    await takeRoomForVoters(tx, deps, event, ownerPlan, 1);
+    await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
     return voter;
   });
 }

@@ -23,6 +23,8 @@ export const voters = pgTable(
     status: text().$type<VoterStatus>().notNull(),
     source: text().$type<VoterSource>().notNull(),
     keyStatus: text('key_status').$type<KeyStatus>().notNull(),
+    /** Until when the link mailed at registration may be used before the registration expires; null where none was mailed, or once it was used. */
+    confirmBy: timeMs('confirm_by'),
     deletedAt: timeMs('deleted_at'),
     /** When the person was erased after the event's end: the row stays for the figures, and is shown to nobody. */
     erasedAt: timeMs('erased_at'),
@@ -38,6 +40,7 @@ export const voters = pgTable(
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
+    index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
     index('voters_weight_not_one').on(table.votingEventId, table.weightMicro).where(sql`weight_micro <> 1000000`),
     index('voters_fractional_weight')
       .on(table.votingEventId, table.weightMicro)

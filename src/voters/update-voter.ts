@@ -12,9 +12,18 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import type { VoterDeps } from './create-voters.ts';
+import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import { mailOldAddress } from './mail-old-address.ts';
-import { deleteVoterKeys, findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
+import {
+  deleteVoterKeys,
+  findVoter,
+  giveVotersBack,
+  hasBallot,
+  keepRejected,
+  type NewVoter,
+  placeOf,
+  updateVoter,
+} from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
@@ -80,7 +89,22 @@ async function noteAfterOpening(
     await countRollChange(tx, event.id, 'roll');
 }
 
-/** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate */
+/** A rejected registration frees its place under the ceiling; one that is approved after all asks for a place again. @throws ApiError 422 `plan_limit` */
+async function movePlace(
+  tx: Transaction,
+  deps: VoterDeps,
+  { event, ownerPlan }: Pick<Organizer, 'event' | 'ownerPlan'>,
+  before: Voter,
+  after: Voter,
+): Promise<void> {
+  const [from, to] = [placeOf(before), placeOf(after)];
+  if (from === to) return;
+  if (to === 'rejected_registration') return keepRejected(tx, event.id, 1);
+  await giveVotersBack(tx, event.id, from, 1);
+  await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
+}
+
+/** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
 export async function changeVoter(
   tx: Transaction,
   deps: VoterDeps & { readonly secrets: Secrets },
@@ -108,6 +132,7 @@ export async function changeVoter(
   }
   const after = await findVoter(tx, event.id, id);
   if (after === undefined) throw notFound();
+  await movePlace(tx, deps, organizer, before, after);
   const identity = changed.email !== undefined || changed.voterId !== undefined;
   await noteAfterOpening(tx, event, identity, changed);
   if (changed.email !== undefined && before.email !== null)

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service, 'free');
+});
+afterAll(() => service.stop());
+
+/** An election in which voters and candidates register themselves. */
+const createOpenElection = (owner: TestAccount, voter: object = {}): Promise<TestEvent> =>
+  createTestEvent(
+    service,
+    owner,
+    { type: 'election', voter: { selfRegistration: true, ...voter }, candidate: { selfRegistration: true } },
+    PLURALITY,
+  );
+
+const register = (owner: TestAccount, event: TestEvent, email: string): Promise<TestAnswer> =>
+  service.call('POST', `/public/voting-events/${event.id}/register/voter`, { name: 'Reg', email }, { key: owner.vote });
+
+/** Puts voters on the roll as the service would, without asking it a hundred times. */
+async function fillVoters(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
+  const { $client } = service.deps.db;
+  const registered = source === 'registration';
+  await $client.query(
+    `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+     SELECT $1, 'vtr_' || $2::text || n, 'V', $2::text || n, $2::text || n, 1000000, $3, $2::text, 'none', 0, 0 FROM generate_series(1, $4::int) AS n`,
+    [event.id, source, registered ? 'pending' : 'approved', count],
+  );
+  const counted = registered
+    ? 'voter_count = voter_count + $2, registration_count = registration_count + $2'
+    : 'voter_count = voter_count + $2';
+  await $client.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
+}
+
+async function fillCandidates(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
+  await service.deps.db.$client.query(
+    `INSERT INTO candidates SELECT (jsonb_populate_record(one, jsonb_build_object('id', 'fill_' || $2::text || n,
+       'number', (CASE $2::text WHEN 'organizer' THEN 10000 ELSE 20000 END) + n, 'source', $2::text,
+       'status', CASE $2::text WHEN 'organizer' THEN 'approved' ELSE 'pending' END))).*
+     FROM candidates AS one, generate_series(1, $3::int) AS n
+     WHERE one.voting_event_id = $1 AND one.id = (SELECT min(id) FROM candidates WHERE voting_event_id = $1)`,
+    [event.id, source, count],
+  );
+}
+
+const limitOf = (answer: TestAnswer): unknown => [
+  answer.status,
+  answer.body.error?.code,
+  answer.body.error?.details?.limit,
+  answer.body.error?.details?.max,
+];
+
+describe('the ceiling of registrations', () => {
+  test('lets the organizer add voters while registrations fill it, and registrants come while the roll is full', async () => {
+    const event = await createOpenElection(account);
+    await fillVoters(event, 'registration', 99);
+    demand(await register(account, event, 'last@club.example'), 201);
+    expect(limitOf(await register(account, event, 'late@club.example'))).toEqual([
+      422,
+      'plan_limit',
+      'voter_registrations_per_event',
+      100,
+    ]);
+    await fillVoters(event, 'organizer', 99);
+    const add = (voterId: string) =>
+      service.call('POST', `/voting-events/${event.id}/voters`, { name: 'V', voterId }, { key: account.write });
+    demand(await add('own'), 201);
+    expect(limitOf(await add('more'))).toEqual([422, 'plan_limit', 'voters_per_event', 100]);
+  });
+
+  test('is left by a rejected voter, and asked for again by one that is approved after all', async () => {
+    const event = await createOpenElection(account);
+    await fillVoters(event, 'registration', 99);
+    const path = `/voting-events/${event.id}/voters`;
+    const set = (id: string, status: string) =>
+      service.call('PATCH', `${path}/${id}`, { status }, { key: account.write });
+    const { id } = demand(await register(account, event, 'first@club.example'), 201);
+    demand(await set(id, 'rejected'), 200);
+    demand(await set(id, 'rejected'), 200);
+    const second = demand(await register(account, event, 'second@club.example'), 201);
+    expect(limitOf(await set(id, 'approved'))).toEqual([422, 'plan_limit', 'voter_registrations_per_event', 100]);
+    expect((await service.call('DELETE', `${path}/${second.id}`, undefined, { key: account.write })).status).toBe(202);
+    demand(await set(id, 'approved'), 200);
+    expect((await register(account, event, 'third@club.example')).status).toBe(422);
+    const { rows } = await service.deps.db.$client.query(
+      `SELECT voter_count::int AS voters, registration_count::int AS registrations, rejected_registration_count::int AS rejected
+       FROM voting_events WHERE id = $1`,
+      [event.id],
+    );
+    expect(rows).toEqual([{ voters: 100, registrations: 100, rejected: 0 }]);
+  });
+
+  test('of candidates leaves the cap to those of the organizer, and is left by a rejected one', async () => {
+    const owner = await createTestAccount(service);
+    const event = await createOpenElection(owner);
+    const positionIds = [event.positions[0]?.id];
+    const registerOne = () =>
+      service.call(
+        'POST',
+        `/public/voting-events/${event.id}/register/candidate`,
+        { name: 'C', positionIds },
+        { key: owner.vote },
+      );
+    const create = () =>
+      service.call('POST', `/voting-events/${event.id}/candidates`, { name: 'C', positionIds }, { key: owner.write });
+    const set = (id: string, status: string) =>
+      service.call('PATCH', `/voting-events/${event.id}/candidates/${id}`, { status }, { key: owner.write });
+    await fillCandidates(event, 'registration', 999);
+    const { id } = demand(await registerOne(), 201);
+    const full = [422, 'plan_limit', 'candidate_registrations_per_event', 1_000];
+    expect(limitOf(await registerOne())).toEqual(full);
+    demand(await create(), 201);
+    demand(await set(id, 'rejected'), 200);
+    demand(await registerOne(), 201);
+    expect(limitOf(await set(id, 'approved'))).toEqual(full);
+    await fillCandidates(event, 'organizer', 997);
+    expect(limitOf(await create())).toEqual([422, 'plan_limit', 'candidates_per_event', 1_000]);
+  });
+});
