@@ -1,10 +1,18 @@
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
-import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import {
+  answersBulkChange,
+  answersCreated,
+  answersList,
+  answersNothing,
+  answersOne,
+  answersQueued,
+} from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { changeGroup, createGroup } from './change-groups.ts';
 import { changeSponsor, createSponsor, removeSponsor } from './change-sponsors.ts';
 import { createCandidate } from './create-candidate.ts';
@@ -21,6 +29,7 @@ import {
   listSponsors,
 } from './repository.ts';
 import {
+  changeCandidatesBody,
   createCandidateBody,
   createGroupBody,
   createPositionBody,
@@ -156,6 +165,24 @@ export function candidateRoutes(deps: Deps): Route[] {
       body: createCandidateBody,
       find: event,
       change: async ({ target, body }, tx) => created(viewCandidate(await createCandidate(tx, deps, target, body))),
+    }),
+    changeRoute({
+      operationId: 'changeCandidates',
+      summary: 'Reject or delete up to 1,000 candidates, all or none',
+      method: 'POST',
+      path: `${path}/bulk`,
+      scope: 'write',
+      description:
+        'What would be refused for one of them refuses them all. An unknown ID is named as `candidateIds[<index>]`. Rejected registrations free their place under the ceiling.',
+      answers: answersBulkChange('How many candidates were changed: those that were rejected before stay as they are.'),
+      refusals: ['event_has_ballots', 'results_final'],
+      example: { action: 'reject', candidateIds: [EXAMPLE.candidate] },
+      body: changeCandidatesBody,
+      find: event,
+      change: async ({ target, body: { action, candidateIds } }, tx) => {
+        const change = { reject: rejectCandidates, delete: deleteCandidates }[action];
+        return ok({ action, changed: await change(tx, deps, target, candidateIds) });
+      },
     }),
     readRoute({
       operationId: 'getCandidate',

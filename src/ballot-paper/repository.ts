@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
@@ -125,6 +125,32 @@ export async function updateCandidate(
       .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id)))
       .returning(),
   );
+}
+
+/** The candidates of these IDs that the event has. */
+export async function listCandidatesByIds(
+  executor: Executor,
+  eventId: string,
+  ids: readonly string[],
+): Promise<Candidate[]> {
+  return executor
+    .select()
+    .from(candidates)
+    .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids]), isNull(candidates.deletedAt)))
+    .orderBy(asc(candidates.id));
+}
+
+export async function updateCandidates(
+  tx: Transaction,
+  eventId: string,
+  ids: readonly string[],
+  changes: Partial<NewCandidate>,
+): Promise<Candidate[]> {
+  return tx
+    .update(candidates)
+    .set(changes)
+    .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids])))
+    .returning();
 }
 
 /**
@@ -262,6 +288,20 @@ export async function isPaidFor(
   const { rows } = await tx.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a
       WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND ${named}) AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Whether a payment that was fulfilled registered any of these candidates. */
+export async function isAnyCandidatePaidFor(
+  tx: Transaction,
+  eventId: string,
+  ids: readonly string[],
+): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c
+        ON c.voting_event_id = a.voting_event_id AND c.payment_attempt_id = a.id
+      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
+        AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`);
   return rows[0]?.found === true;
 }
 

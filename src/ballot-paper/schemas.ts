@@ -8,6 +8,7 @@ import {
   returnUrlField,
   searchField,
   sortOrderField,
+  uniqueIdsField,
 } from '#src/http/fields.ts';
 import { VOTING_METHODS } from './types.ts';
 
@@ -111,6 +112,12 @@ export const listPositionsQuery = z.strictObject({
   search: searchField().optional(),
   votingMethod: z.enum(VOTING_METHODS).optional(),
   groupId: idField().optional(),
+});
+
+/** A change of many candidates at once. */
+export const changeCandidatesBody = z.strictObject({
+  action: z.enum(['reject', 'delete']),
+  candidateIds: uniqueIdsField('candidate').describe('1 to 1,000, each once.'),
 });
 
 const positionIds = z

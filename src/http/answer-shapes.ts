@@ -54,6 +54,20 @@ export const answersQueued = (description = 'The work is queued and done within 
   202: { description, schema: dataOf(queuedSchema) },
 });
 
+const changedSchema = z
+  .object({
+    action: z.enum(['reject', 'delete']),
+    changed: z.int().meta({ description: 'How many rows are not as they were before.' }),
+  })
+  .meta({
+    id: 'BulkChange',
+    description: 'A change of many rows, all or none.',
+    examples: [{ action: 'reject', changed: 1 }],
+  });
+
+/** 200 `{ data: { action, changed } }` */
+export const answersBulkChange = (description: string): AnswerShapes => answersOne(changedSchema, description);
+
 /** 204 without a body. */
 export const answersNothing = (description = 'Done. There is no body.'): AnswerShapes => ({ 204: { description } });
 

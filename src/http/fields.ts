@@ -124,3 +124,17 @@ export const searchField = () =>
     .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 
 export const sortOrderField = () => z.int().min(0).max(1_000_000).describe('Lower ones come first.');
+
+/** IDs of rows that are changed together, each once. */
+export const uniqueIdsField = (what: string) =>
+  z
+    .array(idField())
+    .min(1, `must name at least one ${what}`)
+    .max(1_000, `must name at most 1000 ${what}s`)
+    .superRefine((ids, context) => {
+      const seen = new Set<string>();
+      ids.forEach((id, index) => {
+        if (seen.has(id)) context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
+        seen.add(id);
+      });
+    });

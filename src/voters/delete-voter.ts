@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordChange } from '#src/accounts/record-change.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -6,10 +7,12 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { countRollChange } from '#src/voting-events/repository.ts';
-import { recordEvent } from '#src/webhooks/record-event.ts';
+import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
+import { announce } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoter } from './repository.ts';
+import { requireVoters } from './reject-voters.ts';
+import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoters } from './repository.ts';
+import type { Voter } from './types.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -33,26 +36,62 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   const event = await lockForChange(tx, organizer.event.id);
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
-  await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, id));
+  await takeOffRoll(tx, deps, event, [voter]);
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voter.deleted',
+    resource: id,
+    before: { name: voter.name, email: voter.email, voterId: voter.voterId },
+  });
+}
+
+/** Deletes voters, all or none. @throws ApiError as `deleteVoter` does, where one of them is refused; 422 naming each unknown ID */
+export async function deleteVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  ids: readonly string[],
+): Promise<number> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const rows = await requireVoters(tx, event.id, ids);
+  await takeOffRoll(tx, deps, event, rows);
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voters.deleted',
+    resource: event.id,
+    before: { count: rows.length, voterIds: rows.map(({ id }) => id) },
+  });
+  return rows.length;
+}
+
+/** Gives back what voters hold and tells receivers. Call with the event locked. */
+async function takeOffRoll(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: LockedEvent,
+  rows: readonly Voter[],
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, ids));
   if (phaseAt(event, event.lockedAt) === 'final') {
-    await updateVoter(tx, event.id, id, { ...ERASED, erasedAt: event.lockedAt });
+    await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
   } else {
-    await updateVoter(tx, event.id, id, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
-    await giveVotersBack(tx, event.id, placeOf(voter), 1);
+    await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
+    for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   }
   const status = statusAt(event, event.lockedAt);
-  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll');
-  await recordEvent(tx, deps, {
-    type: 'voter.deleted',
-    data: { id },
-    change: {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: organizer.caller.keyId,
-      action: 'voter.deleted',
-      resource: id,
-      before: { name: voter.name, email: voter.email, voterId: voter.voterId },
-    },
-  });
+  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll', rows.length);
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  await announce(
+    tx,
+    deps,
+    about,
+    'voter.deleted',
+    ids.map((id) => ({ id })),
+  );
 }

@@ -1,17 +1,19 @@
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
-import { answersCreated, answersOne, answersPage, answersQueued } from '#src/http/answer-shapes.ts';
+import { answersBulkChange, answersCreated, answersOne, answersPage, answersQueued } from '#src/http/answer-shapes.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { batchField, createVoters, singleField } from './create-voters.ts';
-import { deleteVoter } from './delete-voter.ts';
+import { deleteVoter, deleteVoters } from './delete-voter.ts';
+import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
-import { createVoterBody, createVotersBody, listVotersQuery, updateVoterBody } from './schemas.ts';
+import { changeVotersBody, createVoterBody, createVotersBody, listVotersQuery, updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { changeVoter } from './update-voter.ts';
 import { voterView } from './view-schemas.ts';
@@ -85,6 +87,24 @@ export function voterRoutes(deps: Deps): Route[] {
       find: event,
       change: async ({ target, body }, tx) =>
         created((await createVoters(tx, deps, target, body.voters, batchField)).map(viewVoter)),
+    }),
+    changeRoute({
+      operationId: 'changeVoters',
+      summary: 'Reject or delete up to 1,000 voters, all or none',
+      method: 'POST',
+      path: `${path}/bulk`,
+      scope: 'write',
+      description:
+        'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
+      answers: answersBulkChange('How many voters were changed: those that were rejected before stay as they are.'),
+      refusals: ['event_has_ballots', 'roll_closed'],
+      example: { action: 'reject', voterIds: [EXAMPLE.voter] },
+      body: changeVotersBody,
+      find: event,
+      change: async ({ target, body: { action, voterIds } }, tx) => {
+        const change = { reject: rejectVoters, delete: deleteVoters }[action];
+        return ok({ action, changed: await change(tx, deps, target, voterIds) });
+      },
     }),
     readRoute({
       operationId: 'getVoter',

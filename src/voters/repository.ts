@@ -44,6 +44,22 @@ export async function findVoter(executor: Executor, eventId: string, id: string)
   return row;
 }
 
+/** The voters of these IDs that the event has, in the order of their creation. */
+export async function listVotersByIds(executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> {
+  return executor
+    .select(columns)
+    .from(voters)
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        inArray(voters.id, [...ids]),
+        isNull(voters.deletedAt),
+        isNull(voters.erasedAt),
+      ),
+    )
+    .orderBy(asc(voters.id));
+}
+
 export async function findVoterByIdentity(
   executor: Executor,
   eventId: string,
@@ -155,6 +171,18 @@ export async function findTaken(tx: Executor, eventId: string, emails: string[],
   return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
 }
 
+export async function updateVoters(
+  tx: Transaction,
+  eventId: string,
+  ids: readonly string[],
+  changes: Partial<NewVoter>,
+): Promise<void> {
+  await tx
+    .update(voters)
+    .set(changes)
+    .where(and(eq(voters.votingEventId, eventId), inArray(voters.id, [...ids])));
+}
+
 /** @throws a unique violation of `voters_email` or `voters_voter_id` */
 export async function updateVoter(
   tx: Transaction,
@@ -256,12 +284,13 @@ export async function keepRejected(tx: Transaction, eventId: string, count: numb
   await tx.update(votingEvents).set(countVoters('rejected_registration', count)).where(eq(votingEvents.id, eventId));
 }
 
-/** Whether a voter has a ballot, pending or confirmed, that depends on its weight and group. Locks out nothing: call with the event locked. */
-export async function hasBallot(tx: Transaction, eventId: string, voterId: string): Promise<boolean> {
+/** Whether any of these voters has a ballot, pending or confirmed, that depends on its weight and group. Locks out nothing: call with the event locked. */
+export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
+  const ids = sql`${sql.param([...voterIds])}::text[]`;
   const { rows } = await tx.execute<{ found: boolean }>(sql`
-    SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ${voterId}) OR
-           EXISTS (SELECT 1 FROM participation WHERE voting_event_id = ${eventId} AND participant = ${voterId}) OR
-           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ${voterId} AND source = 'poll') AS found`);
+    SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
+           EXISTS (SELECT 1 FROM participation WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
+           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ANY (${ids}) AND source = 'poll') AS found`);
   return rows[0]?.found === true;
 }
 
@@ -295,9 +324,11 @@ export async function insertVoterKey(
   return rowCount === 1;
 }
 
-/** Ends every key of a voter. */
-export async function deleteVoterKeys(tx: Transaction, eventId: string, voterId: string): Promise<void> {
-  await tx.delete(voterKeys).where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId)));
+/** Ends every key of these voters. */
+export async function deleteVoterKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+  await tx
+    .delete(voterKeys)
+    .where(and(eq(voterKeys.votingEventId, eventId), inArray(voterKeys.voterId, [...voterIds])));
 }
 
 export async function deleteVoterKey(

@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
-import { countryCodeField, emailField, idField, nameField, searchField, voterIdField } from '#src/http/fields.ts';
+import {
+  countryCodeField,
+  emailField,
+  idField,
+  nameField,
+  searchField,
+  uniqueIdsField,
+  voterIdField,
+} from '#src/http/fields.ts';
 import { numberToMicro } from '#src/platform/decimal.ts';
 
 const MAX_WEIGHT = 1_000_000_000;
@@ -38,6 +46,12 @@ export const createVotersBody = z.strictObject({
 export const updateVoterBody = z
   .strictObject(voterFields.partial().shape)
   .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
+
+/** A change of many voters at once. */
+export const changeVotersBody = z.strictObject({
+  action: z.enum(['reject', 'delete']),
+  voterIds: uniqueIdsField('voter').describe('1 to 1,000, each once.'),
+});
 
 export type VoterInput = z.output<typeof createVoterBody>;
 

@@ -60,7 +60,7 @@ async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, ch
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
     requirePhase(action, event, event.lockedAt, voted);
   if (changed.weight !== undefined || changed.groupId !== undefined)
-    await guard('change_standing', () => hasBallot(tx, event.id, before.id));
+    await guard('change_standing', () => hasBallot(tx, event.id, [before.id]));
   if (changed.status !== undefined) await guard('change_standing', async () => before.hasVoted);
   if (changed.email !== undefined || changed.voterId !== undefined)
     await guard('change_identity', async () => before.hasVoted);
@@ -120,7 +120,7 @@ export async function changeVoter(
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
   const ended = endsKeys(before, changed);
-  if (ended) await deleteVoterKeys(tx, event.id, id);
+  if (ended) await deleteVoterKeys(tx, event.id, [id]);
   try {
     const keyStatus = ended ? ({ keyStatus: 'none' } as const) : {};
     await updateVoter(tx, event.id, id, { ...columnsOf(changed), ...keyStatus, updatedAt: event.lockedAt });

@@ -226,11 +226,16 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
   };
 }
 
-/** Counts a change of the roll after the opening, of a voter's identity or of what its vote weighs. */
-export async function countRollChange(tx: Transaction, id: string, kind: 'identity' | 'roll'): Promise<void> {
+/** Counts changes of the roll after the opening, of voters' identities or of what their votes weigh. */
+export async function countRollChange(
+  tx: Transaction,
+  id: string,
+  kind: 'identity' | 'roll',
+  count = 1,
+): Promise<void> {
   const change =
     kind === 'identity'
-      ? { identityChanges: sql`${votingEvents.identityChanges} + 1` }
-      : { rollChanges: sql`${votingEvents.rollChanges} + 1` };
+      ? { identityChanges: sql`${votingEvents.identityChanges} + ${count}` }
+      : { rollChanges: sql`${votingEvents.rollChanges} + ${count}` };
   await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
 }

@@ -7,6 +7,7 @@ import {
   type TestAnswer,
   type TestService,
 } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
@@ -14,6 +15,12 @@ let service: TestService;
 let account: TestAccount;
 beforeAll(async () => {
   service = await startTestService();
+  // The smallest plan is filled soonest; its rate of requests is not what is tried here.
+  Object.assign(service.deps.plans.free, {
+    votingEvents: 100,
+    organizerRequestsPerMinute: 60_000,
+    voteRequestsPerMinute: 60_000,
+  });
   account = await createTestAccount(service, 'free');
 });
 afterAll(() => service.stop());
@@ -128,5 +135,99 @@ describe('the ceiling of registrations', () => {
     expect(limitOf(await set(id, 'approved'))).toEqual(full);
     await fillCandidates(event, 'organizer', 997);
     expect(limitOf(await create())).toEqual([422, 'plan_limit', 'candidates_per_event', 1_000]);
+  });
+});
+
+describe('a change of many rows', () => {
+  const bulk = (owner: TestAccount, event: TestEvent, kind: string, body: object) =>
+    service.call('POST', `/voting-events/${event.id}/${kind}/bulk`, body, { key: owner.write });
+  const statuses = async (event: TestEvent, kind: string): Promise<string[]> =>
+    demand(await service.call('GET', `/voting-events/${event.id}/${kind}`, undefined, { key: account.read }), 200).map(
+      ({ status }: { status: string }) => status,
+    );
+
+  test('rejects registered voters and frees their places, and deletes voters', async () => {
+    const event = await createOpenElection(account);
+    await fillVoters(event, 'registration', 98);
+    const [one, two] = [
+      demand(await register(account, event, 'one@club.example'), 201).id,
+      demand(await register(account, event, 'two@club.example'), 201).id,
+    ];
+    expect((await register(account, event, 'three@club.example')).status).toBe(422);
+    const voterIds = [one, two];
+    expect(demand(await bulk(account, event, 'voters', { action: 'reject', voterIds }), 200)).toEqual({
+      action: 'reject',
+      changed: 2,
+    });
+    expect(demand(await bulk(account, event, 'voters', { action: 'reject', voterIds }), 200).changed).toBe(0);
+    const three = demand(await register(account, event, 'three@club.example'), 201).id;
+    demand(await register(account, event, 'four@club.example'), 201);
+    expect((await register(account, event, 'five@club.example')).status).toBe(422);
+    const gone = { action: 'delete', voterIds: [one, three] };
+    expect(demand(await bulk(account, event, 'voters', gone), 200).changed).toBe(2);
+    demand(await register(account, event, 'five@club.example'), 201);
+    expect((await register(account, event, 'six@club.example')).status).toBe(422);
+    const { rows } = await service.deps.db.$client.query(
+      `SELECT voter_count AS counted, rejected_registration_count AS rejected, roll_changes AS changes,
+         (SELECT count(*)::int FROM voters WHERE voting_event_id = $1 AND deleted_at IS NULL) AS voters
+       FROM voting_events WHERE id = $1`,
+      [event.id],
+    );
+    expect(rows).toEqual([{ counted: 101, rejected: 1, changes: 4, voters: 101 }]);
+  });
+
+  test('of voters is refused as a whole where one of them voted, is unknown, or is named twice', async () => {
+    const event = await createOpenElection(account);
+    const [one, two] = [
+      demand(await register(account, event, 'one@club.example'), 201).id,
+      demand(await register(account, event, 'two@club.example'), 201).id,
+    ];
+    await service.deps.db.$client.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [
+      event.id,
+      two,
+    ]);
+    for (const action of ['reject', 'delete']) {
+      const refused = await bulk(account, event, 'voters', { action, voterIds: [one, two] });
+      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+      const unknown = await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] });
+      expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'voterIds[1]']);
+      const twice = await bulk(account, event, 'voters', { action, voterIds: [one, one] });
+      expect([twice.status, twice.body.error.details.field]).toEqual([422, 'voterIds[1]']);
+    }
+    expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
+    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    const closed = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
+    expect([closed.status, closed.body.error.details.reason]).toEqual([409, 'event_closed']);
+  });
+
+  test('rejects and deletes candidates, and is refused as a whole once a ballot was cast', async () => {
+    const event = await createOpenElection(account);
+    const positionIds = [event.positions[0]?.id];
+    const candidateIds: string[] = [];
+    for (const name of ['Cleo', 'Dora']) {
+      const path = `/public/voting-events/${event.id}/register/candidate`;
+      candidateIds.push(demand(await service.call('POST', path, { name, positionIds }, { key: account.vote }), 201).id);
+    }
+    const [first] = candidateIds;
+    const unknown = await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
+    expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'candidateIds[1]']);
+    expect(demand(await bulk(account, event, 'candidates', { action: 'reject', candidateIds }), 200).changed).toBe(2);
+    expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected', 'rejected']);
+    const gone = { action: 'delete', candidateIds: [first] };
+    expect(demand(await bulk(account, event, 'candidates', gone), 200).changed).toBe(1);
+    const voter = demand(await register(account, event, 'vera@club.example'), 201);
+    const voterKey = await giveVoterKey(service, event.id, voter.id);
+    const votes = [{ positionId: positionIds[0], candidateId: event.positions[0]?.candidates[0] }];
+    const cast = { voterKey, email: 'vera@club.example', votes };
+    demand(
+      await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, cast, { key: account.vote }),
+      201,
+    );
+    for (const action of ['reject', 'delete']) {
+      const body = { action, candidateIds: [candidateIds[1], event.positions[0]?.candidates[0]] };
+      const refused = await bulk(account, event, 'candidates', body);
+      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    }
+    expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
   });
 });

@@ -1,0 +1,60 @@
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { requirePhase } from '#src/voting-events/life.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { countRollChange } from '#src/voting-events/repository.ts';
+import { announce } from '#src/webhooks/record-event.ts';
+import type { VoterDeps } from './create-voters.ts';
+import { deleteVoterKeys, keepRejected, listVotersByIds, placeOf, updateVoters } from './repository.ts';
+import type { Voter } from './types.ts';
+import { viewVoter } from './views.ts';
+
+/** @throws ApiError 422 naming each ID that is not a voter of the event */
+export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
+  const rows = await listVotersByIds(tx, eventId, ids);
+  const known = new Set(rows.map(({ id }) => id));
+  const issues: Issue[] = ids.flatMap((id, index) =>
+    known.has(id) ? [] : [{ field: `voterIds[${index}]`, message: 'is not a voter of this event' }],
+  );
+  if (issues.length > 0) throw validationError(issues);
+  return rows;
+}
+
+/**
+ * Rejects voters, all or none, as a single change of the status would. Those that are rejected already stay as they are.
+ * @returns how many were rejected now
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` where one voted, `event_closed`
+ */
+export async function rejectVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  ids: readonly string[],
+): Promise<number> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const rows = (await requireVoters(tx, event.id, ids)).filter(({ status }) => status !== 'rejected');
+  if (rows.length === 0) return 0;
+  await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
+  const changed = rows.map(({ id }) => id);
+  await deleteVoterKeys(tx, event.id, changed);
+  const change = { status: 'rejected', keyStatus: 'none', updatedAt: event.lockedAt } as const;
+  await updateVoters(tx, event.id, changed, change);
+  const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
+  if (registrations > 0) await keepRejected(tx, event.id, registrations);
+  const status = statusAt(event, event.lockedAt);
+  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll', rows.length);
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  const after = rows.map((row) => viewVoter({ ...row, ...change }));
+  await announce(tx, deps, about, 'voter.updated', after);
+  await recordChange(tx, deps, {
+    ...about,
+    keyId: organizer.caller.keyId,
+    action: 'voters.rejected',
+    resource: event.id,
+    after: { count: rows.length, voterIds: changed },
+  });
+  return rows.length;
+}
