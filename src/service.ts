@@ -132,7 +132,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     };
   };
   const rateLimiter = new RateLimiter();
-  const sharing = shareRateLimits(deps.db.$client, rateLimiter, () => deps.clock.now(), deps.log);
+  const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
   const metrics = createMetrics(() => readFigures(deps.db));
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);

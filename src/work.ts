@@ -63,7 +63,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     {
       name: 'forget_full_quotas',
       schedule: '*/10 * * * *',
-      work: () => forgetFullQuotas(deps.db.$client, deps.clock.now()),
+      work: () => forgetFullQuotas(deps.db.$client),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
     { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },

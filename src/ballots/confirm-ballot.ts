@@ -5,7 +5,7 @@ import { type Answer, ok } from '#src/http/answer.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import type { Claim } from '#src/http/route.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -145,11 +145,11 @@ async function write(
 }
 
 /** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but nobody shall try for free. */
-export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter' | 'clock'>, keyId: string): ApiError {
+export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, keyId: string): ApiError {
   const state = deps.rateLimiter.take(
     `wrong-code:${keyId}`,
     WRONG_CODES_PER_MINUTE,
-    deps.clock.now(),
+    monotonicMs(),
     WRONG_CODES_PER_MINUTE,
   );
   return state.retryAfterSeconds === undefined

@@ -18,7 +18,8 @@ const ADDRESS_KINDS = /^(?:open|failed|asked):/;
 
 /**
  * GCRA in memory: for each key the time at which its quota would be full again ("theoretical arrival time").
- * No database in the request; processes that share keys exchange what they used in the background.
+ * Times are of a clock that only goes forward (`monotonicMs`): a wall clock that is set back would refuse everybody until it
+ * has caught up. No database in the request; processes that share keys exchange what they used in the background.
  */
 export class RateLimiter {
   readonly #ofKeys = new RecentMap<number>(MAX_TRACKED);

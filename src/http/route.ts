@@ -93,6 +93,8 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> ext
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The role that the caller needs in the event that the path names. Left out: what the scope says (`roleFor`). */
   readonly role?: Role;
+  /** Never refused for how often it is asked. Takes no key: `scope: 'none'`. */
+  readonly unlimited?: true;
   /** The only query parameters it takes. None when left out. */
   readonly query?: Query;
   /** The body it takes. None when left out. */
@@ -174,6 +176,8 @@ export interface Route extends RouteDocument {
   readonly find: (context: RequestContext) => Promise<unknown>;
   /** For routes without a key: what one address may ask. Undefined for the usual. */
   readonly requestsPerMinute?: number;
+  /** Never refused for how often it is asked: monitoring must see a service that is well. */
+  readonly unlimited?: true;
   readonly run: RouteRun;
 }
 
@@ -222,6 +226,7 @@ function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method
     path: spec.path,
     scope: spec.scope,
     role,
+    ...(spec.unlimited === undefined ? {} : { unlimited: spec.unlimited }),
     ...documentOf(spec),
     query: spec.query,
     body,

@@ -99,6 +99,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/health',
       scope: 'none',
+      unlimited: true,
       answers: {
         ...answersOne(healthView, 'Requests are served.'),
         503: { description: 'A request could not be served now.', schema: z.object({ data: healthView }) },
@@ -119,6 +120,7 @@ export function serviceRoutes(info: ServiceInfo, readHealth: () => Promise<Healt
       method: 'GET',
       path: '/health/live',
       scope: 'none',
+      unlimited: true,
       answers: answersOne(z.object({ status: z.literal('ok') }), 'The process lives.'),
       find: nothing,
       read: async () => ok({ status: 'ok' }),

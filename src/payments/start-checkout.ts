@@ -2,7 +2,7 @@ import { inTransaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import type { Claim } from '#src/http/route.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { callProvider, providerUnavailable } from './ask-provider.ts';
 import {
   type AttemptRef,
@@ -89,7 +89,7 @@ async function createAttempt(
 ): Promise<PaymentAttempt> {
   const { event } = order;
   const nowMs = deps.clock.now();
-  limitVisitor(deps, order, nowMs);
+  limitVisitor(deps, order);
   const business =
     event.paymentBusinessId === null
       ? undefined
@@ -127,10 +127,10 @@ async function createAttempt(
   return attempt;
 }
 
-function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder, nowMs: number): void {
+function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): void {
   if (visitorId === null) return;
   const key = `checkout:${event.id}:${visitorId.toLowerCase()}`;
-  const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, nowMs, CHECKOUTS_PER_HOUR);
+  const state = deps.rateLimiter.take(key, CHECKOUTS_PER_HOUR / 60, monotonicMs(), CHECKOUTS_PER_HOUR);
   if (state.retryAfterSeconds !== undefined) {
     throw tooManyRequests(state.retryAfterSeconds, 'This visitor has begun many checkouts.');
   }

@@ -4,6 +4,8 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { updatePlan } from '#src/accounts/repository.ts';
 import { addressOf } from '#src/http/admit.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
+import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
 import {
@@ -104,5 +106,55 @@ describe('the rate limiter', () => {
     expect(limiter.tracked).toBeLessThanOrEqual(50_001);
     expect(limiter.drainUsed().size).toBeLessThanOrEqual(100_000);
     expect(limiter.look('key_1', 60, now).retryAfterSeconds).toBeDefined();
+  });
+});
+
+describe('what is never limited', () => {
+  test('/health answers however often one address asks, while other open routes refuse', async () => {
+    const ask = (path: string) =>
+      Promise.all(Array.from({ length: 60 }, () => service.call('GET', path).then(({ status }) => status)));
+    expect(new Set(await ask('/docs'))).toEqual(new Set([302, 429]));
+    expect(new Set(await ask('/health'))).toEqual(new Set([200]));
+    expect(new Set(await ask('/health/live'))).toEqual(new Set([200]));
+  });
+});
+
+describe('the clock of the limiter', () => {
+  test('is no wall clock: setting that one back or forward changes no quota', async () => {
+    const owner = await createTestAccount(service, 'free');
+    const statuses = async () =>
+      (
+        await Promise.all(Array.from({ length: 22 }, () => service.call('GET', '/me', undefined, { key: owner.read })))
+      ).map(({ status }) => status);
+    expect((await statuses()).filter((status) => status === 429).length).toBeGreaterThan(0);
+    const now = Date.now();
+    const clock = vi.spyOn(service.deps.clock, 'now');
+    try {
+      // An hour on, a limiter by this clock would have filled every quota again; an hour back, it would refuse for an hour.
+      clock.mockImplementation(() => now + 3_600_000);
+      expect((await statuses()).filter((status) => status === 429).length).toBeGreaterThan(15);
+      clock.mockImplementation(() => now - 3_600_000);
+      const { headers } = await service.call('GET', '/me', undefined, { key: owner.read });
+      expect(Number(headers.get('X-RateLimit-Reset'))).toBeLessThan(30);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test('is of one process: others are told how long a quota takes to be full again', async () => {
+    const [here, there] = [new RateLimiter(), new RateLimiter()];
+    const pool = service.deps.db.$client;
+    for (let times = 0; times < 5; times += 1) here.take('key_shared', 60, monotonicMs());
+    await exchangeRateLimits(pool, here);
+    there.take('key_shared', 60, monotonicMs());
+    await exchangeRateLimits(pool, there);
+    const { resetSeconds, remaining } = there.look('key_shared', 60, monotonicMs());
+    // Six were taken, and this is what a seventh would be told.
+    expect([resetSeconds, remaining]).toEqual([7, 3]);
+    const { rows } = await pool.query(
+      "SELECT (full_at - now_ms())::int AS left FROM rate_limits WHERE key = 'key_shared'",
+    );
+    expect(rows[0]?.left).toBeGreaterThan(4_000);
+    expect(rows[0]?.left).toBeLessThanOrEqual(6_000);
   });
 });
