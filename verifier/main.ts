@@ -24,6 +24,13 @@ const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
 function print(report: VerificationReport): void {
   for (const { name, status, detail } of report.checks)
     process.stdout.write(`${MARKS[status]} ${name.padEnd(18)} ${detail}\n`);
+  const { rollAfterOpening } = report;
+  if (rollAfterOpening !== null) {
+    const { identityChanges, rollChanges } = rollAfterOpening;
+    process.stdout.write(
+      `\nAfter the opening, by the service's own word: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
+    );
+  }
   const failed = report.checks.some(({ status }) => status === 'failed');
   const left = report.checks.some(({ status }) => status === 'left_out');
   const next = failed

@@ -1,6 +1,6 @@
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareResults, resultHash, weightText } from './check-results.ts';
-import { type Fields, fieldsOf } from './json.ts';
+import { type Fields, fieldsOf, numberOf } from './json.ts';
 import { type LogKey, readCheckpoint, readLogKey, readPromise, type SignedHead, Unbelievable } from './note.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
 import { type Read, requireBytes, Unreadable } from './read-service.ts';
@@ -24,12 +24,21 @@ export interface Check {
   readonly detail: string;
 }
 
+export interface RollAfterOpening {
+  /** Changes of a voter's e-mail or voter ID: whoever reads the new address can vote in the voter's place. */
+  readonly identityChanges: number;
+  /** Changes of a voter's weight, group or status, and deletions. */
+  readonly rollChanges: number;
+}
+
 export interface VerificationReport {
   /** Whether nothing failed. What was left out is not verified. */
   readonly verified: boolean;
   readonly checks: readonly Check[];
   readonly size: number | null;
   readonly rootHash: string | null;
+  /** How often the organizers changed the roll after the opening, as the service says; null where the results are not public. */
+  readonly rollAfterOpening: RollAfterOpening | null;
   /** To be kept, and given as `since` the next time. */
   readonly checkpoint: string | null;
 }
@@ -78,6 +87,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   const checks = new Checks();
   let note: string | null = null;
   let head: SignedHead | undefined;
+  let rollAfterOpening: RollAfterOpening | null = null;
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
     const logKey = await readKey(options, checks);
@@ -89,7 +99,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     );
     note = text;
     const log = await checkLeaves(options, checks, base, logKey, head);
-    await checkContent(options, checks, base, log);
+    const results = await readResults(options.read, options.event);
+    rollAfterOpening = readRollChanges(results);
+    await checkContent(options, checks, base, log, results);
   } catch (fault) {
     if (!(fault instanceof Unbelievable)) throw fault;
   }
@@ -98,6 +110,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     checks: checks.list,
     size: head?.size ?? null,
     rootHash: head?.root.toString('base64') ?? null,
+    rollAfterOpening,
     checkpoint: note,
   };
 }
@@ -198,9 +211,14 @@ async function checkLeaves(
 }
 
 /** Opens the ballots, counts them again, and compares with the published results. */
-async function checkContent(options: VerifyOptions, checks: Checks, base: string, log: ReadLog): Promise<void> {
-  const { read, event } = options;
-  const results = await readResults(read, event);
+async function checkContent(
+  options: VerifyOptions,
+  checks: Checks,
+  base: string,
+  log: ReadLog,
+  results: Fields | undefined,
+): Promise<void> {
+  const { read } = options;
   await checkClose(checks, log, results);
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
@@ -242,6 +260,13 @@ async function readResults(read: Read, event: string): Promise<Fields | undefine
   if (status === 403) return undefined;
   if (status !== 200) throw new Unreadable(`the results answered ${status}`);
   return fieldsOf(fieldsOf(JSON.parse(bytes.toString('utf8')))['data']);
+}
+
+function readRollChanges(results: Fields | undefined): RollAfterOpening | null {
+  if (results === undefined) return null;
+  const { identityChanges, rollChanges } = fieldsOf(results['stats']);
+  const [identity, roll] = [numberOf(identityChanges), numberOf(rollChanges)];
+  return Number.isInteger(identity + roll) ? { identityChanges: identity, rollChanges: roll } : null;
 }
 
 async function checkClose(checks: Checks, log: ReadLog, results: Fields | undefined): Promise<void> {

@@ -54,7 +54,10 @@ interface Present {
 }
 
 /** What of the results needs a count; the rest is of the event and the clock. */
-type Counted = Pick<EventResults, 'stats' | 'positions'>;
+interface Counted {
+  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges'>;
+  readonly positions: EventResults['positions'];
+}
 
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
@@ -202,12 +205,15 @@ export class EventCounter {
     const { event } = paper;
     const { running, moment, seed, lot } = await this.#present(paper, stepped, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
+    const { stats, positions } = await this.#report(paper, running, moment, stepped, lot);
+    const { identity, roll } = moment.changes;
     return {
       votingEventId: event.id,
       title: event.title,
       final,
       asOf: nowMs,
-      ...(await this.#report(paper, running, moment, stepped, lot)),
+      stats: { ...stats, identityChanges: identity, rollChanges: roll },
+      positions,
       byGroup: final ? await this.#turnoutByGroup(event.id) : null,
       log: { size: moment.log.size, rootHash: Buffer.from(moment.log.root()).toString('base64') },
       lot: {

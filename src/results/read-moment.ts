@@ -28,6 +28,8 @@ export interface Moment {
   readonly fractional: boolean;
   /** Whether the weight of any voter is not 1. */
   readonly weighted: boolean;
+  /** Changes of the roll after the opening. */
+  readonly changes: { readonly identity: number; readonly roll: number };
 }
 
 /** The lot as it stands with the log. */
@@ -67,6 +69,7 @@ const BASE = `
   UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1
+  UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
@@ -77,7 +80,7 @@ const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}`;
 
 interface MomentRow {
-  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional' | 'weighted';
+  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional' | 'weighted' | 'changes';
   readonly number: string;
   readonly amount: string;
   readonly entries: Buffer | null;
@@ -101,6 +104,7 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
   const box = of('box');
   const [log] = of('log');
   const [electorate] = of('electorate');
+  const [changes] = of('changes');
   return {
     box:
       box.length === MAX_BOX_ROWS
@@ -114,5 +118,6 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
     electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },
     fractional: of('fractional').length > 0,
     weighted: of('weighted').length > 0,
+    changes: { identity: Number(changes?.number ?? 0), roll: Number(changes?.amount ?? 0) },
   };
 }

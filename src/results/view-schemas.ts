@@ -134,6 +134,10 @@ export const resultsView = z
       abstentions: z.int(),
       electorate: z.number().nullable().meta({ description: 'Weight of the approved voters; null in polls.' }),
       turnout: z.number().nullable().meta({ description: 'From 0 to 1, by weight; null in polls.' }),
+      identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
+      rollChanges: z
+        .int()
+        .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
     }),
     positions: listShape(positionResultView),
     byGroup: listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }))
@@ -161,7 +165,16 @@ export const resultsView = z
         title: 'Board of the reading club',
         final: true,
         asOf: EXAMPLE.closesAt,
-        stats: { totalVotes: 3, ballots: 3, entries: 3, abstentions: 0, electorate: 4, turnout: 0.75 },
+        stats: {
+          totalVotes: 3,
+          ballots: 3,
+          entries: 3,
+          abstentions: 0,
+          electorate: 4,
+          turnout: 0.75,
+          identityChanges: 0,
+          rollChanges: 1,
+        },
         positions: [
           {
             id: EXAMPLE.position,

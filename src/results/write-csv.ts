@@ -48,6 +48,8 @@ function* eventRows(results: EventResults): Generator<Row> {
     abstentions: stats.abstentions,
     electorate: stats.electorate,
     turnout: stats.turnout,
+    identityChanges: stats.identityChanges,
+    rollChanges: stats.rollChanges,
     logSize: log.size,
     logRootHash: log.rootHash,
     lotSeedHash: lot.seedHash,

@@ -83,9 +83,9 @@ async function takeOffRoll(
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
+    // An erased person stays in every figure of the final result, so that nothing of the roll has changed.
+    if (statusAt(event, event.lockedAt) === 'open') await countRollChange(tx, event.id, 'roll', rows.length);
   }
-  const status = statusAt(event, event.lockedAt);
-  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll', rows.length);
   const about = { accountId: event.accountId, votingEventId: event.id };
   await announce(
     tx,

@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
 import {
   createTestAccount,
   eventually,
   startTestService,
   type TestAccount,
+  type TestAnswer,
   type TestService,
 } from '#test/harness/test-service.ts';
 
@@ -138,5 +141,54 @@ describe('mails to one address', () => {
     expect([stats.identityChanges, stats.rollChanges]).toEqual([1, 1]);
     const audit = demand(await service.call('GET', `${path}/audit?action=voter.identity_changed`, undefined, key), 200);
     expect(audit).toHaveLength(1);
+  });
+});
+
+describe('results', () => {
+  test('carry how often the roll was changed after the opening, in answers, files, and the output of the verifier', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', results: { visibility: 'published' }, voter: { selfRegistration: true } },
+      PLURALITY,
+    );
+    const path = `/voting-events/${event.id}`;
+    const key = { key: account.write };
+    const voters: string[] = [];
+    for (const name of ['ann', 'ben', 'cat', 'dan']) {
+      const body = { name, email: `${name}@strangers.example` };
+      voters.push(demand(await service.call('POST', `${path}/voters`, body, key), 201).id);
+    }
+    const change = async (index: number, body: object) =>
+      demand(await service.call('PATCH', `${path}/voters/${voters[index]}`, body, key), 200);
+    await change(0, { email: 'mine@strangers.example' });
+    await change(0, { email: 'ann@strangers.example' });
+    await change(1, { weight: 2 });
+    expect((await service.call('DELETE', `${path}/voters/${voters[2]}`, undefined, key)).status).toBe(202);
+    await change(3, { status: 'rejected' });
+    await finishEvent(service, event.id);
+    // Erased once the result is final: every figure stays.
+    expect((await service.call('DELETE', `${path}/voters/${voters[1]}`, undefined, key)).status).toBe(202);
+    const counted = { identityChanges: 2, rollChanges: 3 };
+    const own = demand(await service.call('GET', `${path}/results`, undefined, key), 200);
+    expect(own.stats).toMatchObject(counted);
+    const everybodys = await service.call('GET', `/public${path}/results`, undefined, { key: account.vote });
+    expect(demand(everybodys, 200).stats).toMatchObject(counted);
+    const download = async (kind: string): Promise<TestAnswer['body']> => {
+      const { headers } = await service.call('GET', `${path}/results/${kind}`, undefined, key);
+      const { pathname } = new URL(headers.get('location') ?? '');
+      return (await service.call('GET', pathname)).body;
+    };
+    expect((await download('json')).data.stats).toMatchObject(counted);
+    const csv: string = await download('csv');
+    expect(csv).toMatch(/identityChanges[^\r\n]*\b2\b/);
+    expect(csv).toMatch(/rollChanges[^\r\n]*\b3\b/);
+    const run = promisify(execFile);
+    const base = ['verifier/main.ts', '--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id];
+    const env = { ...process.env, VOTING_KEY: account.vote };
+    const { stdout } = await run(process.execPath, base, { env });
+    expect(stdout).toMatch(/2 changes of a voter's e-mail or voter ID, 3 other changes of the roll/);
+    const { stdout: json } = await run(process.execPath, [...base, '--json'], { env });
+    expect(JSON.parse(json).rollAfterOpening).toEqual(counted);
   });
 });
