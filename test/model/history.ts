@@ -1,0 +1,49 @@
+/** One history from beginning to end, in a fresh world. */
+import type { Driver } from '#test/model/driver.ts';
+import { type Op, perform } from './act.ts';
+import { type Counts, World } from './world.ts';
+
+/** @param finish whether everything is compared once more when it is over */
+export async function runHistory(driver: Driver, ops: readonly Op[], counts: Counts, finish = true): Promise<World> {
+  await driver.reset();
+  const world = new World(driver, counts);
+  try {
+    await world.start();
+    for (const [index, op] of ops.entries()) {
+      world.step = index;
+      await perform(world, op);
+      if (world.stopped) break;
+    }
+    if (!world.stopped && finish) await world.finish();
+    else await driver.settle();
+    if (world.held) await driver.holdMessages(false);
+  } catch (error) {
+    world.report(
+      `the driver failed | ${String(error).slice(0, 120)}`,
+      error instanceof Error ? (error.stack ?? '') : String(error),
+      true,
+    );
+  }
+  return world;
+}
+
+export type Spent = Map<string, { count: number; ms: number }>;
+/** The driver, with a watch on everything that it is asked. */
+export function timed(driver: Driver, spent: Spent): Driver {
+  return new Proxy(driver, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function' || name === 'now')
+        return typeof value === 'function' ? value.bind(target) : value;
+      return async (...given: unknown[]) => {
+        const began = performance.now();
+        try {
+          return await value.apply(target, given);
+        } finally {
+          const entry = spent.get(String(name)) ?? { count: 0, ms: 0 };
+          spent.set(String(name), { count: entry.count + 1, ms: entry.ms + performance.now() - began });
+        }
+      };
+    },
+  });
+}

@@ -1,0 +1,500 @@
+/** Changes, reads and odd requests. */
+import { type Act, nth, organizerSend, reference, relative, secondCall, visitor, voterKey, writer } from './act.ts';
+import { at, isObject, type Json, type Random } from './kit.ts';
+import { resolvedMax } from './settings.ts';
+import { eventBody, frozen, HOUR, MINUTE } from './state.ts';
+import { DAY, type World } from './world.ts';
+
+function eventChange(world: World, index: number, random: Random): Json {
+  const event = world.event(index);
+  const now = world.driver.now();
+  if (event === undefined) return {};
+  const ways: (() => Json)[] = [
+    () => ({ title: `Renamed ${random.int(99)}` }),
+    () => ({ description: random.pick([null, 'Words.', '']) }),
+    () => ({ results: { visibility: random.pick(['hidden', 'live', 'published']) } }),
+    () => ({ results: { visibility: 'live' } }),
+    () => ({ endsAt: now + random.pick([20 * MINUTE, HOUR, 3 * HOUR, DAY * 2]) }),
+    () => ({ endsAt: null }),
+    () => ({ startsAt: now + random.pick([30 * MINUTE, 2 * HOUR]) }),
+    () => ({ startsAt: now - HOUR }),
+    () => ({ startsAt: null }),
+    () => ({ startsAt: now + 2 * HOUR, endsAt: now + HOUR }),
+    () => ({ status: random.pick(['open', 'closed', 'draft', 'scheduled']) }),
+    () => ({ status: 'open' }),
+    () => ({ status: 'closed' }),
+    () => ({ voter: { requireVoterId: random.chance(0.5) } }),
+    () => ({ voter: { saveVoterInfo: random.chance(0.5) } }),
+    () => ({ voter: { selfRegistration: random.chance(0.5) } }),
+    () => ({ voter: { approval: random.pick(['automatic', 'manual']) } }),
+    () => ({ candidate: { selfRegistration: random.chance(0.7) } }),
+    () => ({ ballot: { candidateOrder: random.pick(['fixed', 'shuffled']) } }),
+    () => ({ type: random.pick(['election', 'poll']) }),
+    () => ({
+      payments: {
+        payToVote: random.chance(0.5) ? null : { amountMinor: 7000, currency: random.pick(['usd', 'jpy', 'ngn']) },
+      },
+    }),
+    () => ({ payments: { repeatVotes: random.chance(0.5) } }),
+    () => ({
+      payments: {
+        payToRegisterCandidate: random.chance(0.3)
+          ? null
+          : { amountMinor: 7000, currency: random.pick(['usd', 'ngn']) },
+      },
+    }),
+    () => ({ code: `Code${random.between(10, 60)}X` }),
+    () => ({}),
+    () => ({ title: ' ' }),
+    () => ({ title: 5, endsAt: 'soon' }),
+    () => ({ nonsense: true }),
+    () => {
+      // What is shown can always be sent back.
+      const shown = eventBody(event, now);
+      const names = [
+        'title',
+        'description',
+        'type',
+        'status',
+        'startsAt',
+        'endsAt',
+        'timeZone',
+        'candidate',
+        'ballot',
+        'payments',
+      ];
+      return { ...Object.fromEntries(names.map((name) => [name, shown[name]])), voter: { ...event.voter } };
+    },
+  ];
+  return random.pick(ways)();
+}
+function positionChange(random: Random, groups: readonly { readonly id: string }[], shown: Json): Json {
+  const back = {
+    title: shown['title'],
+    votingMethod: shown['votingMethod'],
+    seats: shown['seats'],
+    groupId: shown['groupId'],
+    tieBreak: shown['tieBreak'],
+    ...(typeof shown['maxSelections'] === 'number' ? { maxSelections: shown['maxSelections'] } : {}),
+  };
+  return random.pick<() => Json>([
+    () => ({ title: `Office ${random.int(99)}` }),
+    () => ({ description: 'More words.' }),
+    () => ({ seats: random.between(1, 3) }),
+    () => ({ maxSelections: random.between(1, 3) }),
+    () => ({ minSelections: random.between(0, 2) }),
+    () => ({ groupId: random.chance(0.5) ? null : (nth(groups, 0)?.id ?? 'grp_unknown') }),
+    () => ({ tieBreak: random.pick(['joint', 'lot', 'candidate_order']) }),
+    () => ({ scoreMax: 9 }),
+    () => ({ cumulativePointBudget: 20 }),
+    () => ({ quadraticBaseCreditBudget: 50 }),
+    () => ({}),
+    () => back,
+    () => ({ seats: 0 }),
+  ])();
+}
+const organizerReads = [
+  '',
+  '/positions',
+  '/candidates',
+  '/groups',
+  '/sponsors',
+  '/voters',
+  '/results',
+  '/votes',
+  '/stats',
+  '/payments',
+  '/payment-business',
+];
+const publicReads = ['', '', '/ballot', '/ballot?seed=one', '/ballot?seed=two', '/results', '/results', '/results'];
+
+export const moreActs: Record<string, Act> = {
+  patchEvent: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const body = op.x === undefined ? eventChange(world, op.e, random) : relative(op.x, world.driver.now());
+    await organizerSend(world, op, 'PATCH', `/voting-events/${reference(event, random)}`, body);
+  },
+  /** The start is put off, or taken away. */
+  moveStart: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const later = world.driver.now() + random.pick([10 * MINUTE, 2 * HOUR, DAY]);
+    const startsAt = random.chance(0.4) ? null : later;
+    const endsAt = event.endsAt !== null && startsAt !== null && startsAt >= event.endsAt ? { endsAt: null } : {};
+    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}`, { startsAt, ...endsAt });
+  },
+  /** Credits of the event's quadratic position go on sale. */
+  topUp: async (world, op, random) => {
+    const event = world.event(op.e);
+    const position = event?.positions.find((one) => one.votingMethod === 'quadratic');
+    if (event === undefined || position === undefined) return;
+    const currency = event.business?.provider === 'provider_b' ? 'ngn' : 'usd';
+    const quadraticTopUp = random.chance(0.5)
+      ? { pricingModel: 'ratio', currency, pricePerCreditMinor: 1000, minCredits: 5, maxCredits: 60 }
+      : {
+          pricingModel: 'tiered',
+          currency,
+          tiers: [
+            { id: 'small', label: 'Small', credits: 10, amountMinor: 6000 },
+            { id: 'large', label: 'Large', credits: 40, amountMinor: 15_000 },
+          ],
+        };
+    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/positions/${position.id}`, { quadraticTopUp });
+  },
+  patchPosition: async (world, op, random) => {
+    const event = world.event(op.e);
+    const position = nth(event?.positions ?? [], op.i);
+    if (event === undefined || position === undefined) return;
+    await organizerSend(
+      world,
+      op,
+      'PATCH',
+      `/voting-events/${event.id}/positions/${position.id}`,
+      positionChange(random, event.groups, {
+        ...position,
+        maxSelections: position.maxSelections ?? resolvedMax(event, position),
+      }),
+    );
+  },
+  patchCandidate: async (world, op, random) => {
+    const event = world.event(op.e);
+    const candidate = nth(event?.candidates ?? [], op.i);
+    if (event === undefined || candidate === undefined) return;
+    const body = random.weighted<() => Json>([
+      [5, () => ({ status: random.pick(['pending', 'approved', 'rejected', 'withdrawn']) })],
+      [3, () => ({ status: 'approved' })],
+      [1, () => ({ name: `Renamed ${random.int(99)}` })],
+      [1, () => ({ description: 'Words.' })],
+      [1, () => ({ positionIds: [nth(event.positions, random.int(5))?.id ?? 'pos_unknown'] })],
+      [
+        1,
+        () => ({
+          name: candidate.name,
+          status: candidate.status,
+          positionIds: candidate.positionIds,
+          groupId: candidate.groupId,
+        }),
+      ],
+      [1, () => ({ status: 'gone' })],
+    ])();
+    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/candidates/${candidate.id}`, body);
+  },
+  patchVoter: async (world, op, random) => {
+    const event = world.event(op.e);
+    const voter = nth(event?.voters.filter((one) => one.id !== '' && !one.erased) ?? [], op.i);
+    if (event === undefined || voter === undefined) return;
+    world.serial += 1;
+    const body = random.weighted<() => Json>([
+      [3, () => ({ status: 'rejected' })],
+      [4, () => ({ status: 'approved' })],
+      [3, () => ({ email: `v${world.serial}.new@example.com` })],
+      [1, () => ({ email: nth(event.voters, op.j)?.email ?? null })],
+      [2, () => ({ weight: random.pick([1, 2, 3, 0.5]) })],
+      [1, () => ({ voterId: `M-${world.serial}` })],
+      [2, () => ({ groupId: nth(event.groups, random.int(5))?.id ?? null })],
+      [1, () => ({ name: `Named ${random.int(99)}` })],
+      [
+        1,
+        () => ({
+          name: voter.name,
+          email: voter.email,
+          voterId: voter.voterId,
+          weight: voter.weight,
+          groupId: voter.groupId,
+          status: voter.status,
+        }),
+      ],
+      [1, () => ({ status: 'pending' })],
+    ])();
+    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/voters/${voter.id}`, body);
+  },
+  remove: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const [kind, rows] = random.weighted<readonly [string, readonly { readonly id: string }[]]>([
+      [1, ['positions', event.positions]],
+      [2, ['candidates', event.candidates]],
+      [2, ['groups', event.groups]],
+      [4, ['voters', event.voters.filter((one) => one.id !== '' && !one.erased)]],
+    ]);
+    await organizerSend(
+      world,
+      op,
+      'DELETE',
+      `/voting-events/${event.id}/${kind}/${nth(rows, op.i)?.id ?? `${kind.slice(0, 3)}_unknown`}`,
+    );
+  },
+  removeEvent: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event !== undefined)
+      await organizerSend(world, op, 'DELETE', `/voting-events/${event.id}${random.chance(0.2) ? '?force=true' : ''}`);
+  },
+  read: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const path = `/voting-events/${reference(event, random)}${random.pick(organizerReads)}`;
+    const filter = /voters$/.test(path)
+      ? random.pick(['', '?status=approved', '?voted=true', '?limit=200', '?status=nonsense', '?limit=0'])
+      : '';
+    await organizerSend(world, op, 'GET', path + filter);
+  },
+  readOne: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const [kind, rows] = random.pick<readonly [string, readonly { readonly id: string }[]]>([
+      ['positions', event.positions],
+      ['candidates', event.candidates],
+      ['voters', event.voters.filter((one) => one.id !== '' && !one.erased)],
+      ['payments', event.attempts],
+    ]);
+    const row = nth(rows, op.i);
+    if (row !== undefined) await organizerSend(world, op, 'GET', `/voting-events/${event.id}/${kind}/${row.id}`);
+  },
+  look: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const path = `/public/voting-events/${reference(event, random)}${random.pick(publicReads)}`;
+    await world.send({ process: op.p, method: 'GET', path, key: voterKey(world, op) });
+  },
+  payment: async (world, op) => {
+    const event = world.event(op.e);
+    const attempt = nth(event?.attempts ?? [], op.i);
+    if (event === undefined || attempt === undefined) return;
+    await world.send({
+      process: op.p,
+      method: 'GET',
+      path: `/public/voting-events/${event.id}/payments/${attempt.id}`,
+      key: voterKey(world, op),
+    });
+  },
+  /** A list page by page, with something happening in between. */
+  walk: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const kind = random.pick(['votes', 'voters']);
+    const limit = random.between(1, 7);
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    const expected = kind === 'voters' ? event.voters.length : undefined;
+    for (let page = 0; page < 60; page += 1) {
+      const next: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await world.driver.call({
+        process: page % 2,
+        method: 'GET',
+        path: `/voting-events/${event.id}/${kind}?limit=${limit}${next}`,
+        key: writer(world, op),
+      });
+      if (answer.status !== 200) {
+        if (answer.status !== 403 && answer.status !== 429)
+          world.report(
+            `walk ${kind} | page answered ${answer.status}`,
+            `page ${page} of ${kind} answered ${answer.status}`,
+            false,
+          );
+        return;
+      }
+      const rows = at(answer.body, 'data');
+      if (Array.isArray(rows)) {
+        if (rows.length > limit)
+          world.report(`walk ${kind} | a page longer than its limit`, `${rows.length} rows at limit ${limit}`, false);
+        seen.push(...rows.map((one) => (isObject(one) ? String(one['id']) : '')));
+      }
+      const following = at(answer.body, 'nextCursor');
+      cursor = typeof following === 'string' ? following : null;
+      if (cursor === null) break;
+    }
+    world.note(`GET …/${kind} walked by ${limit}: ${seen.length} rows`);
+    if (new Set(seen).size !== seen.length)
+      world.report(`walk ${kind} | a row twice`, `${seen.length} rows, ${new Set(seen).size} different`, false);
+    if (
+      expected !== undefined &&
+      cursor === null &&
+      seen.length !== expected &&
+      !event.looseRoll &&
+      !event.voters.some((one) => one.erased)
+    )
+      world.report(`walk ${kind} | rows missing or too many`, `${seen.length} rows, expected ${expected}`, false);
+  },
+  registerVoter: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    world.serial += 1;
+    const body: Json = { name: 'New Voter', email: `r${world.serial}@example.com` };
+    if (event.voter.requireVoterId || random.chance(0.2)) body['voterId'] = `R-${world.serial}`;
+    if (random.chance(0.1)) body['email'] = nth(event.voters, op.i)?.email ?? 'x';
+    if (random.chance(0.1)) body['groupId'] = nth(event.groups, op.i)?.id ?? 'grp_unknown';
+    await world.send({
+      process: op.p,
+      method: 'POST',
+      path: `/public/voting-events/${event.id}/register/voter`,
+      key: voterKey(world, op),
+      ...world.idempotent(),
+      body,
+    });
+  },
+  registerCandidate: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const positions = event.positions.filter((one) => one.votingMethod !== 'referendum');
+    const body: Json = {
+      name: `Runner ${random.int(99)}`,
+      positionIds: [nth(positions, op.i)?.id ?? 'pos_unknown'],
+      email: 'runner@example.com',
+    };
+    if (event.payToRegister !== null && event.business?.provider === 'provider_a' && random.chance(0.9))
+      body['returnUrl'] = 'https://example.com/back';
+    await world.send({
+      process: op.p,
+      method: 'POST',
+      path: `/public/voting-events/${event.id}/register/candidate`,
+      key: voterKey(world, op),
+      ...world.idempotent(),
+      body,
+    });
+  },
+  credits: async (world, op, random) => {
+    const event = world.event(op.e);
+    const position = nth(event?.positions.filter((one) => one.votingMethod === 'quadratic') ?? [], op.j);
+    if (event === undefined || position === undefined) return;
+    const path = `/public/voting-events/${event.id}/quadratic-credits${random.chance(0.3) ? '/options' : ''}?positionId=${position.id}&visitorId=${visitor(op.i % 40)}`;
+    await world.send({ process: op.p, method: 'GET', path, key: voterKey(world, op) });
+  },
+  buyCredits: async (world, op, random) => {
+    const event = world.event(op.e);
+    const position = nth(event?.positions.filter((one) => one.votingMethod === 'quadratic') ?? [], op.j);
+    if (event === undefined || position === undefined) return;
+    const tiers = position.quadraticTopUp?.['tiers'];
+    const tier: unknown = Array.isArray(tiers) ? at(nth(tiers, random.int(3)), 'id') : undefined;
+    const body: Json = {
+      positionId: position.id,
+      visitorId: visitor(op.i % 40),
+      ...(tier === undefined ? { credits: random.pick([1, 10, 20, 50, 100000]) } : { tierId: tier }),
+    };
+    if (event.business?.provider === 'provider_b') body['email'] = 'payer@example.com';
+    else if (random.chance(0.9)) body['returnUrl'] = 'https://example.com/back';
+    await world.send({
+      process: op.p,
+      method: 'POST',
+      path: `/public/voting-events/${event.id}/quadratic-credits/checkout`,
+      key: voterKey(world, op),
+      ...world.idempotent(),
+      body,
+    });
+    const attempt = event.attempts.at(-1);
+    if (attempt !== undefined && !attempt.paid && !world.stopped && random.chance(0.7)) {
+      const { payAttempt } = await import('./act.ts');
+      await payAttempt(world, attempt.id, 'pay');
+      await secondCall(world, op, attempt.id);
+    }
+  },
+  /** The merchant pays back, or loses (or wins) a dispute: the ballot that was paid for is void, or stays. */
+  reverse: async (world, op, random) => {
+    const event = world.event(op.e);
+    const attempt = nth(
+      event?.attempts.filter((one) => one.fulfilled !== undefined && one.purpose === 'vote' && !one.reversed) ?? [],
+      op.i,
+    );
+    const ballot = event?.ballots.find((one) => one.attempt === attempt);
+    if (event === undefined || attempt === undefined || ballot === undefined || world.held) return;
+    attempt.reversed = true;
+    const way = random.pick(['refund', 'won', 'lost'] as const);
+    world.note(`-- the merchant of ${attempt.id}: ${way}`);
+    if (way === 'refund') await world.driver.merchantRefund(attempt.checkoutUrl);
+    else {
+      await world.driver.dispute(attempt.checkoutUrl, 'opened');
+      await world.settle();
+      await world.driver.dispute(attempt.checkoutUrl, way);
+    }
+    await world.settle();
+    // What a final result shows stays as it was at the close.
+    if (way !== 'won' && !frozen(event, world.driver.now())) ballot.voided = true;
+  },
+  /** The same request again, at the other process; sometimes a little different. */
+  repeat: async (world, op, random) => {
+    const request = nth(world.recent, op.i);
+    if (request === undefined) return;
+    const event = world.model.events.find((one) => request.path.includes(one.id));
+    const path = event !== undefined && random.chance(0.2) ? request.path.replace(event.id, event.code) : request.path;
+    const changed =
+      random.chance(0.15) && isObject(request.body) ? { body: { ...request.body, name: 'Somebody else' } } : {};
+    await world.send({ ...request, path, ...changed, process: 1 - request.process });
+    world.recent.pop();
+  },
+  plan: async (world, op, random) => {
+    const account = world.organizer[0]?.account;
+    if (account === undefined) return;
+    const plan = op.x === undefined ? random.pick(['pro', 'enterprise'] as const) : 'free';
+    world.note(`-- the plan becomes ${plan}`);
+    await world.driver.setPlan(account.id, plan);
+    account.plan = plan;
+  },
+  revoke: async (world, op) => {
+    const keys = world[op.j % 2 === 0 ? 'voting' : 'organizer'];
+    const key = keys.length > 1 ? keys[0] : undefined;
+    if (key === undefined) return;
+    world.note(`-- a key is revoked and replaced: ${key.id}`);
+    await world.driver.revokeKey(key.id);
+    key.revoked = true;
+    await world.driver.settle();
+    const fresh = await world.key(key.account, key.scopes as ('read' | 'write' | 'vote')[]);
+    keys.shift();
+    keys.push(fresh);
+    world.others.push(key);
+  },
+  hold: async (world) => {
+    if (world.held) {
+      const messages = await world.driver.heldMessages();
+      world.note(`-- the providers' ${messages.length} messages come, the last first and some twice`);
+      const order = [...messages.keys()].reverse().flatMap((one) => (one % 2 === 0 ? [one, one] : [one]));
+      await world.driver.deliverMessages(order);
+      await world.driver.holdMessages(false);
+      world.held = false;
+      await world.settle();
+    } else {
+      world.note("-- the providers' messages are held back");
+      await world.driver.holdMessages(true);
+      world.held = true;
+    }
+  },
+  odd: async (world, op, random) => {
+    const event = world.event(op.e);
+    if (event === undefined) return;
+    const base = `/voting-events/${event.id}`;
+    const key = random.weighted<string | undefined>([
+      [4, writer(world, op)],
+      [3, voterKey(world, op)],
+      [3, nth(world.others, op.i)?.key],
+      [1, undefined],
+      [1, 'vsk_0000000000000000000000000000000000000000'],
+    ]);
+    const [method, path, body] = random.pick<readonly [string, string, unknown?]>([
+      ['GET', `${base}?nonsense=1`],
+      ['GET', `${base}/nonsense`],
+      ['PUT', `${base}/voters`],
+      ['GET', `${base}/candidates/cnd_unknown`],
+      ['PATCH', `${base}/positions/pos_unknown`, { title: '' }],
+      ['POST', `${base}/candidates`, { name: 'No position' }],
+      ['POST', `${base}/positions`, { title: 'x', votingMethod: 'score', cumulativePointBudget: 5 }],
+      ['POST', `${base}/groups`, { name: 'Group 0' }],
+      ['GET', '/me'],
+      ['GET', '/voting-events?type=poll'],
+      ['GET', '/voting-events?limit=1'],
+      ['GET', `${base}/votes?limit=5`],
+      ['GET', `/public${base}`],
+      ['GET', `/public${base}/payments/pay_unknown`],
+      ['POST', `/public${base}/ballot/cast`, { paymentAttemptId: 'pay_unknown' }],
+      ['POST', `/public${base}/ballot/confirm`, { confirmationCode: '' }],
+      ['POST', `/public${base}/ballot/confirm`, { confirmationCode: 'ZZZZZZZZZZZZZZZZZZZZZZZZZZ' }],
+      ['GET', '/public/voting-events/evt_unknown'],
+      ['GET', '/payment-businesses'],
+    ]);
+    await world.send({
+      process: op.p,
+      method,
+      path,
+      ...(key === undefined ? {} : { key }),
+      ...(body === undefined ? {} : { body }),
+    });
+  },
+};

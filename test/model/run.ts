@@ -1,0 +1,181 @@
+/** Runs machine-made histories against service and model. See README.md. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { generate } from './generate.ts';
+import { runHistory, type Spent, timed } from './history.ts';
+import { readKnown } from './known.ts';
+import { addToTable, begin, freshSeed, keepStanding, LONG_BATCH, readStanding } from './long.ts';
+import { shrink } from './shrink.ts';
+import { startDriver } from './start-driver.ts';
+import { emptyCounts } from './world.ts';
+
+const { values } = parseArgs({
+  options: {
+    histories: { type: 'string', default: '100' },
+    seed: { type: 'string' },
+    restarts: { type: 'string', default: '0' },
+    resume: { type: 'string' },
+    one: { type: 'string' },
+    ops: { type: 'string', default: '120' },
+    kind: { type: 'string', default: 'within' },
+    known: { type: 'string', default: path.join(import.meta.dirname, 'known.txt') },
+    minutes: { type: 'string' },
+    shrinks: { type: 'string', default: '40' },
+    counts: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    /** A file of lines `history seed, tab, class`: each is shrunk, and nothing else is told. */
+    pairs: { type: 'string' },
+    /** A file that the long run stands in. */
+    long: { type: 'string' },
+    /** So many processes share the histories. */
+    side: { type: 'string' },
+  },
+});
+const out = (line: string): void => {
+  console.log(line);
+  if (values.out !== undefined) appendFileSync(values.out, `${line}\n`);
+};
+
+/** Each process takes a part of the histories, with a seed of its own. */
+async function runSideBySide(processes: number, seed: number): Promise<number> {
+  const [histories, restarts] = [Number(values.histories), Number(values.restarts)];
+  const share = (of: number, place: number) =>
+    Math.floor((of * (place + 1)) / processes) - Math.floor((of * place) / processes);
+  const codes = await Promise.all(
+    Array.from({ length: processes }, async (_, place) => {
+      const given = {
+        ...values,
+        side: undefined,
+        seed: String(seed + place),
+        histories: String(share(histories, place)),
+        restarts: String(share(restarts, place)),
+      };
+      const words = Object.entries(given).flatMap(([name, value]) =>
+        value === undefined || value === false ? [] : value === true ? [`--${name}`] : [`--${name}`, String(value)],
+      );
+      const child = spawn(process.execPath, [import.meta.filename, ...words], { stdio: 'inherit' });
+      const [code] = (await once(child, 'exit')) as [number | null];
+      return code ?? 1;
+    }),
+  );
+  return Math.max(...codes);
+}
+
+const first = Number(values.one ?? values.seed ?? freshSeed());
+if (values.side !== undefined) {
+  out(`seed ${first}: ${values.histories} histories in ${values.side} processes`);
+  process.exit(await runSideBySide(Number(values.side), first));
+}
+
+const isKnown = readKnown(values.known);
+const classes = new Map<string, { count: number; seed: number; line: string }>();
+const counts = emptyCounts();
+const options = { ops: Number(values.ops), restarts: 0 };
+const pairs =
+  values.pairs === undefined
+    ? []
+    : readFileSync(values.pairs, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('\t'))
+        .map((line) => line.split('\t'));
+const one = values.one !== undefined;
+const total = one
+  ? 1
+  : pairs.length > 0
+    ? pairs.length
+    : values.long !== undefined
+      ? LONG_BATCH
+      : Number(values.histories);
+const restartEvery = Number(values.restarts) > 0 ? Math.max(1, Math.floor(total / Number(values.restarts))) : 0;
+let standing = values.long === undefined ? begin(first) : readStanding(values.long);
+if (values.resume !== undefined && existsSync(values.resume))
+  standing.histories = Number(readFileSync(values.resume, 'utf8').trim());
+
+const spent: Spent = new Map();
+const started = await startDriver({ kind: values.kind === 'processes' ? 'processes' : 'within' });
+const driver = values.counts ? timed(started, spent) : started;
+const began = performance.now();
+let [requests, operations] = [0, 0];
+
+/** Tells a difference with the shortest script that still shows it. */
+async function tell(
+  finding: { readonly kind: string; readonly line: string; readonly op: number },
+  seed: number,
+  ops: ReturnType<typeof generate>,
+  script: readonly string[],
+): Promise<void> {
+  out(`\nDIFFERENCE ${finding.kind}\n  history seed ${seed}: ${finding.line}`);
+  const here = script.findIndex((line) => line.includes(finding.line));
+  if (Number(values.shrinks) === 0) {
+    for (const line of script.slice(Math.max(0, here - 5), Math.max(here, 0))) out(`      ${line.slice(0, 700)}`);
+    return;
+  }
+  const atEnd = finding.op === -1;
+  const small = await shrink(atEnd ? ops : ops.slice(0, finding.op + 1), Number(values.shrinks), async (some) => {
+    const again = await runHistory(driver, some, emptyCounts(), atEnd);
+    return again.findings.some((other) => other.kind === finding.kind);
+  });
+  const last = await runHistory(driver, small, emptyCounts(), atEnd);
+  const told = last.findings.find((other) => other.kind === finding.kind)?.line ?? '';
+  const end = last.script.indexOf(`   !! ${told}`);
+  for (const [number, line] of (end === -1 ? last.script : last.script.slice(0, end + 1)).entries())
+    out(`  ${String(number + 1).padStart(3)} ${line.slice(0, 420)}`);
+}
+
+async function runOne(index: number): Promise<void> {
+  const [pairSeed, pairKind] = pairs[index] ?? [];
+  const seed = pairSeed !== undefined ? Number(pairSeed) : one ? first : standing.seed * 1_000_003 + index;
+  const ops = generate(seed, { ...options, restarts: restartEvery > 0 && index % restartEvery === 0 ? 2 : 0 });
+  const world = await runHistory(driver, ops, counts);
+  requests += world.requests;
+  operations += ops.length;
+  standing.requests += world.requests;
+  standing.operations += ops.length;
+  for (const finding of world.findings) {
+    const seen = classes.get(finding.kind);
+    if (!isKnown(finding.kind)) standing.differences += 1;
+    if (seen !== undefined && pairKind === undefined) seen.count += 1;
+    else {
+      classes.set(finding.kind, { count: 1, seed, line: finding.line });
+      const told = pairKind === undefined ? !isKnown(finding.kind) : finding.kind.includes(pairKind);
+      if (told) await tell(finding, seed, ops, world.script);
+    }
+  }
+  if (one)
+    for (const [number, line] of world.script.entries()) out(`${String(number + 1).padStart(3)} ${line.slice(0, 600)}`);
+}
+
+const enough = () => values.minutes !== undefined && performance.now() - began > Number(values.minutes) * 60_000;
+const speed = () => `${(requests / ((performance.now() - began) / 1000)).toFixed(0)}/s`;
+while (!enough() && standing.histories < total) {
+  await runOne(standing.histories);
+  standing.histories += 1;
+  if (values.resume !== undefined) writeFileSync(values.resume, `${standing.histories}\n`);
+  if (standing.histories % 50 === 0)
+    out(`${standing.histories} histories, ${requests} requests, ${speed()}, ${classes.size} classes of differences`);
+  if (values.long === undefined) continue;
+  if (standing.histories === LONG_BATCH) {
+    addToTable(standing);
+    standing = begin(freshSeed());
+  }
+  keepStanding(values.long, standing);
+}
+const seconds = (performance.now() - began) / 1000;
+await driver.stop();
+out(
+  `\nseed ${first}: ${operations} operations, ${requests} requests in ${seconds.toFixed(0)} s (${(requests / seconds).toFixed(0)}/s)`,
+);
+if (values.counts)
+  for (const [name, number] of [...counts.answers].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    out(`${String(number).padStart(7)} ${name}`);
+for (const [name, { count, ms }] of spent)
+  out(`${name}: ${count} × ${(ms / count).toFixed(1)} ms = ${(ms / 1000).toFixed(1)} s`);
+let unknown = 0;
+for (const [name, { count, seed }] of [...classes].toSorted(([, a], [, b]) => b.count - a.count)) {
+  if (!isKnown(name)) unknown += 1;
+  out(`${String(count).padStart(6)} × ${isKnown(name) ? '(known) ' : ''}${name} [seed ${seed}]`);
+}
+process.exit(unknown > 0 ? 1 : 0);

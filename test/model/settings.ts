@@ -1,0 +1,530 @@
+/** What stands on the ballot: positions, candidates, groups, sponsors. */
+import { type Context, conflict, type Expected, invalid, listed, ok, refuse, unfit, wrongly } from './answer.ts';
+import * as kit from './kit.ts';
+import { at, type Json, nullable, type Spec } from './kit.ts';
+import type { Model, Route } from './model.ts';
+import { currencyFits } from './organizer.ts';
+import {
+  type Candidate,
+  candidateBody,
+  type Event,
+  frozen,
+  type Group,
+  groupBody,
+  livePendings,
+  type Method,
+  type Position,
+  positionBody,
+  statusOf,
+} from './state.ts';
+
+const METHODS = ['plurality', 'approval', 'referendum', 'score', 'cumulative', 'quadratic', 'ranked_choice'];
+const share = kit.object({
+  numerator: [kit.int(0)],
+  denominator: [kit.int(1)],
+  inclusive: kit.bool,
+  base: kit.among('yes_no', 'answers', 'electorate'),
+});
+const positionSpec: Spec = {
+  title: kit.name(200),
+  description: nullable(kit.str(0, 5000)),
+  votingMethod: kit.among(...METHODS),
+  groupId: nullable(kit.str(0, 200)),
+  sortOrder: kit.int(0),
+  seats: kit.int(1, 50),
+  minSelections: kit.int(0),
+  maxSelections: kit.int(1),
+  scoreMin: nullable(kit.int(-1000, 1000)),
+  scoreMax: nullable(kit.int(-1000, 1000)),
+  cumulativePointBudget: nullable(kit.int(1)),
+  quadraticBaseCreditBudget: nullable(kit.int(1)),
+  quadraticTopUp: nullable((value, path, issues) => {
+    if (!kit.isObject(value)) issues.push(path);
+  }),
+  tieBreak: kit.among('joint', 'lot', 'candidate_order'),
+  rules: nullable(kit.object({ threshold: share, turnoutQuorum: nullable(share), approvalQuorum: nullable(share) })),
+};
+/** Settings that only some methods have. */
+const OWN: Record<string, readonly string[]> = {
+  scoreMin: ['score'],
+  scoreMax: ['score'],
+  cumulativePointBudget: ['cumulative'],
+  quadraticBaseCreditBudget: ['quadratic'],
+  quadraticTopUp: ['quadratic'],
+  rules: ['referendum'],
+};
+const HALF = { numerator: 1, denominator: 2, inclusive: false };
+
+const hasBallots = (event: Event, now: number): boolean =>
+  event.ballots.length > 0 || livePendings(event, now).length > 0;
+const own = (context: Context): string[] =>
+  ['groupId'].filter((one) => context.body[one] !== undefined && context.body[one] !== null);
+const unknownGroup = (context: Context): string[] =>
+  own(context).filter(() => !context.event.groups.some((one) => one.id === context.body['groupId']));
+
+function blankPosition(method: Method): Position {
+  const scored = method === 'score';
+  return {
+    id: '',
+    title: '',
+    description: null,
+    votingMethod: method,
+    groupId: null,
+    sortOrder: null,
+    seats: 1,
+    minSelections: method === 'plurality' || method === 'referendum' ? 1 : null,
+    maxSelections: method === 'plurality' || method === 'referendum' ? 1 : null,
+    ownMax: method === 'plurality' || method === 'referendum',
+    scoreMin: scored ? 0 : null,
+    scoreMax: scored ? 5 : null,
+    cumulativePointBudget: method === 'cumulative' ? 10 : null,
+    quadraticBaseCreditBudget: method === 'quadratic' ? 100 : null,
+    quadraticTopUp: null,
+    tieBreak: 'joint',
+    rules: method === 'referendum' ? { threshold: HALF, turnoutQuorum: null, approvalQuorum: null } : null,
+  };
+}
+function writtenPosition(before: Position, body: Json): Position {
+  const given = body['rules'];
+  const rules = kit.isObject(given)
+    ? { ...(before.rules ?? { threshold: HALF, turnoutQuorum: null, approvalQuorum: null }), ...given }
+    : before.rules;
+  const next = { ...before, ...body, rules } as Position;
+  if (body['maxSelections'] !== undefined) next.ownMax = true;
+  if (typeof body['title'] === 'string') next.title = kit.clean(body['title']);
+  if (typeof body['description'] === 'string') next.description = kit.clean(body['description']);
+  return next;
+}
+function positionMisfits(context: Context, next: Position): string[] {
+  const fields = unknownGroup(context);
+  for (const [name, methods] of Object.entries(OWN)) {
+    const value = context.body[name];
+    if (value !== undefined && value !== null && !methods.includes(next.votingMethod)) fields.push(name);
+  }
+  if (next.minSelections !== null && next.maxSelections !== null && next.minSelections > next.maxSelections)
+    fields.push('minSelections', 'maxSelections');
+  if (next.scoreMin !== null && next.scoreMax !== null && next.scoreMin >= next.scoreMax)
+    fields.push('scoreMin', 'scoreMax');
+  const topUp = context.body['quadraticTopUp'];
+  if (kit.isObject(topUp) && !currencyFits(context.event, topUp['currency']))
+    fields.push('quadraticTopUp', 'quadraticTopUp.currency');
+  return fields;
+}
+/** What the service filled in where nothing was said. */
+function learn(position: Position, answer: unknown): void {
+  const data = at(answer, 'data');
+  position.id = kit.text(at(data, 'id'));
+  for (const name of ['sortOrder', 'minSelections'] as const)
+    if (position[name] === null) position[name] = (at(data, name) as number | null) ?? null;
+  if (kit.isObject(at(data, 'quadraticTopUp'))) position.quadraticTopUp = at(data, 'quadraticTopUp') as Json;
+}
+function createPosition(_: Model, context: Context): Expected[] {
+  const { body, event, now } = context;
+  const issues = kit.check(body, {
+    ...positionSpec,
+    title: [positionSpec['title'] as kit.Rule],
+    votingMethod: [positionSpec['votingMethod'] as kit.Rule],
+  });
+  if (issues.length > 0) return [invalid(issues)];
+  const next = writtenPosition(blankPosition(body['votingMethod'] as Method), body);
+  const refusals: Expected[] = [];
+  const fields = positionMisfits(context, next);
+  if (fields.length > 0) refusals.push(unfit(fields));
+  refusals.push(...changeRefusals(event, now));
+  if (refusals.length > 0) return refusals;
+  const done = ok(201, positionBody(event, next), (answer) => {
+    learn(next, answer);
+    event.positions.push(next);
+  });
+  return [done, ...perhapsNotNow(event, now)];
+}
+/** Definition changes once somebody cast, or once the result stands. */
+function changeRefusals(event: Event, now: number): Expected[] {
+  if (frozen(event, now))
+    return [conflict('results_final'), ...(event.everCast ? [conflict('event_has_ballots')] : [])];
+  return hasBallots(event, now) ? [conflict('event_has_ballots')] : [];
+}
+/** Where the contract is silent: after the close, or when casts were made and dropped. */
+function perhapsNotNow(event: Event, now: number): Expected[] {
+  const silent = event.everCast || statusOf(event, now) === 'closed' || event.attempts.length > 0;
+  return silent ? [conflict('event_has_ballots'), conflict('event_closed'), conflict('results_final')] : [];
+}
+/** What a default of `maxSelections` is shown as: it follows the candidates, and can be sent back. */
+export const resolvedMax = (event: Event, position: Position): number =>
+  Math.max(
+    1,
+    event.candidates.filter((one) => one.status === 'approved' && one.positionIds.includes(position.id)).length,
+  );
+function patchPosition(_: Model, context: Context): Expected[] {
+  const { body, event, now, id } = context;
+  const position = event.positions.find((one) => one.id === id);
+  if (position === undefined) return [];
+  const issues = kit.check(body, positionSpec);
+  if (issues.length > 0) return [invalid(issues)];
+  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
+  const next = writtenPosition(position, body);
+  const back = !position.ownMax && body['maxSelections'] === resolvedMax(event, position);
+  if (back) Object.assign(next, { maxSelections: position.maxSelections, ownMax: position.ownMax });
+  const changed = Object.keys(body).filter(
+    (name) => JSON.stringify(next[name as keyof Position]) !== JSON.stringify(position[name as keyof Position]),
+  );
+  const refusals: Expected[] = [];
+  const perhaps: Expected[] = [];
+  const fields = positionMisfits(context, next);
+  if (fields.length > 0) refusals.push(unfit(fields));
+  const bound = [
+    'votingMethod',
+    'minSelections',
+    'maxSelections',
+    'scoreMin',
+    'scoreMax',
+    'cumulativePointBudget',
+    'quadraticBaseCreditBudget',
+    'groupId',
+  ];
+  if (changed.includes('maxSelections') || changed.includes('minSelections'))
+    perhaps.push(unfit(['maxSelections', 'minSelections']));
+  if (frozen(event, now)) {
+    if (changed.some((one) => one !== 'description' && one !== 'sortOrder'))
+      refusals.push(conflict('results_final'), conflict('event_has_ballots'));
+    else if (changed.includes('sortOrder')) perhaps.push(conflict('results_final'), conflict('event_has_ballots'));
+  } else if (hasBallots(event, now) && changed.some((one) => bound.includes(one)))
+    refusals.push(conflict('event_has_ballots'));
+  else if (changed.some((one) => one !== 'description' && one !== 'title')) perhaps.push(...perhapsNotNow(event, now));
+  if (body['votingMethod'] !== undefined && changed.includes('votingMethod')) {
+    // Another method brings its own defaults: left to the service, and learnt.
+    perhaps.push(unfit(['votingMethod', ...Object.keys(OWN)]));
+    return refusals.length > 0
+      ? [...refusals, ...perhaps]
+      : [{ status: 200, apply: (answer) => adopt(position, answer) }, ...perhaps];
+  }
+  const done = ok(200, positionBody(event, next), (answer) => {
+    Object.assign(position, next);
+    learn(position, answer);
+  });
+  return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
+}
+function adopt(position: Position, answer: unknown): void {
+  const data = at(answer, 'data');
+  if (!kit.isObject(data)) return;
+  for (const name of Object.keys(position)) if (name in data) Object.assign(position, { [name]: data[name] });
+}
+function deletePosition(_: Model, { event, now, id }: Context): Expected[] {
+  const refusals = changeRefusals(event, now);
+  if (refusals.length > 0) return refusals;
+  const gone: Expected = {
+    status: 202,
+    apply: () => {
+      event.positions = event.positions.filter((one) => one.id !== id);
+      for (const candidate of event.candidates)
+        candidate.positionIds = candidate.positionIds.filter((one) => one !== id);
+      event.candidates = event.candidates.filter((one) => one.positionIds.length > 0);
+    },
+  };
+  const used = event.candidates.some((one) => one.positionIds.includes(id));
+  return [
+    gone,
+    ...perhapsNotNow(event, now),
+    ...(used || statusOf(event, now) === 'open' ? [refuse(409, 'conflict')] : []),
+  ];
+}
+
+const candidateSpec: Spec = {
+  name: kit.name(200),
+  description: nullable(kit.str(0, 5000)),
+  email: nullable(kit.email),
+  positionIds: kit.list(kit.str(1, 200), 1, 100),
+  groupId: nullable(kit.str(0, 200)),
+  referendumRole: nullable(kit.among('yes', 'no', 'abstain')),
+  avatarUrl: nullable(kit.httpsUrl),
+  sortOrder: kit.int(0),
+  status: kit.among('pending', 'approved', 'rejected', 'withdrawn'),
+};
+function candidateMisfits(context: Context): string[] {
+  const { body, event } = context;
+  const fields = unknownGroup(context);
+  const ids = body['positionIds'];
+  if (Array.isArray(ids)) {
+    for (const [index, id] of ids.entries())
+      if (!event.positions.some((one) => one.id === id) || ids.indexOf(id) !== index)
+        fields.push(`positionIds[${index}]`, 'positionIds');
+  }
+  return fields;
+}
+function createCandidate(_: Model, context: Context): Expected[] {
+  const { body, event, now } = context;
+  const { status: _status, ...spec } = candidateSpec;
+  const issues = kit.check(body, {
+    ...spec,
+    name: [spec['name'] as kit.Rule],
+    positionIds: [spec['positionIds'] as kit.Rule],
+  });
+  if (issues.length > 0) return [invalid(issues)];
+  const fields = candidateMisfits(context);
+  if (fields.length > 0) return [unfit(fields), ...perhapsNotNow(event, now)];
+  const candidate: Candidate = {
+    id: '',
+    description: null,
+    email: null,
+    groupId: null,
+    referendumRole: null,
+    avatarUrl: null,
+    sortOrder: null,
+    ...body,
+    name: kit.clean(String(body['name'])),
+    positionIds: body['positionIds'] as string[],
+    status: 'approved',
+    source: 'organizer',
+  };
+  const roles = event.positions.filter((one) => candidate.positionIds.includes(one.id));
+  const odd = candidate.referendumRole !== null && roles.some((one) => one.votingMethod !== 'referendum');
+  const missing = candidate.referendumRole === null && roles.some((one) => one.votingMethod === 'referendum');
+  const done = ok(201, candidateBody(event, candidate), (answer) => {
+    candidate.id = kit.text(at(answer, 'data', 'id'));
+    candidate.sortOrder ??= (at(answer, 'data', 'sortOrder') as number | null) ?? null;
+    event.candidates.push(candidate);
+  });
+  if (frozen(event, now))
+    return [
+      conflict('results_final'),
+      conflict('event_has_ballots'),
+      ...(odd || missing ? [unfit(['referendumRole'])] : []),
+      wrongly(done),
+    ];
+  return [done, ...perhapsNotNow(event, now), ...(odd || missing ? [unfit(['referendumRole'])] : [])];
+}
+function patchCandidate(_: Model, context: Context): Expected[] {
+  const { body, event, now, id } = context;
+  const candidate = event.candidates.find((one) => one.id === id);
+  if (candidate === undefined) return [];
+  const issues = kit.check(body, candidateSpec);
+  if (issues.length > 0) return [invalid(issues)];
+  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
+  const refusals: Expected[] = [];
+  const perhaps: Expected[] = [];
+  const fields = candidateMisfits(context);
+  if (fields.length > 0) refusals.push(unfit(fields));
+  const next = { ...candidate, ...body } as Candidate;
+  if (typeof body['name'] === 'string') next.name = kit.clean(body['name']);
+  if (typeof body['description'] === 'string') next.description = kit.clean(body['description']);
+  const sorted = (value: unknown) => JSON.stringify(Array.isArray(value) ? value.toSorted() : value);
+  const changed = Object.keys(body).filter(
+    (name) => sorted(next[name as keyof Candidate]) !== sorted(candidate[name as keyof Candidate]),
+  );
+  if (frozen(event, now)) {
+    if (changed.includes('name') || changed.includes('status') || changed.includes('positionIds'))
+      refusals.push(conflict('results_final'), conflict('event_has_ballots'));
+    else if (changed.some((one) => one !== 'description'))
+      perhaps.push(conflict('results_final'), conflict('event_has_ballots'));
+  } else {
+    if (changed.includes('positionIds')) {
+      if (hasBallots(event, now)) refusals.push(conflict('event_has_ballots'));
+      else perhaps.push(...perhapsNotNow(event, now));
+    }
+    if (changed.includes('status')) {
+      const walk = `${candidate.status}>${next.status}`;
+      const fine = ['approved>withdrawn', 'withdrawn>approved', 'pending>approved', 'rejected>approved'].includes(walk);
+      if (hasBallots(event, now)) {
+        if (!fine)
+          refusals.push(conflict('event_has_ballots'), ...(next.status === 'pending' ? [unfit(['status'])] : []));
+      } else perhaps.push(...perhapsNotNow(event, now), ...(next.status === 'pending' ? [unfit(['status'])] : []));
+    }
+    if (changed.includes('referendumRole') || changed.includes('groupId') || changed.includes('sortOrder'))
+      perhaps.push(...perhapsNotNow(event, now), unfit(['referendumRole']));
+  }
+  const done = ok(200, candidateBody(event, next), () => Object.assign(candidate, next));
+  return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
+}
+function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
+  const gone: Expected = {
+    status: 202,
+    apply: () => {
+      event.candidates = event.candidates.filter((one) => one.id !== id);
+    },
+  };
+  const named = [...event.ballots, ...livePendings(event, now)].some((one) =>
+    one.votes.some((vote) => vote.candidateId === id),
+  );
+  if (frozen(event, now)) return [conflict('results_final'), conflict('event_has_ballots'), wrongly(gone)];
+  return named ? [conflict('event_has_ballots'), wrongly(gone)] : [gone, ...perhapsNotNow(event, now)];
+}
+
+const groupSpec: Spec = { name: kit.name(200), description: nullable(kit.str(0, 5000)) };
+function writeGroup(creating: boolean) {
+  return (_: Model, { body, event, id, now }: Context): Expected[] => {
+    const issues = kit.check(body, creating ? { ...groupSpec, name: [groupSpec['name'] as kit.Rule] } : groupSpec);
+    if (issues.length > 0) return [invalid(issues)];
+    if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
+    const before = event.groups.find((one) => one.id === id) ?? { id: '', name: '', description: null };
+    const next: Group = { ...before, ...body };
+    next.name = kit.clean(next.name);
+    if (event.groups.some((one) => one !== before && one.name === next.name))
+      return [refuse(409, 'conflict', undefined, { fields: ['name'] })];
+    const renamed = !creating && next.name !== before.name;
+    const alike = event.groups.some((one) => one !== before && one.name.toLowerCase() === next.name.toLowerCase());
+    const done = ok(creating ? 201 : 200, groupBody(event, next), (answer) => {
+      if (creating) event.groups.push({ ...next, id: kit.text(at(answer, 'data', 'id')) });
+      else Object.assign(before, next);
+    });
+    if (renamed && frozen(event, now)) return [conflict('results_final'), wrongly(done)];
+    return alike ? [done, refuse(409, 'conflict')] : [done];
+  };
+}
+function deleteGroup(_: Model, { event, now, id }: Context): Expected[] {
+  if (event.positions.some((one) => one.groupId === id))
+    return [conflict('group_in_use'), ...perhapsNotNow(event, now)];
+  const gone: Expected = {
+    status: 202,
+    apply: () => {
+      event.groups = event.groups.filter((one) => one.id !== id);
+      for (const one of [...event.voters, ...event.candidates]) if (one.groupId === id) one.groupId = null;
+    },
+  };
+  const used = event.voters.some((one) => one.groupId === id);
+  return used || event.everCast || frozen(event, now) ? [gone, ...perhapsNotNow(event, now)] : [gone];
+}
+const filtered = (context: Context, rows: readonly Json[]): Expected[] => {
+  if ((context.query.get('search') ?? 'abc').length < 1) return [{ status: 200 }, refuse(400, 'bad_request')];
+  return [listed(rows)];
+};
+const matchesSearch = (query: URLSearchParams, ...values: readonly (string | null)[]): boolean => {
+  const search = query.get('search');
+  return search === null || values.some((one) => one?.toLowerCase().includes(search.toLowerCase()));
+};
+const positionOf = ({ event, id }: Context) => event.positions.find((one) => one.id === id);
+const candidateOf = ({ event, id }: Context) => event.candidates.find((one) => one.id === id);
+const groupOf = ({ event, id }: Context) => event.groups.find((one) => one.id === id);
+const base = '/voting-events/:e';
+
+export const settingsRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: `${base}/positions`,
+    scope: 'read',
+    query: ['votingMethod', 'groupId', 'search'],
+    handle: (_, context) => {
+      const method = context.query.get('votingMethod');
+      const rows = context.event.positions
+        .filter((one) => (method === null || one.votingMethod === method) && matchesSearch(context.query, one.title))
+        .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0));
+      return filtered(
+        context,
+        rows.map((one) => positionBody(context.event, one)),
+      );
+    },
+  },
+  { method: 'POST', path: `${base}/positions`, scope: 'write', handle: createPosition },
+  {
+    method: 'GET',
+    path: `${base}/positions/:id`,
+    scope: 'read',
+    exists: (context) => positionOf(context) !== undefined,
+    handle: (_, context) => [ok(200, positionBody(context.event, positionOf(context) as Position))],
+  },
+  {
+    method: 'PATCH',
+    path: `${base}/positions/:id`,
+    scope: 'write',
+    exists: (context) => positionOf(context) !== undefined,
+    handle: patchPosition,
+  },
+  {
+    method: 'DELETE',
+    path: `${base}/positions/:id`,
+    scope: 'write',
+    exists: (context) => positionOf(context) !== undefined,
+    handle: deletePosition,
+  },
+  {
+    method: 'GET',
+    path: `${base}/candidates`,
+    scope: 'read',
+    query: ['positionId', 'groupId', 'status', 'search'],
+    handle: (_, context) => {
+      const [status, position, group] = ['status', 'positionId', 'groupId'].map((one) => context.query.get(one));
+      const rows = context.event.candidates.filter(
+        (one) =>
+          (status === null || one.status === status) &&
+          (position === null || one.positionIds.includes(position ?? '')) &&
+          (group === null || one.groupId === group) &&
+          matchesSearch(context.query, one.name, one.email),
+      );
+      return [listed(new kit.Bag(rows.map((one) => candidateBody(context.event, one))))];
+    },
+  },
+  { method: 'POST', path: `${base}/candidates`, scope: 'write', handle: createCandidate },
+  {
+    method: 'GET',
+    path: `${base}/candidates/:id`,
+    scope: 'read',
+    exists: (context) => candidateOf(context) !== undefined,
+    handle: (_, context) => [ok(200, candidateBody(context.event, candidateOf(context) as Candidate))],
+  },
+  {
+    method: 'PATCH',
+    path: `${base}/candidates/:id`,
+    scope: 'write',
+    exists: (context) => candidateOf(context) !== undefined,
+    handle: patchCandidate,
+  },
+  {
+    method: 'DELETE',
+    path: `${base}/candidates/:id`,
+    scope: 'write',
+    exists: (context) => candidateOf(context) !== undefined,
+    handle: deleteCandidate,
+  },
+  {
+    method: 'GET',
+    path: `${base}/groups`,
+    scope: 'read',
+    query: ['search'],
+    handle: (_, { event }) => [listed(new kit.Bag(event.groups.map((one) => groupBody(event, one))))],
+  },
+  { method: 'POST', path: `${base}/groups`, scope: 'write', handle: writeGroup(true) },
+  {
+    method: 'GET',
+    path: `${base}/groups/:id`,
+    scope: 'read',
+    exists: (context) => groupOf(context) !== undefined,
+    handle: (_, context) => [ok(200, groupBody(context.event, groupOf(context) as Group))],
+  },
+  {
+    method: 'PATCH',
+    path: `${base}/groups/:id`,
+    scope: 'write',
+    exists: (context) => groupOf(context) !== undefined,
+    handle: writeGroup(false),
+  },
+  {
+    method: 'DELETE',
+    path: `${base}/groups/:id`,
+    scope: 'write',
+    exists: (context) => groupOf(context) !== undefined,
+    handle: deleteGroup,
+  },
+  {
+    method: 'POST',
+    path: `${base}/sponsors`,
+    scope: 'write',
+    handle: (_, { body, event }) => {
+      const issues = kit.check(body, {
+        name: [kit.name(200)],
+        logoUrl: nullable(kit.httpsUrl),
+        websiteUrl: nullable(kit.httpsUrl),
+        tier: nullable(kit.str(0, 200)),
+        sortOrder: kit.int(0),
+      });
+      if (issues.length > 0) return [invalid(issues)];
+      const sponsor = { logoUrl: null, websiteUrl: null, tier: null, ...body, name: kit.clean(String(body['name'])) };
+      return [ok(201, sponsor, (answer) => event.sponsors.push({ ...sponsor, id: at(answer, 'data', 'id') }))];
+    },
+  },
+  {
+    method: 'GET',
+    path: `${base}/sponsors`,
+    scope: 'read',
+    query: ['search'],
+    handle: (_, { event }) => [listed(new kit.Bag(event.sponsors))],
+  },
+];

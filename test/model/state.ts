@@ -1,0 +1,394 @@
+import { FEATURES } from './features.ts';
+import { ANY, type Json, Match, maybe, oneOf, prefixed, TIME, TIME_OR_NULL } from './kit.ts';
+
+/** What the model knows. Everything that the service chooses (IDs, codes, times) is '' or 0 until an answer tells it. */
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const CONFIRM_WINDOW = 15 * MINUTE;
+export const SCORED = ['score', 'cumulative', 'quadratic'];
+export type Method = 'plurality' | 'approval' | 'referendum' | 'score' | 'cumulative' | 'quadratic' | 'ranked_choice';
+export type Provider = 'provider_a' | 'provider_b';
+
+export interface Account {
+  readonly id: string;
+  plan: 'free' | 'pro' | 'enterprise';
+  readonly businesses: Business[];
+}
+export interface Business {
+  readonly id: string;
+  readonly provider: Provider;
+  currencies?: readonly string[];
+}
+export interface Key {
+  readonly id: string;
+  readonly key: string;
+  readonly account: Account;
+  readonly scopes: readonly string[];
+  readonly eventId: string | undefined;
+  readonly expiresAt: number | null;
+  revoked: boolean;
+}
+export interface Fraction {
+  readonly numerator: number;
+  readonly denominator: number;
+  readonly inclusive: boolean;
+  readonly base?: string;
+}
+export interface Position {
+  id: string;
+  title: string;
+  description: string | null;
+  votingMethod: Method;
+  groupId: string | null;
+  sortOrder: number | null;
+  seats: number;
+  minSelections: number | null;
+  /** The organizer's own, or the default, which follows the candidates. */
+  maxSelections: number | null;
+  ownMax?: boolean;
+  scoreMin: number | null;
+  scoreMax: number | null;
+  cumulativePointBudget: number | null;
+  quadraticBaseCreditBudget: number | null;
+  quadraticTopUp: Json | null;
+  tieBreak: string;
+  rules: { threshold: Fraction; turnoutQuorum: Fraction | null; approvalQuorum: Fraction | null } | null;
+}
+export interface Candidate {
+  id: string;
+  name: string;
+  description: string | null;
+  email: string | null;
+  positionIds: readonly string[];
+  groupId: string | null;
+  referendumRole: string | null;
+  avatarUrl: string | null;
+  status: 'pending' | 'approved' | 'rejected' | 'withdrawn';
+  source: string;
+  sortOrder: number | null;
+}
+export interface Group {
+  id: string;
+  name: string;
+  description: string | null;
+}
+export interface Voter {
+  id: string;
+  name: string;
+  email: string | null;
+  voterId: string | null;
+  groupId: string | null;
+  weight: number;
+  status: 'pending' | 'approved' | 'rejected';
+  hasVoted: boolean;
+  source: 'organizer' | 'registration' | 'poll';
+  keys: string[];
+  /** Keys that a change of identity or a rejection dropped: they must not vote any more. */
+  dropped?: string[];
+  /** Cast or checked with a right key; mailed again after that, it may be either. */
+  usedKey?: boolean;
+  mailedAfterUse?: boolean;
+  /** A right key came with something that was refused: whether that uses it is left open. */
+  perhapsUsed?: boolean;
+  readonly mailsAt: number[];
+  /** A poll's participants: the identities that they confirmed with. */
+  readonly visitorId?: string;
+  erased?: boolean;
+}
+export interface Entry {
+  readonly positionId: string;
+  readonly candidateId: string;
+  readonly value?: number;
+  readonly rank?: number;
+}
+export interface Identity {
+  readonly visitorId: string;
+  readonly email: string | null;
+  readonly voterId: string | null;
+  readonly name: string | null;
+}
+export interface Pending {
+  code: string;
+  readonly voter: Voter | undefined;
+  readonly identity: Identity | undefined;
+  readonly votes: readonly Entry[];
+  readonly country: string | null;
+  readonly castAt: number;
+  readonly attempt: Attempt | undefined;
+  /** Somebody else with a part of the same identity cast after it: the contract leaves open whether that replaced it. */
+  doubtful: boolean;
+}
+export interface Ballot {
+  readonly code: string;
+  readonly voter: Voter | undefined;
+  readonly identity: Identity | undefined;
+  readonly votes: readonly Entry[];
+  readonly country: string | null;
+  readonly weight: number;
+  readonly attempt: Attempt | undefined;
+  readonly answer: Json;
+  voided: boolean;
+}
+export interface Attempt {
+  id: string;
+  readonly event: Event;
+  readonly purpose: 'vote' | 'candidate_registration' | 'quadratic_credits';
+  readonly provider: Provider;
+  readonly amountMinor: number;
+  readonly currency: string;
+  readonly stored: Json;
+  required: Json;
+  readonly createdAt: number;
+  checkoutUrl: string;
+  /** What the payer did last on the page, and whether the service surely knows. */
+  paid: boolean;
+  told: boolean;
+  refused: boolean;
+  reversed?: boolean;
+  fulfilled: Json | undefined;
+  /** Ended for good: refunded, failed, cancelled. */
+  ended: boolean;
+  code: string | null;
+}
+export interface Event {
+  id: string;
+  code: string;
+  readonly account: Account;
+  title: string;
+  description: string | null;
+  type: 'election' | 'poll';
+  startsAt: number | null;
+  endsAt: number | null;
+  timeZone: string;
+  /** The organizer's own opening and closing. */
+  openedAt: number | null;
+  closedAt: number | null;
+  voter: { requireVoterId: boolean; selfRegistration: boolean; approval: string; saveVoterInfo: boolean };
+  candidate: { selfRegistration: boolean };
+  ballot: { candidateOrder: string; opening: string; receipt: string };
+  visibility: string;
+  payToVote: Json | null;
+  payToRegister: Json | null;
+  repeatVotes: boolean;
+  business: Business | null;
+  positions: Position[];
+  candidates: Candidate[];
+  groups: Group[];
+  sponsors: Json[];
+  voters: Voter[];
+  pendings: Pending[];
+  ballots: Ballot[];
+  attempts: Attempt[];
+  /** By `position|visitor`. */
+  readonly purchased: Map<string, number>;
+  everCast: boolean;
+  everOpen?: boolean;
+  /** With repeat votes: one address or voter ID came with several visitor IDs. Whether these are one row is left open. */
+  looseRoll?: boolean;
+  deleted: boolean;
+  /** How many of the ballots the public live counts of a secret event showed last. */
+  shown: number;
+  /** Ballots that may be counted in doubt: the history went somewhere the contract leaves open. */
+  readonly wrongKeys: { readonly at: number; readonly who: string }[];
+}
+
+export function closesAt(event: Event): number | null {
+  if (event.closedAt !== null) return event.endsAt === null ? event.closedAt : Math.min(event.closedAt, event.endsAt);
+  return event.endsAt;
+}
+export type Status = 'draft' | 'scheduled' | 'open' | 'closed';
+export function statusOf(event: Event, now: number): Status {
+  // A draft that nobody opened stays one, whatever end it was given.
+  if (event.openedAt === null && event.startsAt === null && event.closedAt === null) return 'draft';
+  const end = closesAt(event);
+  if (end !== null && now >= end) return 'closed';
+  if (event.openedAt !== null) return 'open';
+  if (event.startsAt === null) return 'draft';
+  if (now < event.startsAt) {
+    event.everOpen = false;
+    return 'scheduled';
+  }
+  // What isn't ready when its start comes doesn't open; what opened once stays so.
+  if (event.everOpen || event.everCast || isReady(event)) {
+    event.everOpen = true;
+    return 'open';
+  }
+  return 'scheduled';
+}
+/** What keeps an event from opening: the contract's list. */
+export function isReady(event: Event): boolean {
+  if (event.positions.length === 0) return false;
+  return event.positions.every((position) => {
+    const mine = event.candidates.filter((one) => one.status === 'approved' && one.positionIds.includes(position.id));
+    if (mine.length === 0 || (position.minSelections ?? 0) > mine.length) return false;
+    return position.votingMethod !== 'referendum' || mine.every((one) => one.referendumRole !== null);
+  });
+}
+export function frozen(event: Event, now: number): boolean {
+  const end = closesAt(event);
+  return end !== null && statusOf(event, now) === 'closed' && now >= end + CONFIRM_WINDOW;
+}
+/** Casts that wait: not yet dropped by time. */
+export function livePendings(event: Event, now: number): Pending[] {
+  const end = closesAt(event);
+  if (end !== null && now >= end + CONFIRM_WINDOW) return [];
+  return event.pendings.filter((one) => now < one.castAt + 24 * HOUR);
+}
+export function secrecyOf(event: Event): string {
+  return event.type === 'election' ? 'secret' : event.payToVote !== null ? 'identified' : 'pseudonymous';
+}
+/** Once somebody started to pay, an attempt carries a code: a poll that was paid may go on saying so. */
+export function shownSecrecy(event: Event): unknown {
+  const paidOnce = event.type === 'poll' && event.attempts.some((one) => one.purpose === 'vote');
+  return paidOnce ? oneOf(secrecyOf(event), 'identified') : secrecyOf(event);
+}
+export function pollIdentityOf(event: Event): string | null {
+  if (event.type === 'election') return null;
+  return event.voter.saveVoterInfo ? 'email' : event.voter.requireVoterId ? 'voter_id' : 'visitor_id';
+}
+export const emailKey = (value: string): string => value.trim().normalize('NFKC').toLowerCase();
+
+const chosen = (value: string, prefix: string): unknown => (value === '' ? prefixed(prefix) : value);
+const later = FEATURES.laterEventFields ? (value: unknown) => value : maybe;
+
+export function eventBody(event: Event, now: number): Json {
+  return {
+    id: chosen(event.id, 'evt_'),
+    code: event.code === '' ? new Match('a code', (code) => /^[A-Za-z0-9]{6,12}$/.test(String(code))) : event.code,
+    title: event.title,
+    description: event.description,
+    type: event.type,
+    status: statusOf(event, now),
+    startsAt: event.startsAt,
+    endsAt: event.endsAt,
+    timeZone: event.timeZone,
+    voter: { ...event.voter, pollIdentity: pollIdentityOf(event) },
+    candidate: { ...event.candidate },
+    ballot: { ...event.ballot },
+    results: { visibility: event.visibility, publishedAt: event.visibility === 'published' ? TIME_OR_NULL : null },
+    payments: {
+      payToVote: event.payToVote,
+      payToRegisterCandidate: event.payToRegister,
+      repeatVotes: event.repeatVotes,
+    },
+    paymentBusinessId: event.business?.id ?? null,
+    secrecy: shownSecrecy(event),
+    finalAt: later(frozen(event, now) ? TIME_OR_NULL : null),
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}
+const bound = (value: number | null): unknown =>
+  value === null ? new Match('a number or null', (v) => v === null || Number.isInteger(v)) : value;
+export function positionBody(event: Event, position: Position): Json {
+  return {
+    id: chosen(position.id, 'pos_'),
+    votingEventId: event.id,
+    title: position.title,
+    description: position.description,
+    votingMethod: position.votingMethod,
+    groupId: position.groupId,
+    sortOrder: bound(position.sortOrder),
+    seats: position.seats,
+    minSelections: bound(position.minSelections),
+    maxSelections: position.ownMax ? position.maxSelections : bound(null),
+    scoreMin: position.scoreMin,
+    scoreMax: position.scoreMax,
+    cumulativePointBudget: position.cumulativePointBudget,
+    quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
+    quadraticTopUp: position.quadraticTopUp === null ? null : topUpBody(position.quadraticTopUp),
+    tieBreak: position.tieBreak,
+    rules: position.rules === null ? maybeNull : rulesBody(position.rules),
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}
+const maybeNull = oneOf(null, undefined);
+function topUpBody(topUp: Json): Json {
+  if (!Array.isArray(topUp['tiers'])) return topUp;
+  return { ...topUp, tiers: topUp['tiers'].map((tier: Json) => ({ ...tier, id: tier['id'] ?? ANY })) };
+}
+function rulesBody(rules: NonNullable<Position['rules']>): Json {
+  const share = (one: Fraction | null) =>
+    one === null ? null : { numerator: one.numerator, denominator: one.denominator, inclusive: one.inclusive };
+  return {
+    threshold: share(rules.threshold),
+    turnoutQuorum: share(rules.turnoutQuorum),
+    approvalQuorum: share(rules.approvalQuorum),
+  };
+}
+export function candidateBody(event: Event, candidate: Candidate): Json {
+  return {
+    id: chosen(candidate.id, 'cnd_'),
+    votingEventId: event.id,
+    name: candidate.name,
+    description: candidate.description,
+    email: candidate.email,
+    positionIds: new Match(
+      `in any order ${JSON.stringify(candidate.positionIds)}`,
+      (got) =>
+        Array.isArray(got) && JSON.stringify(got.toSorted()) === JSON.stringify(candidate.positionIds.toSorted()),
+    ),
+    groupId: candidate.groupId,
+    referendumRole: candidate.referendumRole,
+    avatarUrl: candidate.avatarUrl,
+    status: candidate.status,
+    source: candidate.source,
+    sortOrder: bound(candidate.sortOrder),
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}
+export function groupBody(event: Event, group: Group): Json {
+  return {
+    id: chosen(group.id, 'grp_'),
+    votingEventId: event.id,
+    name: group.name,
+    description: group.description,
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}
+export function voterBody(event: Event, voter: Voter): Json {
+  const visible = [voter.visitorId, voter.voterId, voter.email].filter((one) => typeof one === 'string');
+  return {
+    id: chosen(voter.id, 'vtr_'),
+    votingEventId: event.id,
+    name: voter.source === 'poll' || voter.erased ? ANY : voter.name,
+    email: voter.source === 'poll' ? ANY : voter.email,
+    voterId: voter.source === 'poll' ? oneOf(...visible) : voter.voterId,
+    groupId: voter.groupId,
+    weight: voter.weight,
+    status: voter.status,
+    hasVoted: FEATURES.disclosure && event.type === 'election' ? ANY : voter.hasVoted,
+    source: voter.source,
+    keyStatus: voter.source === 'poll' ? ANY : keyStatus(voter),
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}
+function keyStatus(voter: Voter): unknown {
+  if (voter.keys.length === 0) return voter.hasVoted ? oneOf('used', 'none') : 'none';
+  if (voter.hasVoted || (voter.usedKey && voter.mailedAfterUse)) return oneOf('used', 'sent');
+  return voter.usedKey ? 'used' : voter.perhapsUsed ? oneOf('used', 'sent') : 'sent';
+}
+/** A right key was shown: who waited for it is approved. */
+export function useKey(event: Event, voter: Voter): void {
+  voter.usedKey = true;
+  voter.mailedAfterUse = false;
+  if (voter.status === 'pending' && event.voter.approval === 'automatic') voter.status = 'approved';
+}
+export function attemptBody(attempt: Attempt, statuses: readonly string[], single: boolean): Json {
+  return {
+    id: chosen(attempt.id, 'pay_'),
+    votingEventId: attempt.event.id,
+    purpose: attempt.purpose,
+    status: oneOf(...statuses),
+    provider: attempt.provider,
+    amountMinor: attempt.amountMinor,
+    currency: attempt.currency,
+    ...(single ? { confirmationCode: attempt.code } : { confirmationCode: oneOf(null, undefined) }),
+    createdAt: TIME,
+    updatedAt: TIME,
+  };
+}

@@ -1,0 +1,260 @@
+/** One history under way: the service, the model beside it, and what differed. */
+import type { Driver, DriverAnswer, DriverRequest } from '#test/model/driver.ts';
+import { describe, describeAnswer, type Expected, fits } from './answer.ts';
+import { at, differences, isObject, Random, short, text } from './kit.ts';
+import { Model } from './model.ts';
+import { type Account, type Event, HOUR, type Key, statusOf, type Voter } from './state.ts';
+
+export interface Finding {
+  /** The same operation, expectation and answer are one class. */
+  readonly kind: string;
+  readonly line: string;
+  /** Model and service may have gone different ways from here on. */
+  readonly fatal: boolean;
+  /** The operation at which it showed, or -1 for the comparison at the end. */
+  readonly op: number;
+}
+export interface Counts {
+  readonly operations: Map<string, number>;
+  readonly answers: Map<string, number>;
+}
+export const emptyCounts = (): Counts => ({ operations: new Map(), answers: new Map() });
+const count = (map: Map<string, number>, name: string) => map.set(name, (map.get(name) ?? 0) + 1);
+
+/** Record and event names out of a path, for classes and counts. */
+export function routeOf(path: string): string {
+  return (path.split('?')[0] ?? '')
+    .replace(/(voting-events)\/[^/]+/, '$1/:e')
+    .replace(/\/(pos|cnd|grp|spn|vtr|pay|whe|inv|biz)_[^/]*/g, '/:id');
+}
+const plainPath = (path: string) => path.replace(/\[[0-9*]+\]/g, '[]');
+/** Numbers and names out of an explanation, so that alike differences are one class. */
+const plainText = (line: string) =>
+  line
+    .replace(/\b(evt|pos|cnd|grp|spn|vtr|pay|biz|key|acc)_[A-Za-z0-9_-]+/g, '$1_')
+    .replace(/\[[0-9]+\]/g, '[]')
+    .replace(
+      /issues \{([^}]*)\}/g,
+      (_, inner: string) => `issues {${[...new Set(inner.split(', '))].sort().join(', ')}}`,
+    );
+
+export class World {
+  model = new Model();
+  readonly findings: Finding[] = [];
+  readonly script: string[] = [];
+  readonly recent: DriverRequest[] = [];
+  readonly driver: Driver;
+  readonly counts: Counts;
+  random = new Random(1);
+  organizer: Key[] = [];
+  voting: Key[] = [];
+  others: Key[] = [];
+  stopped = false;
+  requests = 0;
+  serial = 0;
+  private mailsSeen = 0;
+  private keyed = 0;
+  held = false;
+
+  constructor(driver: Driver, counts: Counts) {
+    this.driver = driver;
+    this.counts = counts;
+  }
+
+  async start(): Promise<void> {
+    const main = await this.account('enterprise');
+    this.organizer = [await this.key(main, ['read', 'write']), await this.key(main, ['read', 'write'])];
+    this.voting = [await this.key(main, ['vote']), await this.key(main, ['vote'])];
+    for (const provider of ['provider_a', 'provider_b'] as const)
+      main.businesses.push({ id: (await this.driver.connectBusiness(main.id, provider)).id, provider });
+    const other = await this.account('pro');
+    this.others = [
+      await this.key(other, ['read', 'write']),
+      await this.key(main, ['read']),
+      await this.key(other, ['vote']),
+    ];
+  }
+  async account(plan: Account['plan']): Promise<Account> {
+    const { id } = await this.driver.createAccount(plan);
+    const account: Account = { id, plan, businesses: [] };
+    this.model.accounts.push(account);
+    return account;
+  }
+  async key(
+    account: Account,
+    scopes: readonly ('read' | 'write' | 'vote' | 'observe')[],
+    eventId?: string,
+  ): Promise<Key> {
+    const made = await this.driver.createKey({
+      accountId: account.id,
+      scopes,
+      ...(eventId === undefined ? {} : { eventId }),
+    });
+    const key: Key = { id: made.id, key: made.key, account, scopes, eventId, expiresAt: null, revoked: false };
+    this.model.keys.set(key.key, key);
+    return key;
+  }
+
+  note(line: string): void {
+    this.script.push(line);
+  }
+  report(kind: string, line: string, fatal: boolean): void {
+    this.findings.push({ kind, line, fatal, op: this.step });
+    this.script.push(`   !! ${line}`);
+    if (fatal) this.stopped = true;
+  }
+
+  /** Sends a request, and compares the answer with what the model expects. */
+  async send(request: DriverRequest): Promise<DriverAnswer> {
+    const now = this.driver.now();
+    const expected = this.model.expect(request, now);
+    const answer = await this.driver.call(request);
+    this.requests += 1;
+    const route = `${request.method} ${routeOf(request.path)}`;
+    count(this.counts.operations, route);
+    count(this.counts.answers, `${route} → ${plainText(describeAnswer(answer)).replace(/ (field|issues) .*$/, '')}`);
+    const body = request.body === undefined ? '' : ` ${short(request.body)}`;
+    const headers = request.headers === undefined ? '' : ` ${JSON.stringify(request.headers)}`;
+    this.note(
+      `p${request.process} ${request.method} ${request.path}${headers}${body}  → ${describeAnswer(answer)}${answer.status < 300 || answer.status === 402 ? ` ${short(answer.body)}` : ` "${String(at(answer.body, 'error', 'message') ?? '')}"`}`,
+    );
+    this.compare(route, request, expected, answer);
+    if (request.method === 'POST' && request.headers?.['idempotency-key'] !== undefined) this.recent.push(request);
+    return answer;
+  }
+  private compare(route: string, request: DriverRequest, expected: readonly Expected[], answer: DriverAnswer): void {
+    const fit = expected.find((one) => fits(one, answer));
+    if (fit === undefined || fit.wrong === true) {
+      const wanted = expected.filter((one) => one.wrong !== true && one.status !== 429).map(describe);
+      const got = describeAnswer(answer);
+      const success = (status: number) => status < 300 || status === 402;
+      // A refusal changes nothing: the history goes on. So it does where the model knows what a wrong success does.
+      const fatal = request.method !== 'GET' && success(answer.status) && (fit === undefined || fit.ends === true);
+      const shown = [...new Set(wanted)].slice(0, 3).join(' | ');
+      this.report(
+        `${route} | expected ${plainText(shown)} | got ${plainText(got)}`,
+        `expected ${wanted.join(' | ')}, got ${got}`,
+        fatal,
+      );
+      if (fit === undefined) return;
+    }
+    if (fit.body !== undefined) {
+      const found = differences(fit.body, answer.body);
+      for (const one of found.slice(0, 3)) {
+        const value = /^(data\.(status|reason|eligible)|.*\.status)$/.test(one.path)
+          ? ` (${one.expected} ≠ ${one.got})`
+          : '';
+        this.report(
+          `${route} ${answer.status} | body ${plainPath(one.path)}${value}`,
+          `${one.path}: expected ${one.expected}, got ${one.got}`,
+          false,
+        );
+      }
+    }
+    const error = at(answer.body, 'error');
+    if (answer.status >= 400 && answer.status !== 402 && !(isObject(error) && typeof error['message'] === 'string'))
+      this.report(`${route} | no error envelope`, `no error envelope: ${short(answer.body)}`, false);
+    if (answer.headers['x-request-id'] === undefined) this.report('no X-Request-Id', 'no X-Request-Id', false);
+    this.model.settle(fit, answer);
+    if (fit.status === 202) this.unsettled = true;
+  }
+  unsettled = false;
+  /** The number of the operation under way. */
+  step = 0;
+
+  /** A header for some of the POSTs. */
+  idempotent(chance = 0.25): { headers?: Record<string, string> } {
+    if (!this.random.chance(chance)) return {};
+    this.keyed += 1;
+    return { headers: { 'idempotency-key': `key-${this.keyed}` } };
+  }
+
+  async settle(): Promise<void> {
+    await this.driver.settle();
+    this.unsettled = false;
+    for (const attempt of this.model.attempts.values()) if (attempt.paid && !this.held) attempt.told = true;
+    await this.readMails();
+  }
+  async settleIfNeeded(): Promise<void> {
+    if (this.unsettled || this.model.mails.length > 0) await this.settle();
+  }
+  /** Matches what was mailed with what should have been. */
+  private async readMails(): Promise<void> {
+    const all = await this.driver.mails();
+    const fresh = all.slice(this.mailsSeen);
+    this.mailsSeen = all.length;
+    const waiting = this.model.mails.splice(0);
+    for (const mail of fresh) {
+      const index = waiting.findIndex((one) => one.to.toLowerCase() === mail.to.toLowerCase());
+      const wanted = waiting[index];
+      if (wanted === undefined) {
+        if (mail.voterKey !== undefined)
+          this.report('mail | a voter key nobody asked for', `to ${mail.to}: ${mail.subject}`, false);
+        continue;
+      }
+      waiting.splice(index, 1);
+      if (wanted.sure && wanted.withKey !== (mail.voterKey !== undefined))
+        this.report(
+          `mail | ${wanted.withKey ? 'no voter key in it' : 'a voter key that should not be in it'} (${wanted.voter.status})`,
+          `to ${mail.to}: ${mail.subject}`,
+          false,
+        );
+      if (mail.voterKey !== undefined && wanted.voter.email?.toLowerCase() === mail.to.toLowerCase())
+        learnKey(wanted.voter, mail.voterKey);
+    }
+    for (const one of waiting)
+      if (one.sure)
+        this.report(`mail | missing (${one.voter.status}, ${one.withKey ? 'key' : 'notice'})`, `to ${one.to}`, false);
+  }
+  async advance(ms: number): Promise<void> {
+    await this.settleIfNeeded();
+    this.note(`-- time passes: ${Math.round(ms / 1000)} s`);
+    await this.driver.advance(ms);
+    await this.settle();
+  }
+
+  event(index: number): Event | undefined {
+    const alive = this.model.events.filter((one) => !one.deleted);
+    return alive[index % Math.max(alive.length, 1)];
+  }
+
+  /** What is compared when a history is over. */
+  async finish(): Promise<void> {
+    this.step = -1;
+    await this.settleIfNeeded();
+    await this.advance(6000);
+    const [organizer, voting] = [this.organizer.find((one) => !one.revoked), this.voting.find((one) => !one.revoked)];
+    if (organizer === undefined || voting === undefined) return;
+    for (const event of this.model.events.filter((one) => !one.deleted)) {
+      if (event.account.id !== organizer.account.id) continue;
+      const path = `/voting-events/${event.id}`;
+      await this.send({ process: 0, method: 'GET', path, key: organizer.key });
+      await this.send({ process: 1, method: 'GET', path: `${path}/results`, key: organizer.key });
+      await this.send({ process: 0, method: 'GET', path: `${path}/votes?limit=200`, key: organizer.key });
+      await this.send({ process: 0, method: 'GET', path: `${path}/voters?limit=200`, key: organizer.key });
+      await this.send({ process: 1, method: 'GET', path: `${path}/payments`, key: organizer.key });
+      for (const [name, found] of [
+        ['recount', await this.driver.recount(event.id)],
+        ['brokenInvariants', await this.driver.brokenInvariants(event.id)],
+        [
+          'verifyLog',
+          statusOf(event, this.driver.now()) === 'draft' ? [] : await this.driver.verifyLog(event.id, voting.key),
+        ],
+      ] as const)
+        for (const line of found.slice(0, 3))
+          this.report(
+            `${name} | ${plainText(line)
+              .replace(/[0-9]+/g, 'N')
+              .slice(0, 160)}`,
+            `${name} ${event.id}: ${line}`,
+            false,
+          );
+    }
+  }
+}
+function learnKey(voter: Voter, key: string): void {
+  voter.keys.push(key);
+  voter.mailedAfterUse = true;
+}
+export const nameOf = (answer: DriverAnswer): string => text(at(answer.body, 'data', 'id'));
+export const DAY = 24 * HOUR;
