@@ -206,7 +206,7 @@ function crowd(e: number, random: Random): Op[] {
       [4, 'pay'],
       [5, 'second'],
       [3, 'confirm'],
-      [0.7, 'patchVoter'],
+      [1.5, 'patchVoter'],
       [0.5, 'repeat'],
     ]);
     const who = { visitor: random.int(3), address: random.int(2), member: random.int(2), recent: 3 };

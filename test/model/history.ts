@@ -1,7 +1,7 @@
 /** One history from beginning to end, in a fresh world. */
-import type { Driver } from '#test/model/driver.ts';
+import type { Driver, DriverRequest } from '#test/model/driver.ts';
 import { type Op, perform } from './act.ts';
-import { type Counts, World } from './world.ts';
+import { type Counts, routeOf, World } from './world.ts';
 
 /** @param finish whether everything is compared once more when it is over */
 export async function runHistory(driver: Driver, ops: readonly Op[], counts: Counts, finish = true): Promise<World> {
@@ -40,8 +40,10 @@ export function timed(driver: Driver, spent: Spent): Driver {
         try {
           return await value.apply(target, given);
         } finally {
-          const entry = spent.get(String(name)) ?? { count: 0, ms: 0 };
-          spent.set(String(name), { count: entry.count + 1, ms: entry.ms + performance.now() - began });
+          const asked = given[0] as DriverRequest;
+          const what = name === 'call' ? `${asked.method} ${routeOf(asked.path)}` : String(name);
+          const entry = spent.get(what) ?? { count: 0, ms: 0 };
+          spent.set(what, { count: entry.count + 1, ms: entry.ms + performance.now() - began });
         }
       };
     },

@@ -186,7 +186,7 @@ export const moreActs: Record<string, Act> = {
     if (event === undefined || voter === undefined) return;
     world.serial += 1;
     const body = random.weighted<() => Json>([
-      [3, () => ({ status: 'rejected' })],
+      [4, () => ({ status: 'rejected' })],
       [4, () => ({ status: 'approved' })],
       [3, () => ({ email: `v${world.serial}.new@example.com` })],
       [1, () => ({ email: nth(event.voters, op.j)?.email ?? null })],

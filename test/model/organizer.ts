@@ -211,8 +211,12 @@ function patch(model: Model, context: Context): Expected[] {
     [next.type, next.voter.requireVoterId, next.voter.saveVoterInfo],
     [event.type, event.voter.requireVoterId, event.voter.saveVoterInfo],
   );
+  // Open and fulfilled payments hold what they depend on, too.
+  if (identity && event.attempts.length > 0) perhaps.push(conflict('event_has_ballots'));
   if (identity && event.everCast) (ballots ? refusals : perhaps).push(conflict('event_has_ballots'));
   if (changed.includes('payments') && (event.everCast || event.attempts.length > 0))
+    perhaps.push(conflict('event_has_ballots'));
+  if (changed.includes('startsAt') && event.everCast && (next.startsAt === null || next.startsAt > now))
     perhaps.push(conflict('event_has_ballots'));
   if (changed.includes('ballot') && event.everCast) perhaps.push(conflict('event_has_ballots'));
   if (wanted === 'draft' || wanted === 'scheduled')

@@ -171,7 +171,7 @@ out(
 if (values.counts)
   for (const [name, number] of [...counts.answers].toSorted(([a], [b]) => (a < b ? -1 : 1)))
     out(`${String(number).padStart(7)} ${name}`);
-for (const [name, { count, ms }] of spent)
+for (const [name, { count, ms }] of [...spent].toSorted(([, a], [, b]) => b.ms - a.ms))
   out(`${name}: ${count} × ${(ms / count).toFixed(1)} ms = ${(ms / 1000).toFixed(1)} s`);
 let unknown = 0;
 for (const [name, { count, seed }] of [...classes].toSorted(([, a], [, b]) => b.count - a.count)) {

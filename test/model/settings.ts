@@ -182,6 +182,7 @@ function patchPosition(_: Model, context: Context): Expected[] {
     'quadraticBaseCreditBudget',
     'groupId',
   ];
+  if (changed.includes('seats')) perhaps.push(unfit(['seats']));
   if (changed.includes('maxSelections') || changed.includes('minSelections'))
     perhaps.push(unfit(['maxSelections', 'minSelections']));
   if (frozen(event, now)) {
