@@ -1,9 +1,10 @@
 import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, kept, ok } from '#src/http/answer.ts';
-import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
+import { created, kept } from '#src/http/answer.ts';
+import { answersCreated, answersOne, NOT_MODIFIED } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { KeptText } from '#src/http/kept-text.ts';
 import { type Claim, type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
@@ -45,13 +46,14 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       path,
       scope: 'vote',
       description: 'A draft is not found yet.',
-      answers: answersOne(contextView, 'The settings of the event.'),
+      answers: { ...answersOne(contextView, 'The settings of the event.'), ...NOT_MODIFIED },
       find: withPaper,
       read: async ({ target }) => {
         const { event: row, paper } = target;
         const votingMethods = [...new Set(paper.positions.map((position) => position.votingMethod))];
         const quadraticCredits = paper.positions.some((position) => position.quadraticTopUp !== null);
-        return ok(viewContext(row, deps.clock.now(), { votingMethods, quadraticCredits }));
+        const data = viewContext(row, deps.clock.now(), { votingMethods, quadraticCredits });
+        return kept(await KeptText.of([JSON.stringify({ data })]));
       },
     }),
     readRoute({
@@ -62,7 +64,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       scope: 'vote',
       description:
         'Positions in their order, and approved candidates only. Where the event shuffles candidates, the same `seed` gives the same order: send one for each voter.',
-      answers: answersOne(ballotView, 'The ballot.'),
+      answers: { ...answersOne(ballotView, 'The ballot.'), ...NOT_MODIFIED },
       query: ballotQuery,
       find: withPaper,
       read: async ({ target, query }) => kept(await ballots.take(target.paper, query.seed)),
