@@ -12,7 +12,7 @@ import {
 } from './providers/provider.ts';
 import { type PaymentFact, recordPayment } from './record-payment.ts';
 import { giveBack, markRefunded } from './refund-payment.ts';
-import { insertRefund, moveRefund } from './refund-repository.ts';
+import { findRefund, insertRefund, moveRefund } from './refund-repository.ts';
 import type { AttemptStatus, EndReason, PaymentAttempt } from './types.ts';
 import { confirmationCodePlace } from './views.ts';
 
@@ -157,6 +157,8 @@ async function applyReversed(
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const ours = await moveRefund(tx, refund, 'refunded', null);
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
+  // Our own refund that is noted already: the provider's word of it reverses nothing.
+  if ((await findRefund(tx, refund)) !== undefined) return;
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
     if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;

@@ -53,6 +53,7 @@ export async function updateVotingEvent(
   // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
   const issues = await priceIssues(tx, deps.pricing, plan, before, changed);
   checkStatus(before, body);
+  checkEnd(before, changed);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
@@ -80,6 +81,17 @@ export async function updateVotingEvent(
   await scheduleAnnouncements(tx, after);
   const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
   return (await announceResults(tx, deps, told, nowMs)) ?? told;
+}
+
+/**
+ * The end of an event that takes ballots, or still confirms them, lies ahead: an earlier one would take the 15 minutes from
+ * ballots that were cast. @throws ApiError 422
+ */
+function checkEnd(before: LockedEvent, { endsAt }: Columns): void {
+  if (endsAt == null || endsAt > before.lockedAt) return;
+  const phase = phaseAt(before, before.lockedAt);
+  if (phase !== 'open' && phase !== 'confirming') return;
+  throw invalidField('endsAt', 'must lie ahead: to close the event now, send `status: "closed"`');
 }
 
 /** `draft` and `scheduled` are taken back as they are shown; nobody is set to them. @throws ApiError 422 */

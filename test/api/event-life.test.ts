@@ -199,6 +199,14 @@ describe('an election', () => {
   );
 });
 
+/** As if the clock had reached the end of an event. */
+async function endNow(eventId: string): Promise<void> {
+  await service.deps.db.$client.query(
+    'UPDATE voting_events SET ends_at = now_ms(), paper_version = paper_version + 1 WHERE id = $1',
+    [eventId],
+  );
+}
+
 const READ_ONLY = new Set([
   ...[
     'id',
@@ -237,8 +245,8 @@ describe('the life of an event', () => {
     for (const change of reopenings) {
       for (const byClock of [false, true]) {
         const { base, event } = await electionAt('voted');
-        const close = byClock ? { endsAt: Date.now() - 1_000 } : { status: 'closed' };
-        demand(await send('PATCH', base, close), 200);
+        if (byClock) await endNow(event.id);
+        else demand(await send('PATCH', base, { status: 'closed' }), 200);
         const again = byClock && !('endsAt' in change) ? { ...change, endsAt: null } : change;
         const opened = await send('PATCH', base, again);
         // An end in the future opens only what nobody closed.
@@ -274,6 +282,17 @@ describe('the life of an event', () => {
       expect((await read(base)).status).toBe('open');
     },
   );
+
+  test('has an end that lies ahead while ballots are cast or confirmed: nobody takes their 15 minutes away', async () => {
+    for (const stage of ['voted', 'confirming'] as const) {
+      const { base } = await electionAt(stage);
+      for (const endsAt of [1_000, Date.now() - HOUR, Date.now() - 1]) {
+        const refused = await send('PATCH', base, { endsAt });
+        expect([stage, refused.status, refused.body.error.details.field]).toEqual([stage, 422, 'endsAt']);
+      }
+      expect((await read(`${base}/results`)).final).toBe(false);
+    }
+  });
 
   test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
     const event = await createTestEvent(service, account, {}, [PLURALITY], false);

@@ -136,6 +136,9 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     const { confirmationCode } = demand(await finishVote(event, id), 201);
     await end(event, confirmationCode);
     expect(await refunded(event, id)).toMatchObject({ status: 'fulfilled' });
+    // The provider's own word of the refund comes too, and reverses nothing.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await attemptOf(event, id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
     const { rows } = await service.deps.db.$client.query(
       'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
       [event.id],

@@ -57,8 +57,14 @@ export async function createTestEvent(
     }
     positions.push({ id: position.id, candidates });
   }
-  const changes = { ...(endsAt === null ? {} : { endsAt }), ...(open ? { status: 'open' } : {}) };
-  if (endsAt !== null || open) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
+  const isOver = typeof endsAt === 'number' && endsAt <= Date.now();
+  const changes = { ...(endsAt === null || isOver ? {} : { endsAt }), ...(open ? { status: 'open' } : {}) };
+  if (Object.keys(changes).length > 0) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
+  if (isOver) {
+    // As if the clock had passed it: nobody sets an end of an open event that lies behind.
+    await service.deps.db.$client.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [id, endsAt]);
+    service.deps.events.forget(id);
+  }
   return { id, code, positions };
 }
 
