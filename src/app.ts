@@ -22,6 +22,7 @@ import { documentRoute } from '#src/reference/document-route.ts';
 import { referenceRoutes } from '#src/reference/reference-routes.ts';
 import { exportRoutes } from '#src/results/export-routes.ts';
 import { resultRoutes } from '#src/results/routes.ts';
+import { confirmationRoutes } from '#src/voters/confirmation-routes.ts';
 import { voterRoutes } from '#src/voters/organizer-routes.ts';
 import { publicVoterRoutes } from '#src/voters/public-routes.ts';
 import { isAboutEvent } from '#src/voting-events/access.ts';
@@ -55,6 +56,7 @@ export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () =>
     }),
     ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
     ...publicVoterRoutes(deps),
+    ...confirmationRoutes(deps),
     ...publicBallotRoutes(deps, payments, createLogReceipts(deps)),
     ...publicCreditRoutes(deps, payments),
     ...publicPaymentRoutes(deps, payments),

@@ -15,7 +15,9 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
+import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
@@ -39,6 +41,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedRowsJob(deps.db),
     removeDeletedVotersJob(deps.db),
     sendVoterKeyJob(deps),
+    mailRegistrationJob(deps),
     mailOldAddressJob(deps),
     tendBallotLogJob(sealDeps(deps)),
     processProviderEventJob(payments),
@@ -66,6 +69,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => forgetFullQuotas(deps.db.$client),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
+    { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
     { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

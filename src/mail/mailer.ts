@@ -16,6 +16,16 @@ export interface Mailer {
   close(): void;
 }
 
+/**
+ * Whether the receiving side refused the recipient for good (5xx on RCPT TO): trying again would change nothing. A refusal of
+ * the sender, of the log-in or of the content says nothing of the address.
+ */
+export function isRefusedForGood(fault: unknown): boolean {
+  if (!(fault instanceof Error)) return false;
+  const { command, responseCode } = fault as { readonly command?: unknown; readonly responseCode?: unknown };
+  return command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500 && responseCode < 600;
+}
+
 const ENCODED_WORD_BYTES = 45;
 
 /**

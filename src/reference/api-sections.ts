@@ -17,7 +17,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
   {
     name: 'Registration and voter keys',
     description: 'Who votes: registration, voter keys by e-mail, and the check of eligibility.',
-    paths: /^\/public\/voting-events\/:idOrCode\/(register|voter-key|voter)\//,
+    paths: /^(\/public\/voting-events\/:idOrCode\/(register|voter-key|voter)|\/confirm-address)\//,
   },
   {
     name: 'Quadratic credits',

@@ -17,7 +17,7 @@ import type { Voter } from './types.ts';
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
 const payload = z.strictObject({ eventId: z.string() });
-const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, payload } as const;
+export const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, payload } as const;
 
 /** Takes voters whose deletion was answered 202 out of the database, with their keys. */
 export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {

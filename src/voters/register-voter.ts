@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import { forbidden, invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { refusalOf } from '#src/voting-events/life.ts';
@@ -9,6 +10,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
+import { MAIL_REGISTRATION } from './mail-registration.ts';
 import type { registerVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 
@@ -55,6 +57,7 @@ export async function registerVoter(
       resource: voter.id,
       after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
     });
+    await enqueue(tx, MAIL_REGISTRATION, { eventId: event.id, voterId: voter.id });
     await store(tx, voter);
     await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
     return voter;

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { inTransaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { isRefusedForGood, type Mail, type Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { deleteVoterKey, findVoter, insertVoterKey, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { generateVoterKey, hashStoredKey } from './voter-key.ts';
@@ -20,9 +20,7 @@ const payload = z.strictObject({
 export type SendVoterKey = z.output<typeof payload>;
 export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: 8, payload } as const;
 
-export interface SendVoterKeyDeps {
-  readonly db: Database;
-  readonly clock: Clock;
+export interface SendVoterKeyDeps extends ExpiryDeps {
   readonly secrets: Secrets;
   readonly mailer: Mailer;
 }
@@ -54,9 +52,12 @@ async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter,
   try {
     await deps.mailer.send(keyMail(event, voter, to, key));
   } catch (fault) {
-    await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
     await setKeyStatus(deps, event.id, voter, 'failed');
-    throw fault;
+    // Any other fault may come after the mail went out: a key that arrives must be valid.
+    if (!isRefusedForGood(fault)) throw fault;
+    await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+    if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
+    return;
   }
   await setKeyStatus(deps, event.id, voter, 'sent');
 }

@@ -23,7 +23,7 @@ export const voters = pgTable(
     status: text().$type<VoterStatus>().notNull(),
     source: text().$type<VoterSource>().notNull(),
     keyStatus: text('key_status').$type<KeyStatus>().notNull(),
-    /** Until when the link mailed at registration may be used before the registration expires; null where none was mailed, or once it was used. */
+    /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
     deletedAt: timeMs('deleted_at'),
     /** When the person was erased after the event's end: the row stays for the figures, and is shown to nobody. */

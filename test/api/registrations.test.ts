@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import {
   createTestAccount,
+  eventually,
   startTestService,
   type TestAccount,
   type TestAnswer,
@@ -229,5 +231,127 @@ describe('a change of many rows', () => {
       expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
     }
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
+  });
+});
+
+describe('a registration', () => {
+  const path = (link: string): string => new URL(link).pathname;
+  const linkTo = (email: string): Promise<string> =>
+    eventually(() => {
+      const mail = service.mails().find((text) => text.includes(`To: ${email}`));
+      // Long lines are folded with `=` at their ends.
+      const [link] = /http\S*\/confirm-address\/\S+/.exec(mail?.replaceAll(/=\r?\n/g, '') ?? '') ?? [];
+      return link;
+    });
+  const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
+  const weekPasses = (event: TestEvent) =>
+    query(
+      'UPDATE voters SET confirm_by = confirm_by - 7 * 86400000 - 1000 WHERE voting_event_id = $1 AND confirm_by > 0',
+      event.id,
+    );
+  const names = async (event: TestEvent): Promise<string[]> =>
+    demand(await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read }), 200).map(
+      ({ email }: { email: string }) => email,
+    );
+
+  test('expires when its link is not used within 7 days, frees its place, and stays when it is used or approved', async () => {
+    const event = await createOpenElection(account);
+    const emails = ['used', 'unused', 'approved'].map((name) => `${name}@week.example`);
+    const ids: string[] = [];
+    for (const email of emails) ids.push(demand(await register(account, event, email), 201).id);
+    const links = await Promise.all(emails.map(linkTo));
+    const [used = ''] = links;
+    // What looks at links in mails changes nothing.
+    const shown = await service.call('GET', path(used));
+    expect([shown.status, shown.body]).toEqual([200, expect.stringContaining('<button>Confirm</button>')]);
+    const { rows } = await query('SELECT confirm_by > 0 AS waits FROM voters WHERE voting_event_id = $1', event.id);
+    expect(rows.map(({ waits }) => waits)).toEqual([true, true, true]);
+    for (let times = 0; times < 2; times += 1)
+      expect((await service.call('POST', path(used))).body).toContain('Your address is confirmed');
+    await service.call(
+      'PATCH',
+      `/voting-events/${event.id}/voters/${ids[2]}`,
+      { status: 'approved' },
+      { key: account.write },
+    );
+    await expireRegistrations(service.deps);
+    expect(await names(event)).toEqual(emails);
+    await weekPasses(event);
+    await expireRegistrations(service.deps);
+    expect(await names(event)).toEqual(['used@week.example', 'approved@week.example']);
+    const counted = await query('SELECT registration_count FROM voting_events WHERE id = $1', event.id);
+    expect(counted.rows).toEqual([{ registration_count: 2 }]);
+    // Confirmed is not approved: that is the first voter key's.
+    const voter = await service.call('GET', `/voting-events/${event.id}/voters/${ids[0]}`, undefined, {
+      key: account.read,
+    });
+    expect(demand(voter, 200).status).toBe('pending');
+    expect((await service.call('POST', path(links[1] ?? ''))).body).toContain('no longer valid');
+    demand(await register(account, event, 'unused@week.example'), 201);
+  });
+
+  test('never expires with manual approval, after the close, or without a mail', async () => {
+    const manual = await createOpenElection(account, { approval: 'manual' });
+    demand(await register(account, manual, 'manual@week.example'), 201);
+    const closed = await createOpenElection(account);
+    demand(await register(account, closed, 'closed@week.example'), 201);
+    const unmailed = await createOpenElection(account);
+    demand(await register(account, unmailed, 'unmailed@week.example'), 201);
+    const link = await linkTo('closed@week.example');
+    await Promise.all(['manual@week.example', 'unmailed@week.example'].map(linkTo));
+    await query('UPDATE voters SET confirm_by = NULL WHERE voting_event_id = $1', unmailed.id);
+    await service.call('PATCH', `/voting-events/${closed.id}`, { status: 'closed' }, { key: account.write });
+    for (const event of [manual, closed, unmailed]) await weekPasses(event);
+    await expireRegistrations(service.deps);
+    expect(await names(manual)).toEqual(['manual@week.example']);
+    expect(await names(closed)).toEqual(['closed@week.example']);
+    expect(await names(unmailed)).toEqual(['unmailed@week.example']);
+    expect((await service.call('POST', path(link))).body).toContain('no longer valid');
+  });
+
+  test('has a link that nobody else can make, and that says nothing', async () => {
+    const event = await createOpenElection(account);
+    const { id } = demand(await register(account, event, 'link@week.example'), 201);
+    const link = await linkTo('link@week.example');
+    const token = link.split('/').at(-1) ?? '';
+    const decoded = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('latin1');
+    for (const told of [event.id, id, 'link@week.example']) expect(token + decoded).not.toContain(told);
+    const last = token.at(-3) === 'A' ? 'B' : 'A';
+    const forged = `${token.slice(0, -3)}${last}${token.slice(-2)}`;
+    for (const wrong of [forged, 'x', 'a.b']) {
+      const answer = await service.call('POST', `/confirm-address/${wrong}`);
+      expect(answer.body).toContain('no longer valid');
+    }
+    // Mailed to the address that was registered: another one is not confirmed by it.
+    await service.call(
+      'PATCH',
+      `/voting-events/${event.id}/voters/${id}`,
+      { email: 'other@week.example' },
+      { key: account.write },
+    );
+    expect((await service.call('POST', path(link))).body).toContain('no longer valid');
+  });
+
+  test('expires at once when its mail is refused for good, and not when the mail server is away', async () => {
+    const event = await createOpenElection(account);
+    const send = vi.spyOn(service.deps.mailer, 'send');
+    try {
+      send.mockImplementation(async ({ to }) => {
+        throw Object.assign(new Error('refused'), {
+          command: 'RCPT TO',
+          responseCode: to.startsWith('gone') ? 550 : 451,
+        });
+      });
+      demand(await register(account, event, 'gone@week.example'), 201);
+      demand(await register(account, event, 'later@week.example'), 201);
+      await eventually(async () => ((await names(event)).length === 1 ? true : undefined));
+      await eventually(() => (send.mock.calls.some(([{ to }]) => to.startsWith('later')) ? true : undefined));
+      expect(await names(event)).toEqual(['later@week.example']);
+    } finally {
+      send.mockRestore();
+    }
+    await weekPasses(event);
+    await expireRegistrations(service.deps);
+    expect(await names(event)).toEqual(['later@week.example']);
   });
 });

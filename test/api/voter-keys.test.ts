@@ -120,10 +120,10 @@ describe('mails to one address', () => {
       await service.call('POST', `${path}/voter-key/request`, { email }, { key: account.vote });
     }
     await settled();
-    const greeted = names.map((name, index) => to(`r${index}@strangers.example`)[0]?.includes(name));
-    expect(greeted.slice(0, 5)).toEqual([false, false, false, false, false]);
+    const told = names.map((name, index) => to(`r${index}@strangers.example`).filter((mail) => mail.includes(name)));
+    expect(told.slice(0, 5)).toEqual([[], [], [], [], []]);
     // Encoded where it is not ASCII, so that the plain part of it is looked for.
-    expect(to('r5@strangers.example')[0]).toContain('Hello Dr. Anna-Lena');
+    expect(to('r5@strangers.example').filter((mail) => mail.includes('Hello Dr. Anna-Lena'))).toHaveLength(1);
   });
 
   test('tell the old address when an organizer changes it, and the change is counted and named', async () => {

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
+import { createSmtpMailer, isRefusedForGood, type Mailer } from '#src/mail/mailer.ts';
 
 let server: SMTPServer;
 let mailer: Mailer;
@@ -52,8 +52,17 @@ describe('mail over SMTP', () => {
     expect(header.replace(/=\?UTF-8\?B\?[^?]*\?=/gi, '').trim()).toBe('');
   });
 
-  test('fails when the receiver refuses, so that the job can try again', async () => {
+  test('fails when the receiver refuses, and tells a refusal for good from a server that is away', async () => {
     await receive(true);
-    await expect(mailer.send({ to: 'nobody@club.example', subject: 'x', text: 'x' })).rejects.toThrow();
+    const fault = await mailer
+      .send({ to: 'nobody@club.example', subject: 'x', text: 'x' })
+      .catch((one: unknown) => one);
+    expect(fault).toBeInstanceOf(Error);
+    expect(isRefusedForGood(fault)).toBe(true);
+    mailer.close();
+    mailer = createSmtpMailer('smtp://127.0.0.1:1', 'Votes <votes@club.example>');
+    const away = await mailer.send({ to: 'nobody@club.example', subject: 'x', text: 'x' }).catch((one: unknown) => one);
+    expect(away).toBeInstanceOf(Error);
+    expect(isRefusedForGood(away)).toBe(false);
   });
 });

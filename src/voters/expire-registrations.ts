@@ -1,0 +1,69 @@
+import { recordChange } from '#src/accounts/record-change.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { announce } from '#src/webhooks/record-event.ts';
+import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
+import { giveVotersBack, listEventsWithExpired, takeExpired, takeRefused } from './repository.ts';
+
+export interface ExpiryDeps {
+  readonly db: Database;
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/** Tells everybody of registrations that were just marked as deleted. No key did it. */
+async function recordExpiry(
+  tx: Transaction,
+  deps: ExpiryDeps,
+  event: VotingEvent,
+  ids: readonly string[],
+  reason: 'address_not_confirmed' | 'address_refused',
+): Promise<void> {
+  if (ids.length === 0) return;
+  await giveVotersBack(tx, event.id, 'registration', ids.length);
+  await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  await announce(
+    tx,
+    deps,
+    about,
+    'voter.deleted',
+    ids.map((id) => ({ id })),
+  );
+  await recordChange(tx, deps, {
+    ...about,
+    keyId: null,
+    action: 'registrations.expired',
+    resource: event.id,
+    before: { reason, count: ids.length, voterIds: ids },
+  });
+}
+
+/**
+ * Ends registrations whose confirmation link was not used in time, where approval is automatic: junk frees its places by
+ * itself. Nothing expires after the close.
+ */
+export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
+  for (const eventId of await listEventsWithExpired(deps.db)) {
+    await inTransaction(deps.db, async (tx) => {
+      const event = await lockEvent(tx, eventId);
+      if (event === undefined || event.voterApproval !== 'automatic') return;
+      if (statusAt(event, event.lockedAt) === 'closed') return;
+      await recordExpiry(tx, deps, event, await takeExpired(tx, eventId, event.lockedAt), 'address_not_confirmed');
+    });
+  }
+}
+
+/** Ends a registration whose mail was refused for good, as long as nobody approved it or confirmed its address. */
+export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voterId: string): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const event = await lockEvent(tx, id);
+    if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return;
+    await recordExpiry(tx, deps, event, await takeRefused(tx, id, voterId, event.lockedAt), 'address_refused');
+  });
+}

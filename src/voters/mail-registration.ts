@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { takeMail } from '#src/accounts/take-mail.ts';
+import { type Database, inTransaction } from '#src/database/client.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
+import { isRefusedForGood, type Mail, type Mailer } from '#src/mail/mailer.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { sealConfirmation } from './confirm-address.ts';
+import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
+import { findVoter, startConfirmation, stopConfirmation } from './repository.ts';
+
+const payload = z.strictObject({ eventId: z.string(), voterId: z.string() });
+export const MAIL_REGISTRATION = { name: 'mail_registration', maxAttempts: 8, payload } as const;
+
+export interface MailRegistrationDeps extends ExpiryDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+  /** Where the link leads. */
+  readonly config: { readonly baseUrl: string };
+}
+
+/** Mails the link by which somebody who registered confirms the address. */
+export function mailRegistrationJob(deps: MailRegistrationDeps): Job<z.output<typeof payload>> {
+  return defineJob({ ...MAIL_REGISTRATION, work: ({ eventId, voterId }) => mailRegistration(deps, eventId, voterId) });
+}
+
+async function mailRegistration(deps: MailRegistrationDeps, eventId: string, voterId: string): Promise<void> {
+  const event = await findEventById(deps.db, eventId);
+  const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
+  if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
+  if (statusAt(event, deps.clock.now()) === 'closed') return;
+  // A registration that got no mail never expires.
+  if (!(await takeMail(deps.db, deps.secrets, { to: voter.email, accountId: event.accountId }))) return;
+  const { email } = voter;
+  const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
+  // Before the mail: a link that is used at once must find its registration waiting for it.
+  const expires = event.voterApproval === 'automatic';
+  if (expires) await change(deps, eventId, startConfirmation, voterId);
+  try {
+    await deps.mailer.send(registrationMail(event, email, link));
+  } catch (fault) {
+    if (isRefusedForGood(fault)) return expireRefused(deps, event, voterId);
+    if (expires) await change(deps, eventId, stopConfirmation, voterId);
+    throw fault;
+  }
+}
+
+/** Under the lock that waits for a roll that is written anew. */
+function change(
+  { db }: MailRegistrationDeps,
+  eventId: string,
+  write: typeof startConfirmation | typeof stopConfirmation,
+  voterId: string,
+): Promise<void> {
+  return inTransaction(db, async (tx) => {
+    await holdEvent(tx, eventId);
+    await write(tx, eventId, voterId);
+  });
+}
+
+function registrationMail(event: VotingEvent, to: string, link: string): Mail {
+  const until =
+    event.voterApproval === 'automatic'
+      ? ['Please confirm your address within seven days; otherwise the registration ends by itself:']
+      : ['Please confirm your address. The organizers decide on your registration:'];
+  return {
+    to,
+    subject: `Your registration for "${event.title}"`,
+    text: [
+      'Hello,',
+      '',
+      `somebody registered this address for the voting event that its organizers call "${event.title}".`,
+      ...until,
+      '',
+      link,
+      '',
+      'This confirms your address and nothing else: no vote is cast. Was it not you? Then you need not do anything.',
+      '',
+    ].join('\n'),
+  };
+}
