@@ -63,6 +63,7 @@ function fine(decimal: string): bigint {
 
 describe("the verifier's own count", () => {
   test(`agrees with the service's in ${ELECTIONS} random elections of every method`, { timeout: 120_000 }, () => {
+    let compared = 0;
     for (let number = 1; number <= ELECTIONS; number += 1) {
       const drawn = randomElection(createRandom(number));
       const lot = drawn.options.lot ?? { seed: 'c0ffee', root: 'f0f0' };
@@ -77,8 +78,13 @@ describe("the verifier's own count", () => {
         outcome: outcomeOf(service),
         rounds: (service.rounds ?? []).map(({ elected, eliminated }) => ({ elected, eliminated })),
       };
-      expect({ number, ...recounted(election, lot) }).toEqual({ number, ...expected });
+      const own = recounted(election, lot);
+      // Too many rounds for one answer are left out of it: then the figures are compared.
+      const rounds = service.rounds === null ? expected.rounds : own.rounds;
+      compared += service.rounds === null ? 0 : own.rounds.length;
+      expect({ number, ...own, rounds }).toEqual({ number, ...expected });
     }
+    expect(compared).toBeGreaterThan(1_000);
   });
 });
 
