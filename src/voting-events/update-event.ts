@@ -90,7 +90,7 @@ export async function updateVotingEvent(
 function checkEnd(before: LockedEvent, { endsAt }: Columns): void {
   if (endsAt == null || endsAt > before.lockedAt) return;
   const phase = phaseAt(before, before.lockedAt);
-  if (phase !== 'open' && phase !== 'confirming') return;
+  if (phase === 'draft' || phase === 'final') return;
   throw invalidField('endsAt', 'must lie ahead: to close the event now, send `status: "closed"`');
 }
 
