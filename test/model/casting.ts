@@ -1,4 +1,4 @@
-/** Casting, confirming and paying. */
+/** Casting and confirming. */
 import {
   type Context,
   conflict,
@@ -13,28 +13,34 @@ import {
   unfit,
   wrongly,
 } from './answer.ts';
+import { ballotIssues, ballotRefusal, creditRefusal, spendsCredits } from './ballot-rules.ts';
 import * as kit from './kit.ts';
 import { at, type Json, type Spec } from './kit.ts';
 import type { Model, Route } from './model.ts';
 import {
-  type Attempt,
+  identityOf,
+  keyFits,
+  noteWrongKey,
+  overlap,
+  paidAndWaits,
+  sameParticipant,
+  took,
+  voterOfIdentity,
+  wrongKeys,
+} from './participants.ts';
+import { attemptStatuses, castResult, codeOf, firstCall, keep, second } from './paying.ts';
+import {
   attemptBody,
   type Entry,
   type Event,
-  emailKey,
   frozen,
-  HOUR,
-  type Identity,
   livePendings,
   MINUTE,
   type Pending,
-  type Position,
   statusOf,
   useKey,
-  type Voter,
 } from './state.ts';
 
-const CODE = new kit.Match('a confirmation code', (value) => /^[0-9A-HJKMNP-TV-Z]{26}$/.test(String(value)));
 export const VISITOR = kit.pattern(/^vi_[0-9a-f]{16,128}$/i);
 export const url = kit.httpsUrl;
 const entry = kit.object({
@@ -57,172 +63,13 @@ const shared: Spec = {
 const electionSpec: Spec = { ...shared, voterKey: [kit.str(1, 200)] };
 const pollSpec: Spec = { ...shared, visitorId: [VISITOR], returnUrl: url, cancelUrl: url };
 
-/** What is wrong with a ballot that has the right shape. `loose`: the contract doesn't say which entry is named. */
-export function ballotIssues(event: Event, votes: readonly Entry[], group: string | null, grouped: boolean) {
-  const exact: string[] = [];
-  let loose = false;
-  let outside = false;
-  const seen = new Set<string>();
-  const ranks = new Set<string>();
-  const byPosition = new Map<Position, number>();
-  const points = new Map<Position, number>();
-  for (const [index, vote] of votes.entries()) {
-    const issue = (field: string) => exact.push(`votes[${index}].${field}`);
-    const position = event.positions.find((one) => one.id === vote.positionId);
-    if (position === undefined) {
-      issue('positionId');
-      loose ||= vote.value !== undefined || vote.rank !== undefined;
-      // Whether the candidate of an unknown position is named too is open.
-      loose = true;
-      continue;
-    }
-    if (grouped && position.groupId !== null && position.groupId !== group) {
-      issue('positionId');
-      outside = true;
-    }
-    const candidate = event.candidates.find((one) => one.id === vote.candidateId);
-    const good = candidate?.status === 'approved' && candidate.positionIds.includes(position.id);
-    if (!good) issue('candidateId');
-    const pair = `${vote.positionId} ${vote.candidateId}`;
-    if (seen.has(pair)) issue('candidateId');
-    seen.add(pair);
-    byPosition.set(position, (byPosition.get(position) ?? 0) + 1);
-    const { value, rank } = vote;
-    const ranked = position.votingMethod === 'ranked_choice';
-    if (ranked) {
-      if (value !== undefined) issue('value');
-      const last = event.candidates.filter(
-        (one) => one.positionIds.includes(position.id) && one.status === 'approved',
-      ).length;
-      if (rank === undefined || !Number.isInteger(rank) || rank < 1 || rank > last) issue('rank');
-      else if (ranks.has(`${position.id} ${rank}`)) issue('rank');
-      ranks.add(`${position.id} ${rank}`);
-      continue;
-    }
-    if (rank !== undefined) issue('rank');
-    if (['plurality', 'approval', 'referendum'].includes(position.votingMethod)) {
-      if (value !== undefined && value !== 1) issue('value');
-      continue;
-    }
-    const [low, high] =
-      position.votingMethod === 'score'
-        ? [position.scoreMin ?? 0, position.scoreMax ?? 5]
-        : [1, Number.MAX_SAFE_INTEGER];
-    if (value === undefined || !Number.isInteger(value) || value < low || value > high) issue('value');
-    points.set(position, (points.get(position) ?? 0) + (value ?? 0));
-  }
-  for (const [position, count] of byPosition) {
-    const max = position.maxSelections ?? Number.MAX_SAFE_INTEGER;
-    if (count > max || count < (position.minSelections ?? 0)) {
-      exact.push('votes');
-      loose = true;
-    }
-    if (
-      position.votingMethod === 'cumulative' &&
-      (points.get(position) ?? 0) > (position.cumulativePointBudget ?? 10)
-    ) {
-      exact.push('votes');
-      loose = true;
-    }
-  }
-  return { exact, loose, outside };
-}
-function ballotRefusal(issues: ReturnType<typeof ballotIssues>, quadratic = false): Expected[] {
-  if (issues.exact.length === 0) return [];
-  // Whether what cannot be right is charged too is left open.
-  if (quadratic) return [refuse(422, 'validation_error', undefined, { store: 'maybe' })];
-  const only = issues.outside && issues.exact.every((one) => one.endsWith('positionId')) ? 'not_in_group' : undefined;
-  if (issues.loose) return [refuse(422, 'validation_error', undefined, { store: 'maybe' })];
-  return [refuse(422, 'validation_error', only, { issues: issues.exact, store: 'maybe' })];
-}
-
-export function balance(
-  event: Event,
-  position: Position,
-  visitor: string,
-  now: number,
-  except?: (one: Pending) => boolean,
-) {
-  const cost = (votes: readonly Entry[]) =>
-    votes.filter((one) => one.positionId === position.id).reduce((sum, one) => sum + (one.value ?? 0) ** 2, 0);
-  const base = position.quadraticBaseCreditBudget ?? 100;
-  const purchased = event.purchased.get(`${position.id}|${visitor}`) ?? 0;
-  const mine = (one: { readonly identity: Identity | undefined }) => one.identity?.visitorId === visitor;
-  const spent = event.ballots.filter(mine).reduce((sum, one) => sum + cost(one.votes), 0);
-  const held = livePendings(event, now)
-    .filter((one) => mine(one) && except?.(one) !== true)
-    .reduce((sum, one) => sum + cost(one.votes), 0);
-  return {
-    positionId: position.id,
-    visitorId: visitor,
-    baseCredits: base,
-    purchasedCredits: purchased,
-    spentCredits: spent,
-    heldCredits: held,
-    availableCredits: base + purchased - spent - held,
-  };
-}
-function creditRefusal(
-  event: Event,
-  votes: readonly Entry[],
-  visitor: string,
-  now: number,
-  except: (one: Pending) => boolean,
-): Expected[] {
-  for (const position of event.positions) {
-    if (position.votingMethod !== 'quadratic') continue;
-    const required = votes
-      .filter((one) => one.positionId === position.id)
-      .reduce((sum, one) => sum + (one.value ?? 0) ** 2, 0);
-    const available = balance(event, position, visitor, now, except).availableCredits;
-    if (required > available)
-      return [
-        refuse(422, 'validation_error', 'insufficient_credits', {
-          fields: ['votes'],
-          details: { positionId: position.id, required, available },
-          store: 'maybe',
-        }),
-      ];
-  }
-  return [];
-}
-
-const spendsCredits = (event: Event, votes: readonly Entry[]): boolean =>
-  event.positions.some(
-    (one) => one.votingMethod === 'quadratic' && votes.some((vote) => vote.positionId === one.id && vote.value),
-  );
 const timing = (event: Event, now: number): Expected[] => {
   const status = statusOf(event, now);
   if (status === 'open') return [];
   return [forbidden(status === 'closed' ? 'event_closed' : 'event_not_open')];
 };
-function castResult(count: number) {
-  return { confirmationCode: CODE, votesCount: count };
-}
 const country = (body: Json) =>
   typeof body['countryCode'] === 'string' ? body['countryCode'].trim().toUpperCase() : null;
-
-/** Who a voter key with an identifier belongs to. */
-export function voterOfIdentity(event: Event, body: Json): Voter | undefined {
-  const { email, voterId } = body;
-  return event.voters.find((one) => {
-    if (one.source === 'poll' || one.erased) return false;
-    if (typeof voterId === 'string' && one.voterId !== kit.clean(voterId)) return false;
-    if (typeof email === 'string' && (one.email === null || emailKey(one.email) !== emailKey(email))) return false;
-    return typeof voterId === 'string' || typeof email === 'string';
-  });
-}
-export const plainKey = (key: string): string => key.replace(/-/g, '').trim().toUpperCase();
-export function keyFits(voter: Voter | undefined, key: unknown): boolean {
-  return voter?.keys.some((one) => plainKey(one) === plainKey(String(key))) === true;
-}
-export function wrongKeys(event: Event, body: Json, now: number): number {
-  const who = String(body['voterId'] ?? body['email'] ?? '').toLowerCase();
-  return event.wrongKeys.filter((one) => one.who === who && one.at > now - 15 * MINUTE).length;
-}
-export function noteWrongKey(event: Event, body: Json, now: number): void {
-  event.wrongKeys.push({ at: now, who: String(body['voterId'] ?? body['email'] ?? '').toLowerCase() });
-}
 
 function castElection({ body, event, now }: Context): Expected[] {
   const issues = kit.check(body, electionSpec);
@@ -276,34 +123,6 @@ function castElection({ body, event, now }: Context): Expected[] {
   });
   return [done];
 }
-const codeOf = (answer: unknown) => kit.text(at(answer, 'data', 'confirmationCode'));
-function keep(event: Event, pending: Pending): void {
-  event.pendings.push(pending);
-  event.everCast = true;
-}
-
-/** Whether two participants of a poll are one. */
-export function sameParticipant(event: Event, a: Identity, b: Identity): boolean {
-  if (a.visitorId.toLowerCase() === b.visitorId.toLowerCase()) return true;
-  if (event.voter.saveVoterInfo && a.email !== null && b.email !== null && emailKey(a.email) === emailKey(b.email))
-    return true;
-  return event.voter.requireVoterId && a.voterId !== null && a.voterId === b.voterId;
-}
-const took = (event: Event, identity: Identity): boolean =>
-  !event.repeatVotes &&
-  event.ballots.some((one) => one.identity !== undefined && sameParticipant(event, one.identity, identity));
-
-/** A paid ballot that waits to be confirmed is its participant's one vote already, for cast and check alike. */
-export const paidAndWaits = (event: Event, identity: Identity, now: number): boolean =>
-  !event.repeatVotes &&
-  livePendings(event, now).some(
-    (one) => one.attempt !== undefined && one.identity !== undefined && sameParticipant(event, one.identity, identity),
-  );
-
-function identityOf(body: Json): Identity {
-  const part = (name: string) => (typeof body[name] === 'string' ? kit.clean(body[name] as string) : null);
-  return { visitorId: part('visitorId') ?? '', email: part('email'), voterId: part('voterId'), name: part('name') };
-}
 const isSecond = (body: Json): boolean => Object.keys(body).length === 1 && 'paymentAttemptId' in body;
 
 function castPoll(model: Model, context: Context): Expected[] {
@@ -353,195 +172,6 @@ function castPoll(model: Model, context: Context): Expected[] {
   });
   return refusals.length > 0 ? [...refusals, wrongly(done)] : [done, ...perhaps];
 }
-/** Somebody with a part of the same identity has a ballot that waits: whether that is replaced is left open. */
-function overlap(event: Event, identity: Identity): void {
-  for (const one of event.pendings)
-    if (one.identity !== undefined && sameParticipant(event, one.identity, identity)) one.doubtful = true;
-}
-
-/** Prices in the currency's main unit. */
-export function mainUnit(amountMinor: number, currency: string): number {
-  return currency === 'jpy' ? amountMinor : amountMinor / 100;
-}
-export function firstCall(
-  model: Model,
-  context: Context,
-  purpose: Attempt['purpose'],
-  price: Json,
-  stored: Json,
-  more: Json = {},
-): Expected[] {
-  const { event, now } = context;
-  const provider = event.business?.provider ?? 'provider_a';
-  const [amountMinor, currency] = [Number(price['amountMinor']), String(price['currency'])];
-  const page =
-    provider === 'provider_a'
-      ? { checkoutUrl: kit.STRING, checkoutSessionId: kit.STRING }
-      : { checkoutUrl: kit.STRING, accessCode: kit.STRING, reference: kit.STRING };
-  const body = {
-    paymentRequired: true,
-    paymentAttemptId: kit.prefixed('pay_'),
-    amount: mainUnit(amountMinor, currency),
-    currency,
-    provider,
-    [provider]: page,
-    ...more,
-    next: kit.STRING,
-  };
-  const visitor = (stored['identity'] as Identity | undefined)?.visitorId ?? stored['visitorId'];
-  const recent = event.attempts.filter((one) => {
-    const who = (one.stored['identity'] as Identity | undefined)?.visitorId ?? one.stored['visitorId'];
-    return who === visitor && one.createdAt > now - HOUR;
-  });
-  return [
-    ok(402, body, (answer) => {
-      const required = at(answer, 'data') as Json;
-      const id = kit.text(at(required, 'paymentAttemptId'));
-      if (model.attempts.has(id)) return;
-      const attempt: Attempt = {
-        id,
-        event,
-        purpose,
-        provider,
-        amountMinor,
-        currency,
-        stored,
-        required,
-        createdAt: now,
-        checkoutUrl: kit.text(at(required, provider, 'checkoutUrl')),
-        paid: false,
-        told: false,
-        refused: false,
-        fulfilled: undefined,
-        ended: false,
-        code: null,
-      };
-      model.attempts.set(id, attempt);
-      event.attempts.push(attempt);
-    }),
-    ...(recent.length >= 10 ? [refuse(429, 'rate_limited')] : []),
-  ];
-}
-const pageOver = (attempt: Attempt, now: number) => now > attempt.createdAt + HOUR;
-export function attemptStatuses(attempt: Attempt, now: number): string[] {
-  if (attempt.fulfilled !== undefined) return ['fulfilled'];
-  if (attempt.ended) return ['succeeded', 'cancelled'];
-  if (attempt.paid) {
-    const { event } = attempt;
-    const lost =
-      event.deleted ||
-      (attempt.purpose !== 'vote' && (statusOf(event, now) !== 'open' || event.everCast)) ||
-      (attempt.purpose === 'vote' &&
-        (frozen(event, now) ||
-          took(event, attempt.stored['identity'] as Identity) ||
-          paidAndWaits(event, attempt.stored['identity'] as Identity, now)));
-    return ['succeeded', ...(attempt.told ? [] : ['pending', 'failed']), ...(lost ? ['cancelled'] : [])];
-  }
-  if (pageOver(attempt, now))
-    return attempt.provider === 'provider_a'
-      ? attempt.refused
-        ? ['failed', 'cancelled']
-        : ['cancelled']
-      : ['pending', 'failed', 'cancelled'];
-  return attempt.refused ? ['pending', 'failed', 'cancelled'] : ['created', 'pending', 'cancelled'];
-}
-/** The second call of a checkout. */
-export function second(_: Model, { body, event, now }: Context, purpose: Attempt['purpose']): Expected[] {
-  if (typeof body['paymentAttemptId'] !== 'string') return [invalid(['paymentAttemptId'])];
-  const attempt = event.attempts.find((one) => one.id === body['paymentAttemptId']);
-  if (attempt === undefined || attempt.purpose !== purpose) return [notFound(), unfit(['paymentAttemptId'])];
-  if (attempt.fulfilled !== undefined) return [{ status: 200, body: attempt.fulfilled }];
-  const ended = ['payment_failed', 'payment_cancelled', 'payment_expired'].map((one) => conflict(one));
-  const waits: Expected = {
-    status: 402,
-    body: { data: { ...attempt.required, status: kit.oneOf('created', 'pending', 'succeeded', 'failed') } },
-    store: 'no',
-  };
-  if (attempt.ended) return ended;
-  if (!attempt.paid) {
-    if (pageOver(attempt, now)) return attempt.provider === 'provider_a' ? ended : [waits, ...ended];
-    return [waits, ...(attempt.refused ? ended : [])];
-  }
-  const lost = (answers: Expected[]): Expected[] =>
-    answers.map((one) => ({
-      ...one,
-      apply: () => {
-        attempt.ended = true;
-      },
-    }));
-  const unsure = attempt.told ? [] : [waits];
-  if (purpose === 'vote') {
-    const identity = attempt.stored['identity'] as Identity;
-    const votes = attempt.stored['votes'] as Entry[];
-    const gone = conflict('payment_cancelled');
-    if (took(event, identity)) return lost([conflict('already_voted'), gone]).concat(unsure);
-    const second = paidAndWaits(event, identity, now);
-    if (frozen(event, now)) return lost([forbidden('event_closed'), gone]).concat(unsure);
-    const clash = livePendings(event, now).some(
-      (one) => one.identity !== undefined && sameParticipant(event, one.identity, identity),
-    );
-    const perhaps: Expected[] = [];
-    if (clash) perhaps.push(...lost([conflict('already_voted'), gone]));
-    if (ballotIssues(event, votes, null, false).exact.length > 0)
-      perhaps.push(...lost([refuse(422, 'validation_error'), refuse(409, 'conflict')]));
-    const done = ok(201, castResult(votes.length), (answer) => {
-      attempt.code = codeOf(answer);
-      attempt.fulfilled = answer as Json;
-      overlap(event, identity);
-      const country = attempt.stored['country'] as string | null;
-      keep(event, {
-        code: codeOf(answer),
-        voter: undefined,
-        identity,
-        votes,
-        country,
-        castAt: now,
-        attempt,
-        doubtful: clash,
-      });
-    });
-    if (second) return [...lost([conflict('already_voted'), gone]), ...perhaps, ...unsure, wrongly(done)];
-    return [done, ...perhaps, ...unsure];
-  }
-  if (purpose === 'quadratic_credits') {
-    const position = event.positions.find((one) => one.id === attempt.stored['positionId']);
-    if (position === undefined)
-      return lost([conflict('payment_cancelled'), refuse(404, 'not_found'), refuse(409, 'conflict')]);
-    const visitor = String(attempt.stored['visitorId']);
-    const before = balance(event, position, visitor, now);
-    const credits = Number(attempt.stored['credits']);
-    const after = {
-      ...before,
-      purchasedCredits: before.purchasedCredits + credits,
-      availableCredits: before.availableCredits + credits,
-    };
-    const done = ok(200, after, (answer) => {
-      attempt.fulfilled = answer as Json;
-      event.purchased.set(`${position.id}|${visitor}`, after.purchasedCredits);
-    });
-    const late =
-      statusOf(event, now) === 'open' ? [] : lost([forbidden('event_closed'), conflict('payment_cancelled')]);
-    return [done, ...late, ...unsure];
-  }
-  const candidate = attempt.stored['candidate'] as Event['candidates'][number];
-  const shown = {
-    id: kit.prefixed('cnd_'),
-    name: candidate.name,
-    positionIds: kit.ANY,
-    avatarUrl: candidate.avatarUrl,
-    status: 'pending',
-  };
-  const done = ok(201, shown, (answer) => {
-    attempt.fulfilled = answer as Json;
-    event.candidates.push({ ...candidate, id: kit.text(at(answer, 'data', 'id')) });
-  });
-  const late =
-    statusOf(event, now) === 'closed' || event.everCast
-      ? lost([forbidden('event_closed'), conflict('payment_cancelled'), refuse(409, 'conflict')])
-      : [];
-  return frozen(event, now) ? [...late, ...unsure] : [done, ...late, ...unsure];
-}
-
 /** Choices by the names of today. */
 function namedVotes(event: Event, votes: readonly Entry[]): Json[] {
   return votes.map((vote) => ({

@@ -12,23 +12,14 @@ import {
   refuse,
   unfit,
 } from './answer.ts';
-import {
-  balance,
-  firstCall,
-  keyFits,
-  mainUnit,
-  noteWrongKey,
-  paidAndWaits,
-  sameParticipant,
-  second,
-  url,
-  VISITOR,
-  voterOfIdentity,
-} from './casting.ts';
+import { balance } from './ballot-rules.ts';
+import { url, VISITOR } from './casting.ts';
 import { resultsBody } from './counts.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
 import type { Model, Route } from './model.ts';
+import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
+import { firstCall, mainUnit, second } from './paying.ts';
 import { duplicates, mailAllowed, rollClosed, voterFrom } from './roll.ts';
 import {
   type Candidate,
@@ -284,7 +275,8 @@ function checkVoter(model: Model, { body, event, now }: Context): Expected[] {
   const answer = (...reasons: string[]) => ok(200, { eligible: false, reason: kit.oneOf(...reasons) });
   const status = statusOf(event, now);
   const reasons: string[] = status === 'open' ? [] : [status === 'closed' ? 'event_closed' : 'event_not_open'];
-  if (issues.length > 0) return [invalid(issues)];
+  const whole = event.type === 'poll' ? 'visitorId' : 'voterKey';
+  if (issues.length > 0) return [invalid(body[whole] === undefined ? [...issues, whole] : issues)];
   if (event.type === 'poll') {
     if (body['visitorId'] === undefined) return [invalid(['visitorId']), answer('identity_required', ...reasons)];
     const missing =
@@ -297,9 +289,13 @@ function checkVoter(model: Model, { body, event, now }: Context): Expected[] {
       (one) => one.identity !== undefined && sameParticipant(event, one.identity, identity),
     );
     if ((took && !event.repeatVotes) || paidAndWaits(event, identity, now)) reasons.push('already_voted');
+    const waits = !took && paidAndWaits(event, identity, now);
     const perhaps = missing ? [invalid(['voterId', 'email'])] : [];
     if (body['voterKey'] !== undefined) perhaps.push(invalid(['voterKey']));
-    return reasons.length > 0 ? [answer(...reasons), ...perhaps] : [ok(200, { eligible: true }), ...perhaps];
+    if (reasons.length === 0) return [ok(200, { eligible: true }), ...perhaps];
+    const no = new kit.Match('false: a paid ballot waits', (got) => got === false);
+    const told = waits && reasons.length === 1;
+    return [told ? ok(200, { eligible: no, reason: 'already_voted' }) : answer(...reasons), ...perhaps];
   }
   if (body['voterKey'] === undefined)
     return [invalid(['voterKey']), answer('identity_required', 'voter_key_invalid', ...reasons)];

@@ -12,11 +12,11 @@ import {
   unfit,
   wrongly,
 } from './answer.ts';
-import { attemptStatuses } from './casting.ts';
 import { resultsBody, voteRows } from './counts.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
 import type { Model, Route } from './model.ts';
+import { attemptStatuses } from './paying.ts';
 import {
   attemptBody,
   type Event,
@@ -163,7 +163,10 @@ function patchVoter(_: Model, context: Context): Expected[] {
   if (counted.length > 0) {
     refusals.push(...rollClosed(event, now));
     if (voter.hasVoted) refusals.push(conflict('event_has_ballots'));
-    if (counted.includes('groupId') && livePendings(event, now).some((one) => one.voter === voter))
+    if (
+      (counted.includes('groupId') || counted.includes('weight')) &&
+      livePendings(event, now).some((one) => one.voter === voter)
+    )
       perhaps.push(conflict('event_has_ballots'));
   }
   const identity = changed.includes('email') || changed.includes('voterId');

@@ -110,7 +110,9 @@ export class World {
     const expected = this.model.expect(request, now);
     const answer = await this.driver.call(request);
     this.requests += 1;
-    const route = `${request.method} ${routeOf(request.path)}`;
+    // Changes of different fields are different classes.
+    const fields = request.method === 'PATCH' && isObject(request.body) ? Object.keys(request.body).toSorted() : [];
+    const route = `${request.method} ${routeOf(request.path)}${fields.length > 0 ? ` {${fields.join()}}` : ''}`;
     count(this.counts.operations, route);
     count(this.counts.answers, `${route} → ${plainText(describeAnswer(answer)).replace(/ (field|issues) .*$/, '')}`);
     const body = request.body === undefined ? '' : ` ${short(request.body)}`;
