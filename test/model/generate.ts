@@ -198,21 +198,28 @@ const SHAPES: readonly (readonly [number, number])[] = [
 ];
 
 /** A few who share devices, addresses and member numbers, at once: every step is theirs, in any order. */
-function crowd(e: number, random: Random): Op[] {
+function crowd(e: number, random: Random, unconfirmed = false): Op[] {
   const step = (): Op => {
     const k = random.weighted<string>([
       [5, 'cast'],
       [3, 'check'],
       [4, 'pay'],
       [5, 'second'],
-      [3, 'confirm'],
+      [unconfirmed ? 0.5 : 3, 'confirm'],
       [1.5, 'patchVoter'],
       [0.5, 'repeat'],
     ]);
-    const who = { visitor: random.int(3), address: random.int(2), member: random.int(2), recent: 3 };
+    // Where all pay at once, it is by people who didn't vote yet.
+    const from = unconfirmed ? 50 : 0;
+    const who = {
+      visitor: from + random.int(3),
+      address: from + random.int(2),
+      member: from + random.int(2),
+      recent: 3,
+    };
     return { k, p: random.int(2), e, i: random.int(3), j: random.int(4), r: random.int(2 ** 31), x: who };
   };
-  return Array.from({ length: random.between(6, 14) }, step);
+  return Array.from({ length: unconfirmed ? random.between(10, 20) : random.between(6, 14) }, step);
 }
 
 export interface GenerateOptions {
@@ -228,6 +235,11 @@ export function generate(seed: number, options: GenerateOptions): Op[] {
   ]);
   const ops: Op[] = [];
   for (let e = 0; e < events; e += 1) ops.push(...opening(random.weighted(SHAPES), e, random));
+  // Where votes are paid for, several pay at once before anybody confirms.
+  const paying = new Random(seed ^ 0x2545f491);
+  for (let e = 0; e < events; e += 1)
+    if (ops.some((one) => one.e === e && /^Opening [67]$/.test(String(one.x?.['title']))) && paying.chance(0.6))
+      ops.push(...crowd(e, paying, true));
   const length = random.between(20, options.ops);
   while (ops.length < length) {
     if (random.chance(0.03)) ops.push(...crowd(random.int(events), random));

@@ -257,11 +257,20 @@ function requestKey(model: Model, { body, event, now }: Context): Expected[] {
   const given = voter?.email ?? (voter === undefined ? kit.text(body['email']) : '');
   const mask = given === '' ? inventedMask(event) : maskOf(given);
   const sent = ok(200, { sent: true, maskedEmail: mask }, () => {
-    if (voter === undefined || voter.email === null || !mailAllowed(voter, now)) return;
+    if (voter === undefined || voter.email === null) return;
+    // Whether a new address has mails of its own to come is left open.
+    const open = !mailAllowed(voter, now);
+    if (open && voter.dropped === undefined) return;
     voter.mailsAt.push(now);
     const closed = statusOf(event, now) === 'closed';
     const mayVote = voter.status === 'approved' || (voter.status === 'pending' && event.voter.approval === 'automatic');
-    model.mails.push({ event, voter, to: voter.email, withKey: mayVote && !closed, sure: !closed && !voter.hasVoted });
+    model.mails.push({
+      event,
+      voter,
+      to: voter.email,
+      withKey: mayVote && !closed,
+      sure: !open && !closed && !voter.hasVoted,
+    });
   });
   const perhaps: Expected[] = [];
   if (event.voter.requireVoterId && body['voterId'] === undefined) perhaps.push(unfit(['voterId']));

@@ -24,6 +24,7 @@ import {
   frozen,
   HOUR,
   livePendings,
+  metInPoll,
   statusOf,
   type Voter,
   voterBody,
@@ -233,6 +234,7 @@ function listVoters(_: Model, { event, query, now }: Context): Expected[] {
       (group === null || one.groupId === group) &&
       (voted === null || String(one.hasVoted) === voted),
   );
+  if (event.voters.some((one) => metInPoll(event, one))) return [{ status: 200 }];
   if (event.looseRoll || event.voters.some((one) => one.erased) || (frozen(event, now) && event.type === 'poll'))
     return [{ status: 200 }];
   if (rows.length > Number(query.get('limit') ?? 50)) return [{ status: 200, body: { nextCursor: kit.STRING } }];
@@ -253,14 +255,15 @@ function sendKey(model: Model, context: Context): Expected[] {
   const done: Expected = {
     status: 202,
     apply: () => {
-      if (voter.email === null || !mailAllowed(voter, now)) return;
+      const open = !mailAllowed(voter, now);
+      if (voter.email === null || (open && voter.dropped === undefined)) return;
       voter.mailsAt.push(now);
       const plain =
         statusOf(event, now) !== 'closed' &&
         !voter.hasVoted &&
         (voter.status === 'approved' || event.voter.approval === 'automatic');
       const withKey = plain && voter.status !== 'rejected';
-      model.mails.push({ event, voter, to: voter.email, withKey, sure: withKey });
+      model.mails.push({ event, voter, to: voter.email, withKey, sure: withKey && !open });
     },
   };
   const odd = voter.email === null || voter.status !== 'approved' || statusOf(event, now) !== 'open' || voter.hasVoted;

@@ -349,6 +349,16 @@ export function groupBody(event: Event, group: Group): Json {
     updatedAt: TIME,
   };
 }
+/** Somebody on the roll of a poll who is a participant by address or number: whether these are one row is left open. */
+export const metInPoll = (event: Event, voter: Voter): boolean =>
+  event.type === 'poll' &&
+  event.voters.some(
+    (one) =>
+      one !== voter &&
+      (one.source === 'poll') !== (voter.source === 'poll') &&
+      ((one.email !== null && voter.email !== null && emailKey(one.email) === emailKey(voter.email)) ||
+        (one.voterId !== null && one.voterId === voter.voterId)),
+  );
 export function voterBody(event: Event, voter: Voter): Json {
   const visible = [voter.visitorId, voter.voterId, voter.email].filter((one) => typeof one === 'string');
   return {
@@ -360,7 +370,7 @@ export function voterBody(event: Event, voter: Voter): Json {
     groupId: voter.groupId,
     weight: voter.weight,
     status: voter.status,
-    hasVoted: FEATURES.disclosure && event.type === 'election' ? ANY : voter.hasVoted,
+    hasVoted: (FEATURES.disclosure && event.type === 'election') || metInPoll(event, voter) ? ANY : voter.hasVoted,
     source: voter.source,
     keyStatus: voter.source === 'poll' ? ANY : keyStatus(voter),
     createdAt: TIME,
