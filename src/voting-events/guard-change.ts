@@ -3,7 +3,7 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
 import { missingForOpening } from './opening.ts';
-import { hasBallots, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
+import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 
 /** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
@@ -35,6 +35,8 @@ function isSame(one: unknown, other: unknown): boolean {
 /** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
 export async function renewPaper(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   const ready = missingForOpening(await readOpening(tx, eventId)).length === 0;
+  // The clock opened it while it was ready: whatever is taken away now, it stays opened.
+  if (!ready) await keepOpening(tx, eventId);
   return updateEvent(tx, eventId, { ready, updatedAt: nowMs });
 }
 

@@ -121,6 +121,13 @@ export async function hasBallots(executor: Executor, eventId: string): Promise<b
   return rows[0]?.found === true;
 }
 
+/** Writes down that the clock has opened an event, if it has: from then on it is opened whatever becomes of its readiness. */
+export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`
+    UPDATE voting_events SET opened_at = starts_at
+    WHERE id = ${eventId} AND opened_at IS NULL AND ready AND starts_at <= now_ms()`);
+}
+
 /** Drops ballots that wait for their confirmation and were not paid for: whoever votes from now on pays. */
 export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`

@@ -283,6 +283,14 @@ describe('the life of an event', () => {
     },
   );
 
+  test('stays opened when the clock opened it and its only position is deleted', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
+    demand(await send('DELETE', `${base}/positions/${event.positions[0]?.id}`), 202);
+    expect((await read(base)).status).toBe('open');
+  });
+
   test('has an end that lies ahead while ballots are cast or confirmed: nobody takes their 15 minutes away', async () => {
     for (const stage of ['voted', 'confirming'] as const) {
       const { base } = await electionAt(stage);
