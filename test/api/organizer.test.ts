@@ -77,8 +77,13 @@ describe('voting events', () => {
     expect((await get(`/voting-events/${event.id}`)).body.data.status).toBe('open');
     const later = await patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 3_600_000 });
     expect(later.body.data.status).toBe('scheduled');
-    const over = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: 2_000 });
-    expect(over.body.data.status).toBe('closed');
+    const behind = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: 2_000 });
+    expect([behind.status, behind.body.error.details.field]).toEqual([422, 'endsAt']);
+    const soon = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: Date.now() + 400 });
+    expect(soon.body.data.status).toBe('open');
+    await eventually(async () =>
+      (await get(`/voting-events/${event.id}`)).body.data.status === 'closed' ? true : undefined,
+    );
   });
 
   test('are found by the status that they show, whatever the clock says', async () => {
