@@ -2,7 +2,7 @@ import { requireFeature } from '#src/accounts/plans.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, kept } from '#src/http/answer.ts';
-import { answersCreated, answersOne, NOT_MODIFIED } from '#src/http/answer-shapes.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { KeptText } from '#src/http/kept-text.ts';
 import { type Claim, type RequestContext, type Route, readRoute, workRoute } from '#src/http/route.ts';
@@ -46,7 +46,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       path,
       scope: 'vote',
       description: 'A draft is not found yet.',
-      answers: { ...answersOne(contextView, 'The settings of the event.'), ...NOT_MODIFIED },
+      answers: answersOne(contextView, 'The settings of the event.'),
       find: withPaper,
       read: async ({ target }) => {
         const { event: row, paper } = target;
@@ -64,7 +64,7 @@ export function publicBallotPaperRoutes(deps: Deps, checkout: RegistrationChecko
       scope: 'vote',
       description:
         'Positions in their order, and approved candidates only. Where the event shuffles candidates, the same `seed` gives the same order: send one for each voter.',
-      answers: { ...answersOne(ballotView, 'The ballot.'), ...NOT_MODIFIED },
+      answers: answersOne(ballotView, 'The ballot.'),
       query: ballotQuery,
       find: withPaper,
       read: async ({ target, query }) => kept(await ballots.take(target.paper, query.seed)),

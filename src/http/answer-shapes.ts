@@ -15,7 +15,7 @@ export interface AnswerShape {
   readonly example?: unknown;
 }
 
-export type AnswerShapes = Readonly<Partial<Record<Answer['status'] | 304, AnswerShape>>>;
+export type AnswerShapes = Readonly<Partial<Record<Answer['status'], AnswerShape>>>;
 
 const dataOf = (schema: z.ZodType) => z.object({ data: schema });
 
@@ -70,11 +70,6 @@ export const answersBulkChange = (description: string): AnswerShapes => answersO
 
 /** 204 without a body. */
 export const answersNothing = (description = 'Done. There is no body.'): AnswerShapes => ({ 204: { description } });
-
-/** 304 to who has the answer already, by the tag in `If-None-Match`. */
-export const NOT_MODIFIED: AnswerShapes = {
-  304: { description: 'Nothing has changed since the answer with this `ETag`.' },
-};
 
 /** 302 with the address in `Location`. */
 export const answersRedirect = (description: string): AnswerShapes => ({

@@ -46,7 +46,8 @@ test.each(['election', 'poll'] as const)(
           one.call('POST', `${base}/confirm`, { confirmationCode }, key),
           two.call('POST', `${base}/cast`, { ...identity, votes }, key),
         ]);
-        return `${confirmed.status} ${cast.status}`;
+        // Many codes that are gone by now are answered 429, as unknown ones.
+        return `${confirmed.status === 429 ? 404 : confirmed.status} ${cast.status}`;
       }),
     );
     // The confirm first: the cast has voted already. The cast first: the earlier code is gone.
