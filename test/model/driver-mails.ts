@@ -52,6 +52,11 @@ function parseMail(raw: Buffer): DriverMail {
   };
 }
 
+/** Mails beside the contract's: the link that confirms a registered address, and the notice to an address that was changed. */
+const isAddition = ({ subject, text }: DriverMail): boolean =>
+  subject.startsWith('Your address was changed') ||
+  (subject.startsWith('Your registration') && /https?:\/\//.test(text));
+
 /** The folder that the services write their mails to. */
 export class MailFolder {
   readonly #folder: string;
@@ -78,7 +83,7 @@ export class MailFolder {
       this.#read.set(name, mail);
       mails.push(mail);
     }
-    return mails;
+    return mails.filter((mail) => !isAddition(mail));
   }
 
   async empty(): Promise<void> {
