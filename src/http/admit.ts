@@ -94,9 +94,16 @@ async function authenticate(c: Context<Env>, address: string, options: AdmitOpti
     nowMs,
     FAILED_AUTHENTICATIONS_PER_MINUTE,
   ] as const;
-  const mayAsk = (): boolean =>
-    rateLimiter.look(...failed).retryAfterSeconds === undefined ||
-    rateLimiter.take(`asked:${address}`, ASKED_ALL_THE_SAME_PER_MINUTE, nowMs).retryAfterSeconds === undefined;
+  let asks = false;
+  const mayAsk = (): boolean => {
+    // Look-ups under way may all fail: each holds one of the failures that are left.
+    const { retryAfterSeconds, remaining } = rateLimiter.look(...failed);
+    asks = retryAfterSeconds === undefined && remaining >= (lookUps.get(address) ?? 0);
+    if (asks) lookUps.set(address, (lookUps.get(address) ?? 0) + 1);
+    return (
+      asks || rateLimiter.take(`asked:${address}`, ASKED_ALL_THE_SAME_PER_MINUTE, nowMs).retryAfterSeconds === undefined
+    );
+  };
   try {
     return await authenticator.authenticate(c.req.header('authorization'), mayAsk);
   } catch (fault) {
@@ -104,7 +111,18 @@ async function authenticate(c: Context<Env>, address: string, options: AdmitOpti
     const { retryAfterSeconds } = rateLimiter.take(...failed);
     if (retryAfterSeconds === undefined) throw fault;
     throw tooManyRequests(retryAfterSeconds, 'Too many requests with a wrong key from this address.');
+  } finally {
+    if (asks) release(address);
   }
+}
+
+/** Look-ups of keys under way, by address; an address without one is not in it. */
+const lookUps = new Map<string, number>();
+
+function release(address: string): void {
+  const left = (lookUps.get(address) ?? 1) - 1;
+  if (left > 0) lookUps.set(address, left);
+  else lookUps.delete(address);
 }
 
 /** Key, rate, scope: the answers 401, 429 and 403, in this order (completions 1.6). A key without the scope is limited too. */
