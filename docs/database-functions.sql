@@ -722,11 +722,10 @@ DECLARE
   waiting text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('release ' || p_event, 0));
-  EXECUTE 'SELECT array_agg(id ORDER BY id) FROM (
+  EXECUTE 'SELECT array_agg(id) FROM (
     SELECT id FROM ballot_queue WHERE voting_event_id = $1 AND NOT released
     UNION ALL SELECT id FROM ballots WHERE voting_event_id = $1 AND NOT released) AS hidden' INTO waiting USING p_event;
   IF coalesce(cardinality(waiting), 0) < 5 THEN RETURN; END IF;
-  waiting := waiting[1 : cardinality(waiting) / 5 * 5];
   EXECUTE 'UPDATE ballot_queue SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
   EXECUTE 'UPDATE ballots SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
 END $function$;

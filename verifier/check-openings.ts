@@ -9,6 +9,8 @@ import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
 /** The ballots as they were opened, and taken in by the counters. */
 export interface OpenedLog {
   readonly tallies: readonly PositionTally[];
+  /** The same without the ballots that became void after the close; undefined where there is none. */
+  readonly afterReversals: { readonly tallies: readonly PositionTally[]; readonly ballots: number } | undefined;
   readonly tieSeed: string;
   /** Root of the log before its first `close` leaf, in hex. */
   readonly lotRoot: string;
@@ -75,7 +77,9 @@ export async function checkOpenings(
   const tieSeed = textOf(page['tieSeed']);
   requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
-  const tallies = readPaper(page['configuration']).map((position) => new PositionTally(position));
+  const paper = readPaper(page['configuration']);
+  const tallies = paper.map((position) => new PositionTally(position));
+  const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));
   let newer = false;
   let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
   for (;;) {
@@ -102,7 +106,9 @@ export async function checkOpenings(
       if (log.voided.has(index)) continue;
       counted += 1;
       weight += micro;
-      takeIn(tallies, readVotes(one['votes'], index), micro, index);
+      const votes = readVotes(one['votes'], index);
+      takeIn(tallies, votes, micro, index);
+      if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
     onProgress(opened);
     const cursor = page['nextCursor'];
@@ -111,7 +117,8 @@ export async function checkOpenings(
   }
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
   const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';
-  return { tallies, tieSeed, lotRoot, ballots: counted, weight, whole, unit };
+  const afterReversals = left === undefined ? undefined : { tallies: left, ballots: counted - log.reversed.size };
+  return { tallies, afterReversals, tieSeed, lotRoot, ballots: counted, weight, whole, unit };
 }
 
 function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {

@@ -84,6 +84,22 @@ export function compareResults(opened: OpenedLog, results: Fields): string[] {
   return [...extra, ...total, ...(first ?? [])];
 }
 
+/**
+ * The figures that are left after reversals: none without a reversal, all of them with one.
+ * @param size of the log that was read; results of a longer one may hold a reversal that came since
+ */
+export function compareAfterReversals(opened: OpenedLog, results: Fields, size: number): string[] {
+  if (numberOf(fieldsOf(results['log'])['size']) > size) return [];
+  const left = opened.afterReversals;
+  const published = results['afterReversals'];
+  if (left === undefined)
+    return published === null || published === undefined ? [] : ['reversals that the log does not hold'];
+  const { ballots, positions } = fieldsOf(published);
+  return compareResults({ ...opened, ...left }, { positions, stats: { ballots } }).map(
+    (what) => `after reversals, ${what}`,
+  );
+}
+
 export const resultHash = (results: Fields): string => sha256(sortedJson(results['positions'])).toString('hex');
 
 export const weightText = (micro: bigint): string => {

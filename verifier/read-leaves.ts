@@ -15,13 +15,15 @@ export interface ReadLog {
   /** The commitment of a `ballot` leaf, undefined for every other leaf. */
   commitmentOf(index: number): Buffer | undefined;
   readonly ballots: number;
-  /** Indexes of the void ballots. */
+  /** Indexes of the void ballots that the result leaves out. */
   readonly voided: ReadonlySet<number>;
+  /** Indexes of the ballots that became void behind the `close` leaf: the result counts them, `afterReversals` does not. */
+  readonly reversed: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
   /** Root of the log before its first `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
-  /** The last leaf, if it is a `close`. */
+  /** The `close` leaf, if nothing but `void` leaves stands behind it. */
   readonly close: Fields | undefined;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
@@ -74,6 +76,8 @@ class LeafReader {
   readonly #tags: BigUint64Array;
   ballots = 0;
   readonly voided = new Set<number>();
+  readonly reversed = new Set<number>();
+  close: Fields | undefined;
   open: Fields = {};
   configHash = '';
   configs = 0;
@@ -101,6 +105,7 @@ class LeafReader {
     if (leaf['v'] !== 1 || leaf['e'] !== this.#eventId || NAMES[kind] !== Object.keys(leaf).sort().join(' '))
       throw bad('is none of this event');
     if ((kind === 'open') !== (index === 0)) throw bad('stands where the opening should, or the other way round');
+    if (kind !== 'void') this.#moveReversed();
     if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
@@ -111,8 +116,15 @@ class LeafReader {
     }
     if (kind === 'close' && leaf['ballots'] !== this.ballots - this.voided.size)
       throw bad('closes with another number of ballots than stand before it');
+    if (kind !== 'void') this.close = kind === 'close' ? leaf : undefined;
     this.last = leaf;
     this.#count += 1;
+  }
+
+  /** A log that an early version opened again: what was void behind its first close is void before the next one. */
+  #moveReversed(): void {
+    for (const index of this.reversed) this.voided.add(index);
+    this.reversed.clear();
   }
 
   #takeBallot(index: number, leaf: Fields, bad: (why: string) => Unbelievable): void {
@@ -127,8 +139,8 @@ class LeafReader {
   #takeVoid(leaf: Fields, bad: (why: string) => Unbelievable): void {
     const [index, h] = [Number(leaf['index']), textOf(leaf['h'])];
     const known = HEX_HASH.test(h) && this.#kinds[index] === 1 && this.#tags[index] === BigInt(`0x${h.slice(0, 16)}`);
-    if (!known || this.voided.has(index)) throw bad('voids no ballot of the log');
-    this.voided.add(index);
+    if (!known || this.voided.has(index) || this.reversed.has(index)) throw bad('voids no ballot of the log');
+    (this.close === undefined ? this.voided : this.reversed).add(index);
   }
 
   /** @throws Unbelievable when one confirmation code has two ballots */
@@ -177,10 +189,10 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   }
   reader.requireSingleBallots();
   return {
-    ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots, voided: reader.voided },
+    ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots },
+    ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close },
     ...{ open: reader.open, configHash: reader.configHash },
     rootBeforeClose,
-    close: reader.last['t'] === 'close' ? reader.last : undefined,
     commitmentOf: (index) => reader.commitmentOf(index),
   };
 }

@@ -1,5 +1,5 @@
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
-import { compareResults, resultHash, weightText } from './check-results.ts';
+import { compareAfterReversals, compareResults, resultHash, weightText } from './check-results.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import { type LogKey, readCheckpoint, readLogKey, readPromise, type SignedHead, Unbelievable } from './note.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
@@ -182,7 +182,8 @@ async function checkLeaves(
         onProgress,
       });
     },
-    ({ size, ballots, voided }) => `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
+    ({ size, ballots, voided, reversed }) =>
+      `${size} leaves, ${ballots} ballots, ${voided.size} of them void${reversed.size === 0 ? '' : `, ${reversed.size} reversed after the result`}`,
   );
   await checks.run(
     'root',
@@ -248,7 +249,7 @@ async function checkContent(
   await checks.run(
     'recount',
     () => {
-      const wrong = compareResults(opened, results);
+      const wrong = [...compareResults(opened, results), ...compareAfterReversals(opened, results, log.size)];
       demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
     },
     () => 'counted again, every figure and winner is as published',

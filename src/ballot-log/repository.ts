@@ -366,13 +366,28 @@ export async function readRollSize(executor: Executor, eventId: string): Promise
 /** Of an event `e`: no ballot can come any more. */
 export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
 
+/**
+ * SQL. Of a log `l`: its `close` leaf stands, and nothing but `void` leaves behind it. A log that an earlier version closed
+ * and opened again is not closed by its first `close` leaf.
+ */
+const CLOSED = sql`l.size = l.closed_size + (SELECT count(*) FROM voided_ballots v
+  WHERE v.voting_event_id = l.voting_event_id AND v.leaf_index >= l.closed_size)`;
+
+/** Whether the log has its `close` leaf. */
+export async function isLogClosed(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ closed: boolean }>(
+    sql`SELECT ${CLOSED} IS TRUE AS closed FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`,
+  );
+  return rows[0]?.closed ?? false;
+}
+
 /** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready)) AND (
-      l.size IS NULL OR l.paper_version < e.paper_version
-      OR (${FINAL} AND (l.closed_size IS DISTINCT FROM l.size
+      l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
+      OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
         CASE WHEN ${FINAL} THEN 1 ELSE ${leastWhileOpen} END

@@ -26,6 +26,7 @@ import {
   findCheckpointAt,
   insertBallots,
   insertHead,
+  isLogClosed,
   type LogHead,
   listEventsToTend,
   listVoidsToLog,
@@ -140,8 +141,9 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     await requireUndisputed(deps, tx, eventId, found?.frontier);
     const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
     const before = head.frontier.size;
-    const changed = await appendConfiguration(deps, tx, paper, head);
     const final = isFinalAt(paper.event, deps.clock.now());
+    // Texts may still change after the result; the log that it stands in does not (completions 6.3).
+    const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
     const rows = await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, eventId, head.frontier);
@@ -286,12 +288,12 @@ async function appendVoids(tx: Transaction, eventId: string, frontier: Frontier)
 }
 
 /**
- * The `close` leaf: how many ballots count, and the hash of the result. Whatever comes later (a reopening, a void ballot, a
- * changed title) is followed by another one, so that the last leaf of a finished log always speaks of the published result.
+ * The `close` leaf: how many ballots count, and the hash of the result. It comes once. A ballot that becomes void later gets
+ * its `void` leaf behind it and stays in the final result (completions 6.3 and 7.4).
  */
 async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
   const paper = await deps.papers.take(event);
-  if (paper === undefined) return;
+  if (paper === undefined || (await isLogClosed(deps.db, event.id))) return;
   const { result, abstentions, lotRoot } = await deps.countFinally(paper);
   const note = await inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, event.id))) return undefined;
@@ -300,7 +302,9 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
     // Counted under another paper, or with ballots still on their way: the next turn closes.
     if (current === undefined || head === undefined || current.event.paperVersion !== paper.event.paperVersion)
       return undefined;
-    if (head.closedSize === head.frontier.size || (await countQueue(tx, event.id)) > 0) return undefined;
+    if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
+    // Void ballots are out of the count; their leaves come first.
+    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
     await requireUndisputed(deps, tx, event.id, head.frontier);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;

@@ -75,7 +75,7 @@ const boxColumns = () => ({
   voterId: text('voter_id'),
   countryCode: text('country_code'),
   submittedAt: timeMs('submitted_at'),
-  /** Whether the public live count may show it: in a secret event ballots are released five at a time. */
+  /** Whether the public live count may show it: in a secret event at least five ballots become visible together. */
   released: boolean().notNull().default(false),
 });
 

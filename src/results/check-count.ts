@@ -1,6 +1,7 @@
 import { type CheckDeps, checkLog } from '#src/ballot-log/check-log.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { readEntries } from '#src/ballot-log/read-log.ts';
+import { findHead } from '#src/ballot-log/repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
@@ -66,7 +67,8 @@ async function checkSignedLog(deps: CheckDeps, { event }: BallotPaper): Promise<
 }
 
 async function checkClose({ db }: CheckDeps, results: EventResults): Promise<CountCheck> {
-  const last = results.log.size - 1;
+  // Behind the close leaf there may be void leaves of reversed payments.
+  const last = ((await findHead(db, results.votingEventId))?.closedSize ?? results.log.size) - 1;
   const place = { index: Math.floor(last / TILE_WIDTH), width: (last % TILE_WIDTH) + 1 };
   const data = last < 0 ? undefined : (await readEntries(db, results.votingEventId, place))?.at(-1);
   const leaf: { t?: unknown; result?: unknown } = data === undefined ? {} : JSON.parse(data.toString('utf8'));

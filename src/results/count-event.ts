@@ -22,7 +22,7 @@ export type Audience = 'organizer' | 'public';
 const MAX_KEPT = 200;
 /** Ballots that came into the box since the count was kept in the database last, until it is kept anew. */
 const WORTH_SAVING = 20_000n;
-/** The public live count of a secret event grows by this many ballots at once. */
+/** The public live count of a secret event grows when at least this many ballots wait to be shown; then by all of them. */
 const RELEASED_TOGETHER = 5;
 /** A group of fewer voters is not told: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;
@@ -58,6 +58,9 @@ interface Counted {
   readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges'>;
   readonly positions: EventResults['positions'];
 }
+
+/** Which report of an event: with ballots held back from the public, whole, or without those reversed after the close. */
+type ReportKind = 'stepped' | 'whole' | 'after reversals';
 
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
@@ -205,7 +208,9 @@ export class EventCounter {
     const { event } = paper;
     const { running, moment, seed, lot } = await this.#present(paper, stepped, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
-    const { stats, positions } = await this.#report(paper, running, moment, stepped, lot);
+    const { stats, positions } = await this.#report(paper, running, moment, stepped ? 'stepped' : 'whole', lot);
+    const left =
+      moment.reversed.length === 0 ? null : await this.#report(paper, running, moment, 'after reversals', lot);
     const { identity, roll } = moment.changes;
     return {
       votingEventId: event.id,
@@ -214,6 +219,7 @@ export class EventCounter {
       asOf: nowMs,
       stats: { ...stats, identityChanges: identity, rollChanges: roll },
       positions,
+      afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
       byGroup: final ? await this.#turnoutByGroup(event.id) : null,
       log: { size: moment.log.size, rootHash: Buffer.from(moment.log.root()).toString('base64') },
       lot: {
@@ -260,17 +266,24 @@ export class EventCounter {
     paper: BallotPaper,
     running: RunningCount,
     moment: Moment,
-    stepped: boolean,
+    kind: ReportKind,
     lot: Lot | null,
   ): Promise<Counted> {
-    const name = `${paper.event.id} ${stepped}`;
+    const name = `${paper.event.id} ${kind}`;
     const madeOf = describe(running, moment, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
     let counted: Counted | undefined;
-    await this.#withMoment(paper, running, moment, (options) => {
-      counted = shape(running, { ...options, lot });
-    });
+    const leftOut = kind === 'after reversals' ? moment.reversed : [];
+    await this.#withMoment(
+      paper,
+      running,
+      moment,
+      (options) => {
+        counted = shape(running, { ...options, lot });
+      },
+      leftOut,
+    );
     if (counted === undefined) throw new Error('a count was asked for and not made');
     this.#reports.set(name, { madeOf, counted });
     return counted;
@@ -282,13 +295,14 @@ export class EventCounter {
     running: RunningCount,
     moment: Moment,
     ask: (options: Omit<ReportOptions, 'lot'>) => void,
+    leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
       ballots.map((one) => ({
         ...one,
         entries: openEntries(this.#secrets, paper.event.id, one.codeTag, one.entries),
       }));
-    const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided])];
+    const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided, ...leftOut])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
     ask({
@@ -304,7 +318,7 @@ export class EventCounter {
 /** What a report is made of: two that agree in it are the same. */
 function describe(running: RunningCount, moment: Moment, lot: Lot | null): string {
   const hash = createHash('sha256');
-  for (const ballots of [moment.queue, moment.hidden, moment.voided]) {
+  for (const ballots of [moment.queue, moment.hidden, moment.voided, moment.reversed]) {
     hash.update(`${ballots.length};`);
     for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
   }

@@ -7,7 +7,10 @@ import type { EventResults } from './view-schemas.ts';
 
 /** What the worker thread is sent, one at a time; it answers with the bytes of the PDF. */
 export interface PrintOrder {
-  readonly frame: Omit<ReportInput, 'positions' | 'final' | 'asOf' | 'ballots' | 'log' | 'lot'>;
+  readonly frame: Omit<
+    ReportInput,
+    'positions' | 'final' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
+  >;
   /** By a position's ID. */
   readonly papers: ReadonlyMap<string, { readonly paper: PaperPosition; readonly groupName: string | null }>;
   /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
@@ -18,10 +21,10 @@ export interface PrintOrder {
 function inputOf({ frame, papers, results }: PrintOrder): ReportInput {
   const read: EventResults =
     results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
-  const { positions, final, asOf, stats, log, lot } = read;
+  const { positions, final, asOf, stats, log, lot, afterReversals } = read;
   return {
     ...frame,
-    ...{ final, asOf, ballots: stats.ballots, log, lot },
+    ...{ final, asOf, ballots: stats.ballots, ballotsAfterReversals: afterReversals?.ballots ?? null, log, lot },
     positions: positions.flatMap((result) => {
       const own = papers.get(result.id);
       return own === undefined ? [] : [{ result, ...own }];

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { Frontier } from '#src/ballot-log/frontier.ts';
+import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
 import { runNamed } from '#src/database/client.ts';
 
 /** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
@@ -15,8 +16,10 @@ export interface Moment {
   readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
   /** Confirmed ballots that are not in the log yet. */
   readonly queue: readonly WaitingBallot[];
-  /** Confirmed ballots that are void: they stand in the box or the queue, and do not count. */
+  /** Confirmed ballots that became void before the close: they stand in the box or the queue, and do not count. */
   readonly voided: readonly WaitingBallot[];
+  /** Ballots whose `void` leaf stands behind the `close` leaf: the final result counts them, `afterReversals` does not. */
+  readonly reversed: readonly WaitingBallot[];
   /** Confirmed ballots that the public live count does not show yet. */
   readonly hidden: readonly WaitingBallot[];
   readonly log: Frontier;
@@ -43,7 +46,7 @@ interface LotInLog {
 /** A box that has grown by more since it was counted last is streamed. */
 export const MAX_BOX_ROWS = 2_000;
 
-/** Of a ballot `b`: it was made void. */
+/** Of a ballot `b`: it was made void. Ballots are hidden before the close alone, so every void counts here. */
 const IS_VOID =
   'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
@@ -62,8 +65,9 @@ const BASE = `
   (SELECT 'box' AS kind, b.leaf_index::text AS number, ${BALLOT} FROM ballots b
     WHERE b.voting_event_id = $1 AND b.leaf_index > $2 ORDER BY b.leaf_index LIMIT ${MAX_BOX_ROWS})
   UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
-  UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballots')}) b
-    WHERE v.voting_event_id = $1
+  UNION ALL SELECT CASE WHEN ${VOID_AFTER_CLOSE} THEN 'reversed' ELSE 'voided' END, '0', ${BALLOT}
+    FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballots')}) b
+    WHERE v.voting_event_id = $1 AND (v.leaf_index IS NOT NULL OR NOT ${VOID_AFTER_CLOSE})
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
@@ -80,7 +84,17 @@ const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}`;
 
 interface MomentRow {
-  readonly kind: 'box' | 'queue' | 'voided' | 'hidden' | 'log' | 'electorate' | 'fractional' | 'weighted' | 'changes';
+  readonly kind:
+    | 'box'
+    | 'queue'
+    | 'voided'
+    | 'reversed'
+    | 'hidden'
+    | 'log'
+    | 'electorate'
+    | 'fractional'
+    | 'weighted'
+    | 'changes';
   readonly number: string;
   readonly amount: string;
   readonly entries: Buffer | null;
@@ -112,6 +126,7 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
         : { ballots: box.map(ballotOf), last: BigInt(box.at(-1)?.number ?? afterLeaf) },
     queue: of('queue').map(ballotOf),
     voided: of('voided').map(ballotOf),
+    reversed: of('reversed').map(ballotOf),
     hidden: of('hidden').map(ballotOf),
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },

@@ -1,11 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { WaitingBallot } from './read-moment.ts';
 
-/** Of a ballot `b`: it was made void. */
-const isVoid = sql`EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)`;
+/** Of a ballot `b`: it does not count. Lists and records hold the ballots that the result is made of. */
+const isVoid = sql.raw(NOT_COUNTED);
 
-/** Releases ballots for the public live count, five at a time. */
+/** Releases all ballots that wait for the public live count, if they are at least five. */
 export async function releaseBallots(db: Database, eventId: string): Promise<void> {
   await db.execute(sql`SELECT release_ballots(${eventId})`);
 }

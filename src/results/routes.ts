@@ -118,7 +118,8 @@ export function resultRoutes(deps: Deps): Route[] {
       method: 'GET',
       path: '/public/voting-events/:idOrCode/results',
       scope: ['vote', 'observe'],
-      description: 'The public count of a secret event moves in steps of five ballots while it is open.',
+      description:
+        'While a secret event is open, its public count moves when at least five ballots are new, by all of them.',
       answers: answersOne(resultsView, 'The results.'),
       refusals: ['results_not_available'],
       find: (context: RequestContext) => requireVoteCaller(deps, context),

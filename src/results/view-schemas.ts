@@ -140,6 +140,13 @@ export const resultsView = z
         .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
     }),
     positions: listShape(positionResultView),
+    afterReversals: z
+      .object({ ballots: z.int(), positions: listShape(positionResultView) })
+      .nullable()
+      .meta({
+        description:
+          'What is left of a final result without the ballots whose payment was reversed after it; null without such a reversal. The figures of the result itself stay those of the close.',
+      }),
     byGroup: listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }))
       .nullable()
       .meta({ description: 'Turnout of the groups with at least 5 voters, once the result is final.' }),
@@ -209,6 +216,7 @@ export const resultsView = z
             referendum: null,
           },
         ],
+        afterReversals: null,
         byGroup: [],
         log: { size: 5, rootHash: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=' },
         lot: { seedHash: 'b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78', seed: null, root: null },

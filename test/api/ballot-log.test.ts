@@ -4,9 +4,15 @@ import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { ballotCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openLogPromise } from '#src/ballot-log/log-promise.ts';
 import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { listEventsToTend } from '#src/ballot-log/repository.ts';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { inTransaction } from '#src/database/client.ts';
+import { checkCount } from '#src/results/check-count.ts';
+import { EventCounter } from '#src/results/count-event.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
   createTestEvent,
@@ -24,6 +30,8 @@ import {
   type TestService,
 } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
 
 let service: TestService;
 let account: TestAccount;
@@ -251,10 +259,54 @@ describe('the log of an event', () => {
     expect(leaves[5]).toMatchObject({ index, h: leaves[index]?.['h'] });
     await finishEvent(service, event.id);
     expect((await log.leaves()).at(-1)).toMatchObject({ t: 'close', ballots: 3 });
-    // A payment that is taken back after the close is told by another close, over what is left.
-    await voidIt(codeTagOf(confirmed[0]?.confirmationCode ?? ''));
+  });
+
+  test('keeps the final result when a ballot becomes void after the close, and shows what is left beside it', async () => {
+    const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'public' } });
+    const { db } = service.deps;
+    const voidIt = async (place: number) => {
+      const codeTag = codeTagOf(confirmed[place]?.confirmationCode ?? '');
+      await inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
+    };
+    const path = `/voting-events/${event.id}`;
+    const read = async (what: string) =>
+      (await service.call('GET', `${path}/${what}`, undefined, { key: account.read })).body.data;
+    await voidIt(3);
     await finishEvent(service, event.id);
-    await eventually(async () => ((await log.leaves()).at(-1)?.['ballots'] === 2 ? true : undefined));
+    const closed = await read('results');
+    const votes = await read('votes');
+    expect([closed.final, closed.stats.ballots, closed.afterReversals]).toEqual([true, 3, null]);
+    await voidIt(0);
+    await voidIt(1);
+    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    const after = await read('results');
+    expect([after.stats, after.positions]).toEqual([closed.stats, closed.positions]);
+    expect(await read('votes')).toEqual(votes);
+    expect(after.afterReversals.ballots).toBe(1);
+    expect(after.afterReversals.positions[0].ballots).toBe(1);
+    const kinds = (await log.leaves()).map(({ t }) => t);
+    expect(kinds).toEqual(['open', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
+    // Another look at the log finds nothing to do: it ends once.
+    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await service.call('PATCH', path, { description: 'The minutes are at the desk.' }, { key: account.write });
+    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
+    expect(await listEventsToTend(db, 1)).not.toContain(event.id);
+    const found = await findEventById(db, event.id);
+    const paper = found === undefined ? undefined : await service.deps.papers.take(found);
+    if (paper === undefined) throw new Error('the event is gone');
+    const { checks } = await checkCount(service.deps, paper, () =>
+      new EventCounter(service.deps, false).results(paper, 'organizer', service.deps.clock.now()),
+    );
+    expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
+    expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');
+    await service.call('PATCH', path, { results: { visibility: 'published' } }, { key: account.write });
+    const report = await verifyLog({
+      read: readOverHttp(`http://127.0.0.1:${service.port}`, account.vote),
+      event: event.id,
+    });
+    expect(report.checks.filter(({ status }) => status !== 'verified')).toEqual([]);
+    expect(report.checks.map(({ name }) => name)).toContain('recount');
   });
 });
 

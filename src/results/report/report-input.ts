@@ -33,6 +33,8 @@ export interface ReportInput {
   readonly final: boolean;
   readonly asOf: number;
   readonly ballots: number;
+  /** Ballots that still count after reversals of payments behind the final result; null without one. */
+  readonly ballotsAfterReversals: number | null;
   /** Null where there is no roll (polls). */
   readonly roll: ReportRoll | null;
   /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be told. */

@@ -121,6 +121,11 @@ export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void
   sheet.doc.outline.addItem('Summary');
   sheet.rule();
   sheet.y += 12;
+  const left = input.ballotsAfterReversals;
+  if (left !== null) {
+    const text = `After the final result payments were reversed: ${groupDigits(input.ballots - left)} of the ballots counted here became void. The figures of the result stay those of its close.`;
+    sheet.paragraph(text, { size: 9, bold: true, color: WARNING }, 8);
+  }
   if (!input.final) sheet.paragraph(provisionalText(input), { size: 9, bold: true, color: WARNING }, 8);
   const tiles = [{ label: 'ballots counted', figure: groupDigits(input.ballots) }];
   if (roll !== null) {

@@ -54,6 +54,13 @@ describe('a report', () => {
     expect((await print(sampleReport([plurality(['Ada', 'Bea'], 0)]), paper)).size).toEqual(size);
   });
 
+  test('says on its first page how many ballots became void after the final result', async () => {
+    const { pages } = await print(
+      sampleReport([plurality(['Ada', 'Bea'], 0, 0, 1)], { final: true, ballotsAfterReversals: 1 }),
+    );
+    expect(pages[0]?.replaceAll(/\s+/g, ' ')).toContain('2 of the ballots counted here became void');
+  });
+
   test('is stamped final or provisional on its first page and at the foot of every page', async () => {
     const many = Array.from({ length: 12 }, () => plurality(['Ada', 'Bea'], 0));
     for (const [final, stamp, foot] of [

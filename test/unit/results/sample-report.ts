@@ -115,6 +115,7 @@ export function sampleReport(positions: readonly SamplePosition[], changes: Part
     final: true,
     asOf: Date.UTC(2026, 10, 21, 7, 15),
     ballots,
+    ballotsAfterReversals: null,
     roll: {
       approved: ballots * 2,
       voted: ballots,

@@ -81,6 +81,7 @@ describe('a table of results', () => {
       },
       positions: [result],
       log: { size: 3, rootHash: '+/AB=' },
+      afterReversals: null,
       byGroup: null,
       lot: { seedHash: 'ab', seed: null, root: null },
     };
