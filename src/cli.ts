@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { type Answer, type Cli, commandLine } from '#src/commands/cli.ts';
+import { addDoctorCommand } from '#src/commands/doctor.ts';
 import { explainFault } from '#src/commands/explain-fault.ts';
 import { addVoterCommands } from '#src/commands/import-voters.ts';
 import { addOperationCommands } from '#src/commands/operation.ts';
@@ -23,7 +24,9 @@ import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
+import { checkStart, joinRunning } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 
@@ -35,7 +38,8 @@ function sandboxOf(dataDir: string): ProviderAddresses | undefined {
   return url === undefined ? undefined : { providerA: url, providerB: url };
 }
 
-const isJson = (): boolean => program.opts<{ json?: boolean }>().json === true;
+/** Wherever `--json` stands, and also where the rest of the line is wrong. */
+const isJson = (): boolean => process.argv.includes('--json');
 
 /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
 async function withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void> {
@@ -44,8 +48,14 @@ async function withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void> {
   const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
   const url = given.databaseUrl ?? database?.url ?? '';
   try {
-    await migrate(url);
-    const deps = createDeps(withSecretKey(given), url, createLog('silent'), sandboxOf(given.dataDir));
+    // The embedded database is this checkout's own; another one is migrated by `migrate` and by the start alone.
+    if (database !== undefined) await migrate(url);
+    const deps = createDeps(
+      await joinRunning(withSecretKey(given), url),
+      url,
+      createLog('silent'),
+      sandboxOf(given.dataDir),
+    );
     try {
       const answer = await work(deps);
       print(answer, isJson());
@@ -53,6 +63,22 @@ async function withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void> {
     } finally {
       await closeDeps(deps);
     }
+  } finally {
+    await database?.stop();
+  }
+}
+
+/** Gives the settings, with the address of the embedded database where there is no other; nothing is migrated or checked. */
+async function withDatabase(work: Parameters<Cli['withDatabase']>[0]): Promise<void> {
+  loadEnvironmentFile();
+  const given = readConfig();
+  const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
+  try {
+    const config = withSecretKey(given);
+    const url = given.databaseUrl ?? database?.url ?? '';
+    const answer = await work(config, () => checkStart(config, url, () => systemClock.now()), url);
+    print(answer, isJson());
+    if (answer.refused === true) process.exitCode = REFUSED;
   } finally {
     await database?.stop();
   }
@@ -75,6 +101,8 @@ const program = new Command('cli')
   .option('--json', 'print one JSON value and nothing else')
   .version(readVersion(), '--version', 'print the version')
   .addHelpText('after', HELP)
+  // A program gets what was wrong as JSON, from `report`.
+  .configureOutput({ writeErr: (text) => (isJson() ? undefined : process.stderr.write(text)) })
   .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
 
@@ -86,12 +114,10 @@ const cli: Cli = {
       .description(description)
       .option('--json', 'print one JSON value and nothing else')
       .addHelpText('after', `\nExample:\n${examples.map((words) => `  $ ${commandLine(words)}\n`).join('')}`)
-      .hook('preAction', (_root, action) => {
-        if (action.opts<{ json?: boolean }>().json === true) program.setOptionValue('json', true);
-      })
       .exitOverride(),
   group: (name, description) => program.command(name).description(description).exitOverride(),
   withDeps,
+  withDatabase,
   json: isJson,
   paymentCredentials: () => readPaymentCredentials(),
   votingKey: (given) => given ?? readVotingKey(),
@@ -104,14 +130,23 @@ addPaymentBusinessCommands(cli);
 addRecountCommand(cli);
 addLogCommands(cli, verifierEnvironment);
 addOperationCommands(cli);
+addDoctorCommand(cli);
+
+const printFault = (message: string): void => {
+  process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
+};
 
 /** Says what was wrong and what would be right; the exit status tells programs. */
 function report(fault: unknown): number {
-  if (fault instanceof CommanderError) return fault.exitCode === 0 ? 0 : USAGE;
+  if (fault instanceof CommanderError) {
+    if (fault.exitCode !== 0 && isJson()) printFault(fault.message.replace(/^error: /, ''));
+    return fault.exitCode === 0 ? 0 : USAGE;
+  }
   const words =
     fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse ? fault.message : explainFault(fault);
   if (words === undefined) throw fault;
-  process.stderr.write(`${words}\n`);
+  if (isJson()) printFault(words);
+  else process.stderr.write(`${words}\n`);
   return REFUSED;
 }
 

@@ -16,6 +16,8 @@ export interface Config {
   readonly secretKeys: readonly Buffer[];
   /** Signs the ballot logs; undefined where a key derived from the secret key does. */
   readonly logSigningKey: Buffer | undefined;
+  /** The name that the ballot logs have; null: the host name of BASE_URL. Not a setting: the database keeps it. */
+  readonly logName: string | null;
   readonly companyName: string;
   readonly websiteUrl: string;
   readonly apiDocUrl: string;
@@ -147,6 +149,7 @@ export function readConfig(environment: Environment = process.env): Config {
     dataDir: path.resolve(settings.DATA_DIR?.replace(/^~(?=\/)/, homedir()) ?? path.join(PROJECT_ROOT, '.data')),
     secretKeys: settings.SECRET_KEY ?? [],
     logSigningKey: settings.LOG_SIGNING_KEY,
+    logName: null,
     companyName: settings.COMPANY_NAME,
     websiteUrl: settings.WEBSITE_URL ?? baseUrl,
     apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,

@@ -6,6 +6,7 @@ import { type Config, readConfig } from '#src/config.ts';
 import { serveMetrics } from '#src/http/metrics.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
+import { joinRunning } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
@@ -27,7 +28,7 @@ const STOP_MS = 20_000;
 /** Serves as one of several processes on one port, until it is told to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
   const [order] = (await once(process, 'message')) as [Order];
-  const given = withSecretKey(readConfig());
+  const given = await joinRunning(withSecretKey(readConfig()), order.databaseUrl);
   const config: Config = { ...given, worker: given.worker && order.worker };
   const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandbox);
   const service = await startService(deps, order.databaseUrl);

@@ -1,13 +1,16 @@
 import { type Config, ConfigError } from '#src/config.ts';
+import { StartRefused } from '#src/database/check-server.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embedded.ts';
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
-import { assertDurable, migrate } from '#src/database/migrate.ts';
+import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
+import { SchemaRefused } from '#src/database/migrate.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { serveWithMany } from '#src/many-processes.ts';
 import { runSandbox } from '#src/payments/run-sandbox.ts';
 import type { Sandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
+import { prepareStart } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
 
@@ -17,13 +20,14 @@ const say = (line: string): void => {
 
 /** One line for a person where the fault is one that a person can mend; undefined for everything else. */
 function plainReason(fault: unknown): string | undefined {
-  if (fault instanceof ConfigError) return `Cannot start: ${fault.message}`;
-  if (fault instanceof EmbeddedDatabaseInUse) return `Cannot start: ${fault.message}`;
+  const worded = [ConfigError, EmbeddedDatabaseInUse, StartRefused, SchemaRefused];
+  if (fault instanceof Error && worded.some((kind) => fault instanceof kind)) return `Cannot start: ${fault.message}`;
   const code = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
-    return 'Cannot start: the database at DATABASE_URL cannot be reached.';
-  return undefined;
+  if (code === 'EACCES' && Reflect.get(Object(fault), 'syscall') === 'listen')
+    return 'Cannot start: this user may not listen on the port. Set PORT to one above 1023.';
+  const reason = explainDatabaseFault(fault);
+  return reason === undefined ? undefined : `Cannot start: the database cannot be used: ${reason}. Check DATABASE_URL.`;
 }
 
 interface Running {
@@ -38,9 +42,10 @@ async function start(given: Config): Promise<Running> {
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;
   let sandbox: Sandbox | undefined;
   try {
-    const config = withSecretKey(given);
     const url = given.databaseUrl ?? database?.url ?? '';
-    await migrate(url);
+    const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now());
+    // On one machine with everything embedded, nothing of this can be mended.
+    if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
     let address: string | undefined;
     if (embedded && !config.production) {
       sandbox = await runSandbox({
@@ -53,7 +58,6 @@ async function start(given: Config): Promise<Running> {
     }
     const played = sandbox && { providerA: sandbox.url, providerB: sandbox.url };
     const deps = createDeps(config, url, createLog(config.logLevel), played);
-    await assertDurable(deps.db.$client);
     const alone = config.webConcurrency === 1;
     const service = alone
       ? await startService(deps, url)

@@ -45,7 +45,9 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
   const plans = readPlans(config.plansFile);
-  const secrets = createSecrets(config.secretKeys);
+  const secrets = createSecrets(config.secretKeys, ({ table, column }) =>
+    log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys'),
+  );
   const papers = new PaperShelf(db);
   const logKey = createLogKey(config, secrets);
   const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };

@@ -3,9 +3,12 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { createNoteSigner, type NoteSigner } from './signed-note.ts';
 
 /**
- * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or one derived from the current SECRET_KEY. Its name is the
- * host name of BASE_URL. Whoever rotates SECRET_KEY should set LOG_SIGNING_KEY first, or every observer learns a new key.
+ * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or one derived from the first SECRET_KEY that the database was
+ * used with. Its name is the host name that BASE_URL had then: name and key are kept with the database from the first start on.
  */
-export function createLogKey(config: Pick<Config, 'baseUrl' | 'logSigningKey'>, secrets: Secrets): NoteSigner {
-  return createNoteSigner(new URL(config.baseUrl).hostname, config.logSigningKey ?? secrets.derive('log-signing'));
+export function createLogKey(
+  { baseUrl, logName, logSigningKey }: Pick<Config, 'baseUrl' | 'logName' | 'logSigningKey'>,
+  secrets: Secrets,
+): NoteSigner {
+  return createNoteSigner(logName ?? new URL(baseUrl).hostname, logSigningKey ?? secrets.derive('log-signing'));
 }

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import type { Config } from '#src/config.ts';
+import type { Finding } from '#src/database/check-server.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderCredentials } from '#src/payments/providers/provider.ts';
 
@@ -28,6 +30,11 @@ export interface Cli {
   group(name: string, description: string): Command;
   /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
+  /**
+   * Gives the settings and the database's address without using the database: for commands that look at it, or prepare it.
+   * @param work its second parameter is what the start asks of database and keys
+   */
+  withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
   json(): boolean;
   /** The keys of a payment business, where the environment holds them. */

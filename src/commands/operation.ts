@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { listPending, migrate } from '#src/database/migrate.ts';
 import { type JobState, listJobs, retryFailedJobs, retryJob } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
@@ -24,10 +25,24 @@ function parseJobId(text: string): string {
 }
 
 /** Commands for whoever keeps the service running. */
-export function addOperationCommands({ program, command, group, withDeps }: Cli): void {
-  command(program, 'migrate', 'bring the database to the newest schema', 'migrate').action(() =>
-    withDeps(async () => ({ value: { migrated: true } })),
-  );
+export function addOperationCommands({ program, command, group, withDeps, withDatabase }: Cli): void {
+  command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')
+    .option('--check', 'only say what is to be applied; exit status 1 where something is')
+    .action(({ check }: { check?: boolean }) =>
+      withDatabase(async (_config, findings, url): Promise<Answer> => {
+        const failure = (await findings()).find(({ status, name }) => status === 'failed' && name !== 'secret key');
+        // A schema that this role may not change is what `--check` is asked about.
+        if (failure !== undefined && !(check === true && failure.name === 'schema'))
+          throw conflict('database_not_ready', `${failure.detail}. ${failure.cure}`);
+        const pending = await listPending(url);
+        if (check !== true) await migrate(url);
+        const value = { pending: check === true ? pending : [], applied: check === true ? [] : pending };
+        return {
+          value,
+          ...(check === true && pending.length > 0 ? { refused: true, next: [commandLine('migrate')] } : {}),
+        };
+      }),
+    );
 
   const jobs = group('jobs', 'queued work: mails, deletions, sealing, refunds');
 

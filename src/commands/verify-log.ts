@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Cli } from './cli.ts';
+import { adoptLogKey, readLogSigningKey } from '#src/ballot-log/service-identity.ts';
+import type { Answer, Cli } from './cli.ts';
 
 const VERIFIER = path.resolve(import.meta.dirname, '../../verifier/main.ts');
 
@@ -17,10 +19,43 @@ interface VerifyOptions {
 
 /** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
 export function addLogCommands(
-  { command, group, json }: Cli,
+  { command, group, json, withDatabase }: Cli,
   environmentWith: (votingKey: string | undefined) => Readonly<Record<string, string | undefined>>,
 ): void {
   const log = group('log', 'ballot logs');
+
+  command(
+    log,
+    'signing-key',
+    'write the key that signs the ballot logs to a file, to be set as LOG_SIGNING_KEY',
+    'log signing-key --out log-signing-key.txt',
+  )
+    .requiredOption('--out <file>', 'a new file, readable by you alone')
+    .action(({ out }: { out: string }) =>
+      withDatabase(async (config, _check, url): Promise<Answer> => {
+        const key = await readLogSigningKey(config, url);
+        writeFileSync(out, `${key.toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+        return {
+          value: { file: out },
+          next: ['Set LOG_SIGNING_KEY to what the file holds, and keep it apart from backups.'],
+        };
+      }),
+    );
+
+  command(
+    log,
+    'adopt-key',
+    'go on with the configured LOG_SIGNING_KEY, after the earlier one was lost or leaked',
+    'log adopt-key',
+  ).action(() =>
+    withDatabase(async (config, _check, url): Promise<Answer> => {
+      const verifierKey = await adoptLogKey(config, url);
+      return {
+        value: { verifierKey },
+        next: ['Give every observer the new verifier key, by another way than the service.'],
+      };
+    }),
+  );
 
   command(
     log,

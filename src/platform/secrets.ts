@@ -15,7 +15,8 @@ export type SecretPurpose =
   | 'invite'
   | 'ballot-tag'
   | 'log-signing'
-  | 'count-snapshot';
+  | 'count-snapshot'
+  | 'key-check';
 
 /** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
 export interface SealedPlace {
@@ -25,6 +26,8 @@ export interface SealedPlace {
 }
 
 export interface Secrets {
+  /** Names the current key, 8 hex digits; what is sealed under it begins with this. */
+  readonly id: string;
   /** How many secret keys are listed; above 1 while a rotation is under way. */
   readonly count: number;
   /** HMAC-SHA256 under the key of a purpose. */
@@ -37,8 +40,13 @@ export interface Secrets {
   seal(plain: string | Uint8Array, place: SealedPlace): string;
   /** The same as bytes, for what is stored as bytes: the ID of the key, then nonce, ciphertext and tag. */
   sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
-  /** Throws when the text was changed, moved, or sealed under a key that is not configured. */
+  /**
+   * Opens what the service stored. Throws when the text was changed, moved, or sealed under a key that is not configured; that
+   * it cannot be read is an alarm.
+   */
   open(sealed: string, place: SealedPlace): Buffer;
+  /** The same for a text that comes from outside: undefined where it was not made here. */
+  openForeign(sealed: string, place: SealedPlace): Buffer | undefined;
 }
 
 const NONCE_BYTES = 12;
@@ -68,6 +76,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'ballot-tag',
   'log-signing',
   'count-snapshot',
+  'key-check',
 ];
 
 function createKeyring(master: Uint8Array): Keyring {
@@ -96,8 +105,14 @@ function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace):
   return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
 }
 
-/** @param masters the current key first, then those it replaced: they still open what they sealed. */
-export function createSecrets(masters: readonly Uint8Array[]): Secrets {
+/**
+ * @param masters the current key first, then those it replaced: they still open what they sealed
+ * @param onUnreadable hears where a stored value could not be opened
+ */
+export function createSecrets(
+  masters: readonly Uint8Array[],
+  onUnreadable: (place: SealedPlace) => void = () => undefined,
+): Secrets {
   const rings = masters.map(createKeyring);
   const current = rings[0];
   if (current === undefined) throw new Error('at least one secret key is needed');
@@ -106,7 +121,18 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
     if (key === undefined) throw new Error(`no key for ${purpose}`);
     return key.mac(message);
   };
+  const openSealed = (sealed: string, place: SealedPlace): Buffer => {
+    const dot = sealed.indexOf('.');
+    const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
+    if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
+    const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));
+    decipher.setAAD(associatedData(place));
+    decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
+  };
   return {
+    id: current.id,
     count: rings.length,
     mac: (purpose, message) => macOf(current, purpose, message),
     macs: (purpose, message) => rings.map((ring) => macOf(ring, purpose, message)),
@@ -114,14 +140,20 @@ export function createSecrets(masters: readonly Uint8Array[]): Secrets {
     seal: (plain, place) => `${current.id}.${Buffer.concat(encrypt(current, plain, place)).toString('base64url')}`,
     sealBytes: (plain, place) => Buffer.concat([Buffer.from(current.id, 'hex'), ...encrypt(current, plain, place)]),
     open(sealed, place) {
-      const dot = sealed.indexOf('.');
-      const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
-      if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
-      const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url');
-      const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));
-      decipher.setAAD(associatedData(place));
-      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
+      try {
+        return openSealed(sealed, place);
+      } catch (fault) {
+        onUnreadable(place);
+        throw fault;
+      }
+    },
+    openForeign(sealed, place) {
+      try {
+        return openSealed(sealed, place);
+      } catch {
+        // Any text may come from outside: that it was not made here is the answer.
+        return undefined;
+      }
     },
   };
 }

@@ -15,11 +15,8 @@ export function sealConfirmation(secrets: Secrets, eventId: string, voterId: str
 }
 
 function openConfirmation(secrets: Secrets, token: string): z.output<typeof linkShape> | undefined {
-  try {
-    return linkShape.parse(JSON.parse(secrets.open(token, LINK).toString('utf8')));
-  } catch {
-    return undefined;
-  }
+  const text = secrets.openForeign(token, LINK)?.toString('utf8');
+  return text === undefined ? undefined : linkShape.parse(JSON.parse(text));
 }
 
 /**

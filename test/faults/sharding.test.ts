@@ -17,6 +17,7 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   payment_businesses: 'a business belongs to an account and is paid for many events',
   provider_events: 'messages of a provider, to a business: which event they are about is found out later',
   rate_limits: 'what was used up of a key’s quota',
+  service_identity: 'check values of the service’s keys, and the name of its logs',
   voting_events: 'the events themselves: their ID is what the others are spread by',
   webhook_attempts: 'the history of an endpoint, which may hear of all events of its account',
   webhook_deliveries: 'the queue of an endpoint, which may hear of all events of its account',

@@ -1,0 +1,216 @@
+import type pg from 'pg';
+import type { Config } from '#src/config.ts';
+import { connectOnce, type Finding, failed, found, warned } from '#src/database/check-server.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
+import { createNoteSigner, NoteRefused, parseVerifierKey } from './signed-note.ts';
+
+/**
+ * What a service keeps from one start to the next, in the table `service_identity`:
+ * - `secret_key`, by the key's ID: a keyed hash that only this key makes. A start under keys that fit none is refused.
+ * - `log_key`: the verifier key of the logs, `<name>+<key ID>+<public key>`. Name and key stay when BASE_URL or SECRET_KEY change.
+ */
+interface Stored {
+  readonly checks: ReadonlyMap<string, Buffer>;
+  readonly logKey: string | undefined;
+}
+
+const CHECKED = 'voting-service key check';
+const LOG_KEY = 'log_key';
+const SECRET_KEY = 'secret_key';
+
+/** Each listed key alone, the current one first. */
+const each = (config: Config): Secrets[] => config.secretKeys.map((key) => createSecrets([key]));
+
+async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    `public.${name}`,
+  ]);
+  return rows[0]?.there === true;
+}
+
+async function readStored(client: pg.Client): Promise<Stored> {
+  const checks = new Map<string, Buffer>();
+  let logKey: string | undefined;
+  if (await hasTable(client, 'service_identity')) {
+    const { rows } = await client.query<{ kind: string; id: string; value: Buffer }>(
+      'SELECT kind, id, value FROM service_identity',
+    );
+    for (const { kind, id, value } of rows) {
+      if (kind === SECRET_KEY) checks.set(id, value);
+      if (kind === LOG_KEY) logKey = value.toString('utf8');
+    }
+  }
+  return { checks, logKey };
+}
+
+/** Columns that hold sealed texts, which begin with the ID of their key: what a database has that was made before check values. */
+const SEALED = [
+  ['ballot_logs', 'lot_seed'],
+  ['voting_events', 'tie_seed'],
+  ['payment_businesses', 'credentials'],
+  ['webhook_endpoints', 'secret'],
+] as const;
+
+async function readKeyIdsInUse(client: pg.Client): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (const [table, column] of SEALED) {
+    const { rows: there } = await client.query(
+      "SELECT 1 FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1 AND column_name = $2",
+      [table, column],
+    );
+    if (there.length === 0) continue;
+    const { rows } = await client.query<{ id: string }>(
+      `SELECT split_part(${column}, '.', 1) AS id FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`,
+    );
+    for (const { id } of rows) ids.add(id);
+  }
+  return ids;
+}
+
+/** The newest checkpoint of any log: the key that signed it is the logs' key. */
+async function readNewestNote(client: pg.Client): Promise<string | undefined> {
+  if (!(await hasTable(client, 'log_checkpoints'))) return undefined;
+  const { rows } = await client.query<{ note: string }>(
+    'SELECT note FROM log_checkpoints ORDER BY created_at DESC LIMIT 1',
+  );
+  return rows[0]?.note;
+}
+
+function checkSecretKeys(config: Config, stored: Stored, inUse: ReadonlySet<string>): Finding {
+  const keys = each(config);
+  const fits = (secrets: Secrets): boolean => {
+    const check = stored.checks.get(secrets.id);
+    return check !== undefined && equalSecrets(check, secrets.mac('key-check', CHECKED));
+  };
+  const known = stored.checks.size > 0 ? keys.filter(fits).length : keys.filter(({ id }) => inUse.has(id)).length;
+  if (known === 0 && (stored.checks.size > 0 || inUse.size > 0))
+    return failed(
+      'secret key',
+      'SECRET_KEY is not the one that this database was used with',
+      'Start with the key that was used so far; to change it, list both: SECRET_KEY=new,old.',
+    );
+  const words = keys.length === 1 ? 'fits the database' : `${known} of ${keys.length} listed keys fit the database`;
+  return found('secret key', words);
+}
+
+/** The 32 bytes that may be the logs' signing key: the one that is set, otherwise one derived from each listed secret key. */
+function logSeeds(config: Config): Buffer[] {
+  return config.logSigningKey === undefined
+    ? each(config).map((secrets) => secrets.derive('log-signing'))
+    : [config.logSigningKey];
+}
+
+/** Name and key of the logs so far; undefined before the first. */
+function nameOfLogs(stored: Stored, note: string | undefined): string | undefined {
+  if (stored.logKey !== undefined) return parseVerifierKey(stored.logKey).name;
+  if (note === undefined) return undefined;
+  // The origin is `<name>/<voting event id>`.
+  return parseCheckpointBody(note.slice(0, note.lastIndexOf('\n\n') + 1)).origin.replace(/\/[^/]*$/, '');
+}
+
+/** Of the possible seeds the one that the logs were signed with so far. */
+function findLogSeed(config: Config, stored: Stored, note: string | undefined): Buffer | undefined {
+  const name = nameOfLogs(stored, note);
+  if (name === undefined) return logSeeds(config)[0];
+  return logSeeds(config).find((seed) => {
+    const signer = createNoteSigner(name, seed);
+    if (stored.logKey !== undefined) return signer.verifierKey === stored.logKey;
+    try {
+      return note !== undefined && openCheckpoint(note, signer).origin !== '';
+    } catch (fault) {
+      if (fault instanceof NoteRefused) return false;
+      throw fault;
+    }
+  });
+}
+
+function checkLogKey(config: Config, stored: Stored, note: string | undefined): Finding {
+  if (findLogSeed(config, stored, note) === undefined)
+    return failed(
+      'log key',
+      'the ballot logs of this database were signed with another key',
+      config.logSigningKey === undefined
+        ? 'List the SECRET_KEY that they were begun with too, or set LOG_SIGNING_KEY (`log signing-key --out FILE` writes it).'
+        : 'Set LOG_SIGNING_KEY to the one used so far; `log adopt-key` takes the new one, and observers must be told.',
+    );
+  const name = nameOfLogs(stored, note);
+  const host = new URL(config.baseUrl).hostname;
+  return name === undefined || name === host
+    ? found('log key', 'fits the ballot logs')
+    : warned('log name', `the ballot logs keep their name ${name}, though BASE_URL names ${host}`, '');
+}
+
+/** Holds the keys of a configuration against the database. Nothing is written. */
+export async function checkIdentity(config: Config, client: pg.Client): Promise<Finding[]> {
+  const stored = await readStored(client);
+  const inUse = stored.checks.size > 0 ? new Set<string>() : await readKeyIdsInUse(client);
+  const note = stored.logKey === undefined ? await readNewestNote(client) : undefined;
+  const secretKey = checkSecretKeys(config, stored, inUse);
+  // A wrong secret key derives a wrong log key, too: one line says both.
+  return secretKey.status === 'failed' ? [secretKey] : [secretKey, checkLogKey(config, stored, note)];
+}
+
+/**
+ * The configuration with name and key of the logs as the database knows them, so that a new BASE_URL or SECRET_KEY changes
+ * neither. The keys fit: `checkIdentity` was asked.
+ */
+export async function withLogIdentity(config: Config, client: pg.Client): Promise<Config> {
+  const stored = await readStored(client);
+  const note = stored.logKey === undefined ? await readNewestNote(client) : undefined;
+  const seed = findLogSeed(config, stored, note);
+  return seed === undefined ? config : { ...config, logSigningKey: seed, logName: nameOfLogs(stored, note) ?? null };
+}
+
+const INSERT = 'INSERT INTO service_identity (kind, id, value, created_at) VALUES ($1, $2, $3, now_ms())';
+
+/**
+ * Stores a check value of every listed secret key that has none, and the logs' verifier key where there is none. Every listed
+ * key counts as used: in the first step of a rotation (`old,new`) other processes seal under the new one already.
+ */
+export async function storeIdentity(config: Config, client: pg.Client): Promise<void> {
+  for (const secrets of each(config)) {
+    const check = secrets.mac('key-check', CHECKED);
+    await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [SECRET_KEY, secrets.id, check]);
+  }
+  const { verifierKey } = signerOf(config);
+  await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [LOG_KEY, 'current', Buffer.from(verifierKey)]);
+}
+
+/** The signer that a configuration asks for: LOG_SIGNING_KEY or a key derived from SECRET_KEY, under its name. */
+function signerOf(config: Config) {
+  const [seed] = logSeeds(config);
+  if (seed === undefined) throw new Error('there is no secret key');
+  return createNoteSigner(config.logName ?? new URL(config.baseUrl).hostname, seed);
+}
+
+/** Makes the configured key the logs' key from now on, under the name that they have. @returns its verifier key */
+export async function adoptLogKey(config: Config, url: string): Promise<string> {
+  const client = await connectOnce(url);
+  try {
+    const stored = await readStored(client);
+    const logName = nameOfLogs(stored, await readNewestNote(client)) ?? null;
+    const { verifierKey } = signerOf({ ...config, logName });
+    await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
+      ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
+    ]);
+    return verifierKey;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The 32 bytes that sign the logs of a database. @throws where none of the configured keys does */
+export async function readLogSigningKey(config: Config, url: string): Promise<Buffer> {
+  const client = await connectOnce(url);
+  try {
+    const stored = await readStored(client);
+    const seed = findLogSeed(config, stored, await readNewestNote(client));
+    if (seed === undefined)
+      throw conflict('log_key_unknown', 'none of the configured keys signs the logs of this database.');
+    return seed;
+  } finally {
+    await client.end();
+  }
+}

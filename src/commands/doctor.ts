@@ -1,0 +1,119 @@
+import { resolve4, resolve6, resolveMx, resolveTxt } from 'node:dns/promises';
+import { statfs } from 'node:fs/promises';
+import { createTransport } from 'nodemailer';
+import type { Config } from '#src/config.ts';
+import { type Finding, failed, found, warned } from '#src/database/check-server.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import type { Answer, Cli } from './cli.ts';
+
+/** Less room than this on the disk of DATA_DIR is soon used up by logs and mails that wait. */
+const LEAST_FREE_BYTES = 1024 ** 3;
+const ASK_MS = 5_000;
+/** Domains that stand for this machine: nothing can be looked up of them. */
+const LOCAL_DOMAIN = /(^|\.)(localhost|localdomain|invalid|test|example)$/;
+
+const codeOf = (fault: unknown): string => {
+  // `fetch` wraps the fault of the connection.
+  const inner = fault instanceof Error && fault.cause instanceof Error ? fault.cause : fault;
+  const code: unknown = inner instanceof Error ? Reflect.get(inner, 'code') : undefined;
+  return typeof code === 'string' ? code : 'no answer';
+};
+
+/** The mail server greets and takes the log-in. No mail is sent. */
+async function checkMailServer({ smtpUrl }: Config): Promise<Finding> {
+  if (smtpUrl === undefined)
+    return warned('mail server', 'mails are written to DATA_DIR/mail and reach no one', 'Set SMTP_URL.');
+  const transport = createTransport({
+    ...{ url: smtpUrl, connectionTimeout: ASK_MS, greetingTimeout: ASK_MS, socketTimeout: TIME_LIMITS.smtpMs },
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  });
+  try {
+    await transport.verify();
+    return found('mail server', 'it greets, and takes the log-in');
+  } catch (fault) {
+    return failed('mail server', `it cannot be used (${codeOf(fault)})`, 'Check SMTP_URL.');
+  } finally {
+    transport.close();
+  }
+}
+
+/** Bounces come back to the sender's domain, and receivers ask it who may send for it. */
+async function checkSender({ mailFrom }: Config): Promise<Finding> {
+  const domain = /@([^@>\s]+)>?\s*$/.exec(mailFrom)?.[1]?.toLowerCase();
+  if (domain === undefined || LOCAL_DOMAIN.test(domain))
+    return warned('mail sender', `MAIL_FROM is of ${domain ?? 'no domain'}`, 'Set MAIL_FROM to an address of yours.');
+  const ask = <T>(look: Promise<T[]>): Promise<T[]> => look.catch(() => []);
+  const [mx, a, aaaa, texts] = await Promise.all([
+    ask(resolveMx(domain)),
+    ask(resolve4(domain)),
+    ask(resolve6(domain)),
+    ask(resolveTxt(domain)),
+  ]);
+  if (mx.length + a.length + aaaa.length === 0)
+    return warned('mail sender', `${domain} takes no mail: bounces are lost`, `Give ${domain} an MX record.`);
+  const hasSpf = texts.some((parts) => /^v=spf1\b/i.test(parts.join('')));
+  return hasSpf
+    ? found('mail sender', `${domain} takes mail and has an SPF record`)
+    : warned(
+        'mail sender',
+        `${domain} has no SPF record: mails look forged`,
+        'Publish one that names the mail server.',
+      );
+}
+
+/** Links of mails and exports lead to BASE_URL: it must lead here. */
+async function checkBaseUrl({ baseUrl }: Config): Promise<Finding> {
+  try {
+    const { status, body } = await fetch(`${baseUrl}/health/live`, { signal: AbortSignal.timeout(ASK_MS) });
+    await body?.cancel();
+    return status === 200
+      ? found('BASE_URL', `${baseUrl} answers`)
+      : warned('BASE_URL', `${baseUrl}/health/live answers ${status}`, 'Check the proxy and BASE_URL.');
+  } catch (fault) {
+    const words = `${baseUrl} does not answer (${codeOf(fault)})`;
+    return warned('BASE_URL', words, 'Start the service; then check the proxy and BASE_URL.');
+  }
+}
+
+async function checkDisk({ dataDir }: Config): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(dataDir);
+    const free = bavail * bsize;
+    const words = `${(free / 1024 ** 3).toFixed(1)} GiB are free at DATA_DIR`;
+    return free < LEAST_FREE_BYTES ? warned('disk', words, 'Make room.') : found('disk', words);
+  } catch (fault) {
+    return warned(
+      'disk',
+      `DATA_DIR cannot be looked at (${codeOf(fault)})`,
+      'Make the folder, and let the service write there.',
+    );
+  }
+}
+
+/** What of the surroundings a running service needs beside its database. */
+export function checkSurroundings(config: Config): Promise<Finding[]> {
+  return Promise.all([checkMailServer(config), checkSender(config), checkBaseUrl(config), checkDisk(config)]);
+}
+
+const MARKS = { ok: '✓', warning: '!', failed: '✗' } as const;
+
+export function addDoctorCommand({ program, command, withDatabase }: Cli): void {
+  command(
+    program,
+    'doctor',
+    'check settings, keys, database, mail server, address and disk; nothing is changed',
+    'doctor',
+  ).action(() =>
+    withDatabase(async (config, check): Promise<Answer> => {
+      const findings = [...(await check()), ...(await checkSurroundings(config))];
+      return {
+        value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),
+        shown: findings.map(({ name, status, detail }) => ({ ' ': MARKS[status], check: name, found: detail })),
+        next: findings
+          .filter(({ cure, status }) => status !== 'ok' && cure !== '')
+          .map(({ name, cure }) => `${name}: ${cure}`),
+        refused: findings.some(({ status }) => status === 'failed'),
+      };
+    }),
+  );
+}

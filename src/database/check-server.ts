@@ -1,0 +1,189 @@
+import pg from 'pg';
+import { readSchemaState } from './migrate.ts';
+
+/** Why the service does not start, in one line for the operator. */
+export class StartRefused extends Error {}
+
+/** One thing that was looked at before the service starts. */
+export interface Finding {
+  readonly name: string;
+  /** `failed`: the service does not start. `warning`: it starts, and somebody should know. */
+  readonly status: 'ok' | 'warning' | 'failed';
+  /** What was found, in one line. */
+  readonly detail: string;
+  /** What to do about it; empty where nothing is to be done. */
+  readonly cure: string;
+}
+
+export const found = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, cure: '' });
+export const warned = (name: string, detail: string, cure: string): Finding => ({
+  ...{ name, status: 'warning', detail, cure },
+});
+export const failed = (name: string, detail: string, cure: string): Finding => ({
+  ...{ name, status: 'failed', detail, cure },
+});
+
+/** The oldest major version that the tests have run on. */
+export const OLDEST_POSTGRES = 15;
+/** Processes whose clocks differ by more would disagree about what is open. */
+export const MOST_CLOCK_DIFFERENCE_MS = 5_000;
+const CONNECT_MS = 5_000;
+
+export async function connectOnce(url: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...{ connectionString: url, application_name: 'voting-service check', connectionTimeoutMillis: CONNECT_MS },
+    ...{ statement_timeout: CONNECT_MS, query_timeout: CONNECT_MS },
+  });
+  // A connection that is lost fails the query that waits on it.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+async function checkVersion(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ number: string; text: string }>(
+    "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS text",
+  );
+  const major = Math.floor(Number(rows[0]?.number) / 10_000);
+  const text = `PostgreSQL ${rows[0]?.text.split(' ')[0] ?? '?'}`;
+  return major >= OLDEST_POSTGRES
+    ? found('version', text)
+    : failed('version', `${text} is too old`, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`);
+}
+
+/** Settings without which a committed vote can be lost when the machine loses power. */
+export async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT name FROM pg_settings
+     WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function checkDurability(client: pg.Client): Promise<Finding> {
+  const unsafe = await listUnsafeSettings(client);
+  return unsafe.length === 0
+    ? found('durability', 'a committed vote survives a power cut')
+    : failed(
+        'durability',
+        `the database would lose confirmed votes in a power cut: ${unsafe.join(', ')} is off`,
+        `Switch on ${unsafe.join(', ')}.`,
+      );
+}
+
+async function checkStandby(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ names: string }>(
+    "SELECT current_setting('synchronous_standby_names') AS names",
+  );
+  return rows[0]?.names === ''
+    ? warned(
+        'standby',
+        'there is no synchronous standby',
+        'Votes of the last moments can be lost with the database’s disk; operations.md, "The database".',
+      )
+    : found('standby', 'commits wait for a standby');
+}
+
+const pidOf = async (client: pg.Client): Promise<number | undefined> =>
+  (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
+
+/**
+ * A pooler in transaction mode lends a server connection for a transaction. Two connections that stay open then meet the
+ * same server process, or one of them meets two; a server and a pooler in session mode never show that.
+ */
+async function checkPooler(first: pg.Client, url: string): Promise<Finding> {
+  const second = await connectOnce(url);
+  try {
+    const before = await pidOf(first);
+    await second.query('BEGIN');
+    const other = await pidOf(second);
+    const after = await pidOf(first);
+    await second.query('COMMIT');
+    if (before !== other && before === after) return found('connections', 'each connection is one of the server’s own');
+    return failed(
+      'connections',
+      'DATABASE_URL leads to a pooler in transaction mode, where LISTEN, advisory locks and named statements do not last',
+      'Name the server itself, or a pooler in session mode.',
+    );
+  } finally {
+    await second.end();
+  }
+}
+
+/** A pooler may drop the settings that every connection asks for. */
+async function checkSettingsKept(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ ms: string }>(
+    "SELECT setting AS ms FROM pg_settings WHERE name = 'statement_timeout'",
+  );
+  return rows[0]?.ms === String(CONNECT_MS)
+    ? found('settings', 'connections keep their time limits')
+    : failed(
+        'settings',
+        'the time limits that a connection asks for do not reach the server',
+        'Have the pooler pass startup parameters on, or name the server itself.',
+      );
+}
+
+async function checkClock(client: pg.Client, now: () => number): Promise<Finding> {
+  const before = now();
+  const { rows } = await client.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms');
+  // The database answered between the two looks at this clock.
+  const difference = Math.round(Number(rows[0]?.ms) - (before + now()) / 2);
+  const words = `this machine’s clock is ${(Math.abs(difference) / 1000).toFixed(1)} s ${difference > 0 ? 'behind' : 'ahead of'} the database’s`;
+  return Math.abs(difference) <= MOST_CLOCK_DIFFERENCE_MS
+    ? found('clock', words)
+    : failed('clock', words, 'Set both clocks by NTP.');
+}
+
+async function checkSchema(client: pg.Client): Promise<Finding> {
+  const state = await readSchemaState(client);
+  if (state.foreign)
+    return failed(
+      'database',
+      'the database holds tables of another program, and none of this service',
+      'Check DATABASE_URL, or give the service an empty database.',
+    );
+  if (state.newer)
+    return warned(
+      'schema',
+      'the database was migrated by a newer version of the service',
+      'This version works on it; operations.md, "Going back".',
+    );
+  if (state.pending.length === 0) return found('schema', 'the schema is the newest');
+  const words = state.empty ? 'the database is empty' : `${state.pending.length} migrations are to be applied`;
+  if (state.mayMigrate) return found('schema', `${words}; the start applies them`);
+  return failed(
+    'schema',
+    `${words}, and this role may not change the schema`,
+    'Run `migrate` as the owner of the schema first.',
+  );
+}
+
+/**
+ * Looks at a database that the service is about to use. Nothing is written.
+ * @param now this machine's clock, Unix milliseconds
+ * @throws what a database that cannot be reached throws
+ */
+export async function checkServer(url: string, now: () => number): Promise<Finding[]> {
+  const client = await connectOnce(url);
+  try {
+    const findings: Finding[] = [];
+    // In this order, ended by what makes the rest meaningless: an old server may not know what is asked for next.
+    for (const check of [
+      () => checkVersion(client),
+      () => checkPooler(client, url),
+      () => checkSettingsKept(client),
+      () => checkDurability(client),
+      () => checkStandby(client),
+      () => checkClock(client, now),
+      () => checkSchema(client),
+    ]) {
+      const finding = await check();
+      findings.push(finding);
+      if (finding.status === 'failed' && finding.name === 'version') break;
+    }
+    return findings;
+  } finally {
+    await client.end();
+  }
+}

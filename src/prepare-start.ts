@@ -1,0 +1,74 @@
+import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
+import type { Config } from '#src/config.ts';
+import { checkServer, connectOnce, type Finding, failed, StartRefused } from '#src/database/check-server.ts';
+import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
+import { migrate, requireMigrated } from '#src/database/migrate.ts';
+
+/**
+ * Everything that the start and `doctor` ask of a database and its keys. Nothing is written.
+ * @param now this machine's clock, Unix milliseconds
+ */
+export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
+  try {
+    const server = await checkServer(url, now);
+    if (server.some(({ status }) => status === 'failed')) return server;
+    return [...server, ...(await withClient(url, (client) => checkIdentity(config, client)))];
+  } catch (fault) {
+    const reason = explainDatabaseFault(fault);
+    if (reason === undefined) throw fault;
+    return [
+      failed('database', `the database cannot be used: ${reason}`, 'Check DATABASE_URL, and that the database runs.'),
+    ];
+  }
+}
+
+async function withClient<T>(
+  url: string,
+  work: (client: Awaited<ReturnType<typeof connectOnce>>) => Promise<T>,
+): Promise<T> {
+  const client = await connectOnce(url);
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function refuseFailed(findings: readonly Finding[]): void {
+  const first = findings.find(({ status }) => status === 'failed');
+  if (first !== undefined) throw new StartRefused(`${first.detail}. ${first.cure}`.trim());
+}
+
+/**
+ * Checks a database, migrates it, and stores what identifies the service.
+ * @returns the configuration with the name and the key that the logs have
+ * @throws StartRefused before anything is written, when something must be mended first
+ */
+export async function prepareStart(config: Config, url: string, now: () => number): Promise<Prepared> {
+  const findings = await checkStart(config, url, now);
+  refuseFailed(findings);
+  await migrate(url);
+  return withClient(url, async (client) => {
+    await storeIdentity(config, client);
+    // Another process may have come first, with other keys.
+    const identity = await checkIdentity(config, client);
+    refuseFailed(identity);
+    const warnings = findings.filter(({ status }) => status === 'warning');
+    return { config: await withLogIdentity(config, client), warnings };
+  });
+}
+
+export interface Prepared {
+  readonly config: Config;
+  /** What does not keep the service from starting, and should be known. */
+  readonly warnings: readonly Finding[];
+}
+
+/** The configuration of a command or a further process: the database is migrated already, and its keys fit. */
+export async function joinRunning(config: Config, url: string): Promise<Config> {
+  await requireMigrated(url);
+  return withClient(url, async (client) => {
+    refuseFailed(await checkIdentity(config, client));
+    return withLogIdentity(config, client);
+  });
+}

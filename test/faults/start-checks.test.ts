@@ -1,0 +1,273 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embedded.ts';
+import { migrate } from '#src/database/migrate.ts';
+import { freePort, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
+import { runStatements, withDatabase } from '#test/harness/test-database.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+const newKey = () => randomBytes(32).toString('base64');
+const KEY = newKey();
+const PGBOUNCER = '/usr/sbin/pgbouncer';
+
+let folder: string;
+/** The tests' usual server keeps nothing through a power cut, so no service starts on it. */
+let server: EmbeddedDatabase;
+let database: { readonly url: string };
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'voting-start-'));
+  chmodSync(folder, 0o755);
+  server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined });
+  await runStatements(server.url, ['CREATE DATABASE migrated']);
+  await migrate(withDatabase(server.url, 'migrated'));
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function createDatabase(template?: string): Promise<{ readonly name: string; readonly url: string }> {
+  const name = `voting_${randomBytes(6).toString('hex')}`;
+  await runStatements(server.url, [`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`]);
+  return { name, url: withDatabase(server.url, name) };
+}
+
+beforeEach(async () => {
+  database = await createDatabase('migrated');
+});
+
+const settings = (changes: Readonly<Record<string, string>> = {}) => ({
+  ...{ DATABASE_URL: database.url, SECRET_KEY: KEY, DATA_DIR: folder, BASE_URL: 'https://vote.example.org' },
+  ...changes,
+});
+const start = (changes: Readonly<Record<string, string>> = {}) => startProcess(settings(changes));
+const cli = (words: readonly string[], changes: Readonly<Record<string, string>> = {}) =>
+  runCommand(words, settings(changes));
+
+async function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Everything that stands in the database, tables and rows. */
+async function fingerprint(): Promise<string> {
+  const tables = await query<{ name: string }>(
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
+  );
+  const parts: string[] = [];
+  for (const { name } of tables) {
+    const [row] = await query<{ hash: string }>(
+      `SELECT md5(coalesce(string_agg(t::text, ',' ORDER BY t::text), '')) AS hash FROM ${name} t`,
+    );
+    parts.push(`${name} ${row?.hash}`);
+  }
+  return parts.join('\n');
+}
+
+/** Starts once with the key that the database will be used with. */
+async function useOnce(): Promise<void> {
+  expect(await requireStarted(await start()).stop()).toBe(0);
+}
+
+/** One line, nothing written, and the same words from `doctor`. */
+async function expectRefused(words: string, changes: Readonly<Record<string, string>> = {}): Promise<void> {
+  const before = await fingerprint();
+  const line = await requireRefused(await start(changes));
+  expect(line).toMatch(/^Cannot start: [^\n]+\n$/);
+  expect(line).toContain(words);
+  expect(line).not.toContain('    at ');
+  const doctor = await cli(['doctor', '--json'], changes);
+  expect(doctor.code).toBe(1);
+  const findings = JSON.parse(doctor.stdout) as { status: string; detail: string; cure: string }[];
+  expect(findings.filter(({ status }) => status === 'failed').map(({ detail }) => detail)).toEqual([
+    expect.stringContaining(words),
+  ]);
+  expect(await fingerprint()).toBe(before);
+}
+
+describe('a start is refused in one line, and writes nothing', () => {
+  test('under a secret key that the database was not used with', async () => {
+    await useOnce();
+    await expectRefused('SECRET_KEY is not the one', { SECRET_KEY: newKey() });
+    // Listed beside the right one it is the first step of a rotation, and after it the new one stands alone.
+    const next = newKey();
+    expect(await requireStarted(await start({ SECRET_KEY: `${KEY},${next}` })).stop()).toBe(0);
+    expect(await requireStarted(await start({ SECRET_KEY: `${next},${KEY}` })).stop()).toBe(0);
+    await expectRefused('signed with another key', { SECRET_KEY: next });
+  });
+
+  test('under a wrong secret key, on a database that an earlier version sealed values in', async () => {
+    await useOnce();
+    await query(`INSERT INTO accounts (id, name, plan, event_count, created_at) VALUES ('acc_1', 'Club', 'pro', 0, 1)`);
+    await query(`INSERT INTO payment_businesses SELECT (jsonb_populate_record(NULL::payment_businesses, jsonb_build_object(
+      'id', 'biz_1', 'account_id', 'acc_1', 'provider', 'provider_a', 'display_name', 'Shop', 'country', 'DE', 'sandbox', true, 'livemode', false,
+      'credentials', '00000000.AAAA', 'ready', true, 'supported_currencies', '["eur"]'::jsonb, 'created_at', 1, 'updated_at', 1))).*`);
+    await query('DELETE FROM service_identity');
+    await expectRefused('SECRET_KEY is not the one');
+  });
+
+  test('under another key for the logs', async () => {
+    await useOnce();
+    await expectRefused('signed with another key', { LOG_SIGNING_KEY: newKey() });
+  });
+
+  test('with a wrong password, user, database, host or port', async () => {
+    const changed = (change: (url: URL) => void): Readonly<Record<string, string>> => {
+      const url = new URL(database.url);
+      change(url);
+      return { DATABASE_URL: url.href };
+    };
+    for (const [words, change] of [['(3D000)', (url: URL) => (url.pathname = '/nowhere')]] as const) {
+      await expectRefused(words, changed(change));
+    }
+    const wrong = changed((url) => (url.username = 'stranger'));
+    expect(await requireRefused(await start(wrong))).toMatch(/^Cannot start: [^\n]*\((28P01|28000)\)[^\n]*\n$/);
+  });
+
+  test('on a server that is too old, whose clock is off, or that may lose commits', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    // Names before the built-in ones on the search path answer for the server.
+    await runStatements(database.url, [
+      'CREATE SCHEMA played',
+      `ALTER DATABASE ${name} SET search_path = played, pg_catalog, public`,
+      `CREATE FUNCTION played.current_setting(text) RETURNS text LANGUAGE sql STABLE AS $$
+         SELECT CASE $1 WHEN 'server_version_num' THEN '140012' WHEN 'server_version' THEN '14.12' ELSE pg_catalog.current_setting($1) END $$`,
+    ]);
+    await expectRefused('PostgreSQL 14.12 is too old');
+    await runStatements(database.url, [
+      'DROP FUNCTION played.current_setting(text)',
+      `CREATE FUNCTION played.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+         SELECT pg_catalog.clock_timestamp() + interval '10 seconds' $$`,
+    ]);
+    await expectRefused('s behind the database’s');
+    await runStatements(database.url, [
+      'DROP FUNCTION played.clock_timestamp()',
+      `ALTER DATABASE ${name} SET synchronous_commit = off`,
+    ]);
+    await expectRefused('synchronous_commit is off');
+  });
+
+  test('on a database of another program', async () => {
+    const { url } = await createDatabase();
+    await runStatements(url, ['CREATE TABLE recipes (name text)']);
+    expect(await requireRefused(await start({ DATABASE_URL: url }))).toContain('tables of another program');
+    for (const words of [['accounts', 'list'], ['migrate'], ['migrate', '--check'], ['jobs', 'list']]) {
+      const { code, stderr } = await cli(words, { DATABASE_URL: url });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^Refused: [^\n]*tables of another program[^\n]*\n$/)]);
+    }
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')",
+    );
+    await client.end();
+    expect(rows).toEqual([{ name: 'public.recipes' }]);
+  });
+
+  test.skipIf(!existsSync(PGBOUNCER) && process.env['REQUIRE_PGBOUNCER'] === undefined)(
+    'through a pooler in transaction mode; in session mode it starts',
+    async () => {
+      const [port, url] = [await freePort(), new URL(database.url)];
+      const file = path.join(folder, 'pgbouncer.ini');
+      const begin = async (mode: string) => {
+        writeFileSync(
+          file,
+          `[databases]\n* = host=${url.hostname} port=${url.port} user=${url.username} password=${url.password}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\npool_mode = ${mode}\nmax_client_conn = 100\ndefault_pool_size = 40\nignore_startup_parameters = extra_float_digits,statement_timeout,lock_timeout,idle_in_transaction_session_timeout\n`,
+          { mode: 0o644 },
+        );
+        const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+        const child = spawn(PGBOUNCER, [...user, file], { stdio: 'ignore' });
+        await eventually(async () => {
+          const client = new pg.Client({ connectionString: `postgres://x@127.0.0.1:${port}${url.pathname}` });
+          return client.connect().then(
+            () => client.end().then(() => true),
+            () => undefined,
+          );
+        });
+        return child;
+      };
+      const through = { DATABASE_URL: `postgres://x@127.0.0.1:${port}${url.pathname}` };
+      const pooler = await begin('transaction');
+      try {
+        expect(await requireRefused(await start(through))).toMatch(/^Cannot start: [^\n]*transaction mode[^\n]*\n$/);
+      } finally {
+        pooler.kill('SIGKILL');
+        await once(pooler, 'exit');
+      }
+    },
+  );
+});
+
+describe('commands', () => {
+  test('that read do not migrate; `migrate --check` says what is missing, and changes nothing', async () => {
+    const empty = { DATABASE_URL: (await createDatabase()).url };
+    const list = await cli(['accounts', 'list'], empty);
+    expect([list.code, list.stderr]).toEqual([1, expect.stringContaining('the database is empty')]);
+    const check = await cli(['migrate', '--check', '--json'], empty);
+    expect(check.code).toBe(1);
+    expect(JSON.parse(check.stdout).pending).toContain('0000_tables');
+    expect((await cli(['accounts', 'list'], empty)).code).toBe(1);
+    expect((await cli(['migrate'], empty)).code).toBe(0);
+    const again = await cli(['migrate', '--check', '--json'], empty);
+    expect([again.code, JSON.parse(again.stdout).pending]).toEqual([0, []]);
+    expect((await cli(['accounts', 'list'], empty)).code).toBe(0);
+  });
+
+  test('print faults as one JSON value where a program reads them', async () => {
+    for (const words of [
+      ['accounts', 'list', '--json'],
+      ['jobs', 'list', '--json'],
+    ]) {
+      const { code, stdout, stderr } = await cli(words, { SECRET_KEY: 'short' });
+      expect([code, stderr]).toEqual([1, '']);
+      expect(JSON.parse(stdout)).toEqual({ error: { message: expect.stringContaining('SECRET_KEY') } });
+    }
+    const usage = await cli(['accounts', 'create', '--json']);
+    expect([usage.code, usage.stderr]).toEqual([2, '']);
+    expect(JSON.parse(usage.stdout)).toEqual({ error: { message: expect.stringContaining('--name') } });
+  });
+});
+
+describe('the logs', () => {
+  test('keep name and key when BASE_URL and SECRET_KEY change', async () => {
+    const keyOf = async (changes: Readonly<Record<string, string>>) => {
+      const service = requireStarted(await start(changes));
+      const text = await (await fetch(`http://127.0.0.1:${service.port}/.well-known/voting-log-key`)).text();
+      await service.stop();
+      return { text, output: service.output() };
+    };
+    const first = await keyOf({});
+    expect(first.text).toMatch(/^vote\.example\.org\+/);
+    const moved = await keyOf({ BASE_URL: 'https://elections.example.org' });
+    expect(moved.text).toBe(first.text);
+    expect(moved.output).toContain('the ballot logs keep their name vote.example.org');
+    const next = newKey();
+    expect((await keyOf({ SECRET_KEY: `${next},${KEY}` })).text).toBe(first.text);
+    const file = path.join(folder, 'log-signing-key.txt');
+    const out = await cli(['log', 'signing-key', '--out', file], { SECRET_KEY: `${next},${KEY}` });
+    expect(out.code).toBe(0);
+    const written = readFileSync(file, 'utf8').trim();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(out.stdout + out.stderr).not.toContain(written);
+    expect((await keyOf({ SECRET_KEY: next, LOG_SIGNING_KEY: written })).text).toBe(first.text);
+    // A key that was lost is replaced by a deliberate act, under the same name.
+    const other = newKey();
+    expect((await cli(['log', 'adopt-key'], { SECRET_KEY: next, LOG_SIGNING_KEY: other })).code).toBe(0);
+    const adopted = (await keyOf({ SECRET_KEY: next, LOG_SIGNING_KEY: other })).text;
+    expect(adopted).toMatch(/^vote\.example\.org\+/);
+    expect(adopted).not.toBe(first.text);
+  });
+});

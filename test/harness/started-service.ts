@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Settings of a program, and nothing else of this environment but what a program needs to run at all. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address !== 'object') throw new Error('no port');
+  return address.port;
+}
+
+function spawnProgram(file: string, words: readonly string[], settings: Settings): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  return spawn(process.execPath, [path.join(ROOT, file), ...words], {
+    cwd: tmpdir(),
+    env: { PATH, HOME, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
+  const [out, err]: [string[], string[]] = [[], []];
+  child.stdout?.on('data', (chunk: Buffer) => out.push(chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk.toString()));
+  return { stdout: () => out.join(''), stderr: () => err.join('') };
+}
+
+/** Runs a command of the operator to its end. */
+export async function runCommand(words: readonly string[], settings: Settings): Promise<Ended> {
+  const child = spawnProgram('src/cli.ts', words, settings);
+  const { stdout, stderr } = collect(child);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+export interface StartedService {
+  readonly port: number;
+  readonly child: ChildProcess;
+  output(): string;
+  /** SIGTERM, then its exit status. */
+  stop(): Promise<number | null>;
+}
+
+/**
+ * Starts the service as its own process, and waits until it listens or ends.
+ * @returns how it ended, where it refused to start
+ */
+export async function startProcess(settings: Settings): Promise<StartedService | Ended> {
+  const port = Number(settings['PORT'] ?? (await freePort()));
+  const child = spawnProgram('src/main.ts', [], { PORT: String(port), LOG_LEVEL: 'error', ...settings });
+  const { stdout, stderr } = collect(child);
+  const closed = once(child, 'close');
+  const listening = new Promise<true>((resolve) => {
+    child.stdout?.on('data', () => {
+      if (stdout().includes('Listening on')) resolve(true);
+    });
+  });
+  const first = await Promise.race([listening, closed]);
+  if (first !== true) return { code: child.exitCode, stdout: stdout(), stderr: stderr() };
+  return {
+    port,
+    child,
+    output: () => stdout() + stderr(),
+    async stop() {
+      child.kill('SIGTERM');
+      await closed;
+      return child.exitCode;
+    },
+  };
+}
+
+/** A service that must have started. */
+export function requireStarted(one: StartedService | Ended): StartedService {
+  if ('stop' in one) return one;
+  throw new Error(`the service did not start: ${one.stdout}${one.stderr}`);
+}
+
+/** The one line that a service which must not start has written. */
+export async function requireRefused(one: StartedService | Ended): Promise<string> {
+  if ('stop' in one) {
+    await one.stop();
+    throw new Error('the service started');
+  }
+  if (one.code !== 1) throw new Error(`it ended with ${one.code}: ${one.stdout}${one.stderr}`);
+  return one.stderr;
+}
