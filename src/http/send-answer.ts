@@ -1,8 +1,10 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
 import type { StoredAnswer } from './idempotency.ts';
+import { jsonPieces } from './json-pieces.ts';
 import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 import type { RequestTarget } from './request-target.ts';
 
@@ -65,7 +67,31 @@ export function answer(c: Context<Env>, result: Answer): Response | Promise<Resp
   if (result.bytes !== undefined) return send(c, status, result.bytes.type, result.bytes.content);
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
   if (result.body === undefined) return send(c, status, undefined, null);
+  // What a change answers is one resource, or a hundred: reads alone can be long.
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return answerRead(c, result.body, status);
   return send(c, status, 'application/json', JSON.stringify(result.body));
+}
+
+/** Texts up to this length go out as a whole, with their length in the head. */
+const SENT_WHOLE_CHARACTERS = 64 * 1024;
+
+/** Writes a long body in pieces between which other requests have their turn: a list at its caps has 18 MB. */
+function answerRead(c: Context<Env>, body: unknown, status: number): Response | Promise<Response> {
+  const pieces = jsonPieces(body);
+  let begin = '';
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    begin += next.value;
+    if (begin.length > SENT_WHOLE_CHARACTERS) return answerStream(c, restOf(begin, pieces), status);
+  }
+  return send(c, status, 'application/json', begin);
+}
+
+function restOf(begin: string, pieces: Generator<string>): NonNullable<Answer['stream']> {
+  function* all(): Generator<string> {
+    yield begin;
+    yield* pieces;
+  }
+  return { open: () => streamText(all()), type: 'application/json' };
 }
 
 async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {

@@ -97,6 +97,11 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect(await countBallots(event)).toBe(0);
 
     const { confirmationCode } = second.body.data;
+    const own = await paid.service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, {
+      key: event.account.read,
+    });
+    // Cast and not confirmed yet: who reads the payment alone can finish the vote.
+    expect(own.body.data.confirmationCode).toBe(confirmationCode);
     const payment = await read(event, attempt);
     expect(payment).toEqual({
       id: attempt,
@@ -121,6 +126,9 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     const filter = 'status=fulfilled&purpose=vote';
     const list = await paid.service.call('GET', `/voting-events/${event.id}/payments?${filter}`, undefined, key);
     expect(list.body).toMatchObject({ data: [{ ...payment, confirmationCode: null }], nextCursor: null });
+    const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    expect(String(csv.body)).toContain(attempt);
+    expect(JSON.stringify([list.body, csv.body])).not.toContain(confirmationCode);
   });
 
   test('judges the ballot before it asks for money', async () => {

@@ -91,6 +91,17 @@ describe('an endpoint', () => {
     expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(404);
   });
 
+  test('written with its scheme and host in capitals is taken, and reached', async () => {
+    const account = await createTestAccount(service);
+    const shouted = await subscribe(account, 'HTTPS://Hooks.Example.com/A', ['payment.succeeded']);
+    expect(shouted.url).toBe('https://Hooks.Example.com/A');
+    const receiver = await receive();
+    await subscribe(account, receiver.url.replace('http://', 'HTTP://'), ['voting_event.created']);
+    await createTestEvent(service, account, {}, [], false);
+    const [message] = await until(receiver, 1);
+    expect(JSON.parse(message?.body ?? '').type).toBe('voting_event.created');
+  });
+
   test('of one event is listed with that event and not with the account', async () => {
     const account = await createTestAccount(service);
     const event = await createTestEvent(service, account, {}, PLAN, false);

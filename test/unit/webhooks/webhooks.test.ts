@@ -67,6 +67,13 @@ test('refuses every way in which an address of IPv6 can lead to one of IPv4 that
     expect([address, isRefusedAddress(address)]).toEqual([address, false]);
 });
 
+test('the scheme and the host of an address may be written in capitals', () => {
+  for (const url of ['HTTPS://hooks.example.com/a', 'hTTps://HOOKS.example.COM:8443/A'])
+    expect([url, endpointUrlFault(url, false)]).toEqual([url, undefined]);
+  for (const url of ['HTTP://hooks.example.com/a', 'HTTPS://LOCALHOST/', 'HTTPS://User:Pw@hooks.example.com/'])
+    expect([url, endpointUrlFault(url, false)]).toEqual([url, expect.any(String)]);
+});
+
 test('an address in a private network is lifted of the rules about host, range and https, and of no other', () => {
   const lifted = ['http://localhost:3000/', 'http://receiver/hooks', 'https://10.0.0.5/a', 'https://[::1]:8443/'];
   const refused = [
