@@ -1,4 +1,4 @@
-import { and, desc, eq } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -28,6 +28,47 @@ export interface RecordedChange {
   readonly createdAt: number;
 }
 
+const columnsOf = (entry: typeof auditEntries | ReturnType<typeof newestOf>) => ({
+  id: entry.id,
+  votingEventId: entry.votingEventId,
+  keyId: entry.keyId,
+  keyName: apiKeys.name,
+  keyHint: apiKeys.hint,
+  accountId: accounts.id,
+  accountName: accounts.name,
+  action: entry.action,
+  resource: entry.resource,
+  before: entry.before,
+  after: entry.after,
+  createdAt: entry.createdAt,
+});
+
+const newestOf = (executor: Executor, inWindow: SQL | undefined) =>
+  executor
+    .select()
+    .from(auditEntries)
+    .where(inWindow)
+    .orderBy(desc(auditEntries.id))
+    .limit(MOST_LOOKED_AT)
+    .as('newest');
+
+/** Changes of an event behind one, oldest first. @param after the ID of that one, or an empty text */
+export async function listChangesAfter(
+  executor: Executor,
+  eventId: string,
+  after: string,
+  limit: number,
+): Promise<RecordedChange[]> {
+  return executor
+    .select(columnsOf(auditEntries))
+    .from(auditEntries)
+    .leftJoin(apiKeys, eq(apiKeys.id, auditEntries.keyId))
+    .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))
+    .where(and(eq(auditEntries.votingEventId, eventId), gt(auditEntries.id, after)))
+    .orderBy(asc(auditEntries.id))
+    .limit(limit);
+}
+
 /** What was changed in an event, newest first. */
 export async function listChanges(
   executor: Executor,
@@ -35,28 +76,9 @@ export async function listChanges(
   { search, action, resource, keyId, from, until }: ChangeFilter,
 ): Promise<Newest<RecordedChange>> {
   const inWindow = and(eq(auditEntries.votingEventId, eventId), createdWithin(auditEntries, 'aud', { from, until }));
-  const newest = executor
-    .select()
-    .from(auditEntries)
-    .where(inWindow)
-    .orderBy(desc(auditEntries.id))
-    .limit(MOST_LOOKED_AT)
-    .as('newest');
+  const newest = newestOf(executor, inWindow);
   const rows = await executor
-    .select({
-      id: newest.id,
-      votingEventId: newest.votingEventId,
-      keyId: newest.keyId,
-      keyName: apiKeys.name,
-      keyHint: apiKeys.hint,
-      accountId: accounts.id,
-      accountName: accounts.name,
-      action: newest.action,
-      resource: newest.resource,
-      before: newest.before,
-      after: newest.after,
-      createdAt: newest.createdAt,
-    })
+    .select(columnsOf(newest))
     .from(newest)
     .leftJoin(apiKeys, eq(apiKeys.id, newest.keyId))
     .leftJoin(accounts, eq(accounts.id, apiKeys.accountId))

@@ -52,5 +52,6 @@ export const auditEntries = pgTable(
   (table) => [
     primaryKey({ columns: [table.accountId, table.id] }),
     index('audit_entries_event').on(table.votingEventId, table.id).where(sql`voting_event_id IS NOT NULL`),
+    index('audit_entries_resource').on(table.votingEventId, table.resource).where(sql`voting_event_id IS NOT NULL`),
   ],
 );

@@ -385,7 +385,7 @@ export async function isLogClosed(executor: Executor, eventId: string): Promise<
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready)) AND (
+    WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
       OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))

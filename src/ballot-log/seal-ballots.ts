@@ -9,7 +9,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import { findEventById, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { configurationHash } from './configuration.ts';
@@ -136,7 +136,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return NOTHING;
     const paper = await deps.papers.takeLocked(tx, eventId);
-    if (paper === undefined || !hasOpened(paper.event, deps.clock.now())) return NOTHING;
+    if (paper === undefined || !hasBegun(paper.event, deps.clock.now())) return NOTHING;
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found?.frontier);
     const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
@@ -169,9 +169,10 @@ const EMPTY_HEAD = {
   rollScatteredAt: null,
 };
 
-/** Whether an event was ever open: by the organizer's word, or by the clock once it was ready. */
-function hasOpened(event: VotingEvent, nowMs: number): boolean {
-  return event.openedAt !== null || (event.startsAt !== null && event.startsAt <= nowMs && event.ready);
+/** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
+function hasBegun(event: VotingEvent, nowMs: number): boolean {
+  if (event.openedAt !== null || isFinalAt(event, nowMs)) return true;
+  return event.startsAt !== null && event.startsAt <= nowMs && event.ready;
 }
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
@@ -230,7 +231,8 @@ async function appendConfiguration(
           v: 1,
           t: 'open',
           e: event.id,
-          at: openingTime(event) ?? at,
+          // One that was closed before its start never opened: it has this moment.
+          at: Math.min(openingTime(event) ?? at, at),
           config,
           seed: sha256(openSeed(deps.secrets, event, lotSeed)).toString('hex'),
           roll: await readRollSize(tx, event.id),
@@ -320,6 +322,7 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
     };
     await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize: head.frontier.size });
+    await markFinal(tx, event.id, leaf.at);
     return recordCheckpoint(tx, deps, event, head.frontier);
   });
   if (note !== undefined) await deps.witness.remember(event.id, note);

@@ -1,12 +1,12 @@
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { gone, list, ok } from '#src/http/answer.ts';
+import { csv } from '#src/http/answer-csv.ts';
 import { answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { streamText } from '#src/platform/stream-text.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { listAttempts } from './attempt-repository.ts';
 import { findBusiness, listBusinesses } from './business-repository.ts';
@@ -98,8 +98,9 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       answers: answersNewest(attemptView, 'The payments of the event.'),
       query: listPaymentsQuery,
       find: event,
+      costly: ({ caller }) => caller.accountId,
       read: async ({ target, query }) => {
-        const found = await listAttempts(deps.db, target.event.id, query);
+        const found = await listAttempts(deps.reads, target.event.id, query);
         return listNewest(found, found.rows.map(viewListedAttempt).reverse());
       },
     }),
@@ -112,13 +113,7 @@ export function paymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
       answers: answersText('text/csv', 'The payments, oldest first.'),
       find: event,
       costly: ({ caller }) => caller.accountId,
-      read: async ({ target }) => ({
-        status: 200,
-        stream: {
-          open: () => streamText(writePaymentsCsv(deps.reads, target.event.id)),
-          type: 'text/csv; charset=utf-8; header=present',
-        },
-      }),
+      read: async ({ target }) => csv(() => writePaymentsCsv(deps.reads, target.event.id)),
     }),
     readRoute({
       operationId: 'getPayment',

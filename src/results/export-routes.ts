@@ -116,6 +116,8 @@ export function exportRoutes(deps: Deps): Route[] {
         requireFeature(deps.plans[access.ownerPlan], 'data_export');
         return { download, event: access.event };
       },
+      // Reports have a queue of their own, in which the accounts take turns.
+      costly: ({ target: { download } }) => (download.kind === 'pdf' ? undefined : download.accountId),
       read: async ({ target: { download, event }, whenGone }) => {
         const paper = await paperOf(event);
         return {

@@ -10,6 +10,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
 import { announce } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
+import { eraseFromTrail } from './erase-from-trail.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoters } from './repository.ts';
 import type { Voter } from './types.ts';
@@ -37,13 +38,14 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
   await takeOffRoll(tx, deps, event, [voter]);
+  const erased = phaseAt(event, event.lockedAt) === 'final';
   await recordChange(tx, deps, {
     accountId: event.accountId,
     votingEventId: event.id,
     keyId: organizer.caller.keyId,
     action: 'voter.deleted',
     resource: id,
-    before: { name: voter.name, email: voter.email, voterId: voter.voterId },
+    ...(erased ? {} : { before: { name: voter.name, email: voter.email, voterId: voter.voterId } }),
   });
 }
 
@@ -79,6 +81,7 @@ async function takeOffRoll(
   await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, ids));
   if (phaseAt(event, event.lockedAt) === 'final') {
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
+    await eraseFromTrail(tx, event.id, ids);
   } else {
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import { listChanges, type RecordedChange } from '#src/accounts/list-changes.ts';
 import { shortened } from '#src/accounts/record-change.ts';
 import type { Deps } from '#src/deps.ts';
+import { csv } from '#src/http/answer-csv.ts';
+import { answersText } from '#src/http/answer-shapes.ts';
 import { idField, searchField } from '#src/http/fields.ts';
 import { answersNewest, listNewest, windowFields } from '#src/http/newest.ts';
 import { type Route, readRoute } from '#src/http/route.ts';
 import { requireOrganizer } from './access.ts';
 import { type ChangeView, changeView } from './view-schemas.ts';
+import { writeChangesCsv } from './write-changes-csv.ts';
 
 const listChangesQuery = z.strictObject({
   search: searchField().optional(),
@@ -42,7 +45,7 @@ export function auditRoutes(deps: Deps): Route[] {
       path: '/voting-events/:idOrCode/audit',
       scope: 'read',
       description:
-        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more. Values of more than 320 characters are given as their length and SHA-256.',
+        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Values of more than 320 characters are given as their length and SHA-256.',
       answers: answersNewest(changeView, 'The changes, newest last.'),
       query: listChangesQuery,
       find: (context) => requireOrganizer(deps, context),
@@ -51,6 +54,17 @@ export function auditRoutes(deps: Deps): Route[] {
         const found = await listChanges(deps.reads, target.event.id, { ...query, from: query.from ?? since });
         return listNewest(found, found.rows.map(viewChange).reverse());
       },
+    }),
+    readRoute({
+      operationId: 'getChangesCsv',
+      summary: 'Read everything that was changed in an event as a table (CSV)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/audit/csv',
+      scope: 'read',
+      answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
+      find: (context) => requireOrganizer(deps, context),
+      costly: ({ caller }) => caller.accountId,
+      read: async ({ target }) => csv(() => writeChangesCsv(deps.reads, target.event.id)),
     }),
   ];
 }

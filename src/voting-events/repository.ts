@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -90,6 +90,14 @@ export async function markResultsAnnounced(tx: Transaction, id: string): Promise
     .where(and(eq(votingEvents.id, id), eq(votingEvents.resultsAnnounced, false)))
     .returning();
   return row;
+}
+
+/** Notes when the result became final, once: a close leaf that follows a later one changes nothing of that. */
+export async function markFinal(tx: Transaction, id: string, finalAt: number): Promise<void> {
+  await tx
+    .update(votingEvents)
+    .set({ finalAt })
+    .where(and(eq(votingEvents.id, id), isNull(votingEvents.finalAt)));
 }
 
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */

@@ -23,6 +23,8 @@ export const votingEvents = pgTable(
     openedAt: timeMs('opened_at'),
     /** When the organizer closed it. The clock closes at `endsAt` without a mark here. */
     closedAt: timeMs('closed_at'),
+    /** When the first close leaf of its log made the result final. */
+    finalAt: timeMs('final_at'),
     /** At least one position, and a candidate in each: without it the clock does not open the event. */
     ready: boolean().notNull().default(false),
     timeZone: text('time_zone').notNull(),

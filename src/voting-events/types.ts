@@ -23,6 +23,8 @@ export interface VotingEvent {
   readonly endsAt: number | null;
   readonly openedAt: number | null;
   readonly closedAt: number | null;
+  /** When the result became final: the moment of the first close leaf. */
+  readonly finalAt: number | null;
   readonly ready: boolean;
   readonly timeZone: string;
   readonly requireVoterId: boolean;

@@ -24,6 +24,7 @@ export function viewEvent(event: VotingEvent, nowMs: number): VotingEventView {
     candidate: { selfRegistration: event.candidateSelfRegistration },
     ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
+    finalAt: event.finalAt,
     payments: {
       payToVote: event.payToVote,
       payToRegisterCandidate: event.payToRegisterCandidate,

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, getTableColumns, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
@@ -164,6 +164,27 @@ export async function listDeliveries(
     .offset(MOST_LOOKED_AT)
     .limit(1);
   return cutNewest([...deliveries.values()], beyond.length > 0);
+}
+
+/** A delivery as a table shows it, with what became of its last attempt. */
+export type TabledDelivery = Omit<WebhookDelivery, 'body'> & { readonly lastError: string | null };
+
+/** Deliveries of an endpoint behind one, oldest first. @param after the ID of that one, or an empty text */
+export async function listDeliveriesAfter(
+  executor: Executor,
+  endpointId: string,
+  after: string,
+  limit: number,
+): Promise<TabledDelivery[]> {
+  const { body: _body, ...columns } = getTableColumns(webhookDeliveries);
+  const lastError = sql<string | null>`(SELECT a.error FROM webhook_attempts a
+    WHERE a.delivery_id = webhook_deliveries.id ORDER BY a.number DESC LIMIT 1)`;
+  return executor
+    .select({ ...columns, lastError })
+    .from(webhookDeliveries)
+    .where(and(eq(webhookDeliveries.endpointId, endpointId), gt(webhookDeliveries.id, after)))
+    .orderBy(asc(webhookDeliveries.id))
+    .limit(limit);
 }
 
 export async function findDelivery(

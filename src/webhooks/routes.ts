@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
-import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { csv } from '#src/http/answer-csv.ts';
+import {
+  answersCreated,
+  answersList,
+  answersNothing,
+  answersOne,
+  answersQueued,
+  answersText,
+} from '#src/http/answer-shapes.ts';
 import { searchField } from '#src/http/fields.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
@@ -22,6 +30,7 @@ import { createEndpointBody, listDeliveriesQuery, listEndpointsQuery, updateEndp
 import type { WebhookEndpoint } from './types.ts';
 import { deliveryView, endpointView, endpointWithSecretView, eventTypeView } from './view-schemas.ts';
 import { viewDelivery, viewEndpoint } from './views.ts';
+import { writeDeliveriesCsv } from './write-deliveries-csv.ts';
 
 /** The event that a code or ID names. @throws ApiError `not_found` */
 type FindEventId = (accountId: string, reference: string) => Promise<string>;
@@ -141,23 +150,33 @@ export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
     }),
     readRoute({
       operationId: 'listWebhookDeliveries',
-      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt',
+      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
       method: 'GET',
       path: `${path}/:id/deliveries`,
       scope: 'read',
       answers: answersNewest(
         deliveryView,
-        'The newest deliveries, newest first. Those after the first hundred tell the beginning of what their receivers answered.',
+        'The newest 1,000 of what the filters find, newest last. All but the newest hundred tell the beginning of what their receivers answered.',
       ),
       query: listDeliveriesQuery,
       find: endpoint,
+      costly: ({ caller }) => caller.accountId,
       read: async ({ target, query }) => {
-        const found = await listDeliveries(deps.db, target.id, query);
-        return listNewest(
-          found,
-          found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts)),
-        );
+        const found = await listDeliveries(deps.reads, target.id, query);
+        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
+        return listNewest(found, shown.reverse());
       },
+    }),
+    readRoute({
+      operationId: 'getWebhookDeliveriesCsv',
+      summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
+      method: 'GET',
+      path: `${path}/:id/deliveries/csv`,
+      scope: 'read',
+      answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
+      find: endpoint,
+      costly: ({ caller }) => caller.accountId,
+      read: async ({ target }) => csv(() => writeDeliveriesCsv(deps.reads, target.id)),
     }),
     changeRoute({
       operationId: 'retryWebhookDelivery',

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -311,6 +313,29 @@ describe('the life of an event', () => {
     await finishEvent(service, event.id);
     const { final } = await read(`${base}/results`);
     expect([(await read(base)).status, final]).toEqual(['closed', true]);
+  });
+
+  test.each([
+    ['the clock', { startsAt: -40, endsAt: -20, closedAt: undefined }],
+    ['the organizer, before its start', { startsAt: 60, endsAt: undefined, closedAt: -20 }],
+  ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
+    const { id } = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1',
+      [id, minutes(times.startsAt), minutes(times.endsAt), minutes(times.closedAt)],
+    );
+    const before = await read(`/voting-events/${id}`);
+    expect([before.status, before.finalAt]).toEqual(['closed', null]);
+    await tendBallotLogs(sealDeps(service.deps));
+    const { finalAt } = await read(`/voting-events/${id}`);
+    expect(finalAt).toBeGreaterThan(Date.now() - 60_000);
+    const results = await read(`/voting-events/${id}/results`);
+    expect([results.final, results.positions, results.log.size]).toEqual([true, [], 2]);
+    // Once is enough.
+    await tendBallotLogs(sealDeps(service.deps));
+    expect((await read(`/voting-events/${id}/results`)).log.size).toBe(2);
+    expect((await read(`/voting-events/${id}`)).finalAt).toBe(finalAt);
   });
 
   test('shows a published result from 15 minutes after the close on, and says since when', async () => {

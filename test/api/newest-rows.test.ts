@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -52,7 +52,8 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
     expect([query, answer.status]).toEqual([query, 200]);
     const rows: { createdAt: number; id: string }[] = answer.body.data;
     const times = rows.map(({ createdAt }) => createdAt).filter((at) => at < BEGIN + ROWS * 1_000);
-    return { times: times.toSorted((one, other) => one - other), body: answer.body };
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    return { times, body: answer.body };
   };
   // The event's own making stands in the audit trail too, now.
   const until = `until=${BEGIN + ROWS * 1_000}`;
@@ -68,6 +69,29 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
     expect(body).not.toHaveProperty('truncated');
     expect((await read(`from=${BEGIN}&until=999999999999999`)).times.length).toBeGreaterThan(990);
     expect((await read('until=0')).times).toEqual([]);
+  });
+
+  test('comes whole as a table, oldest first', async () => {
+    const path = what === 'deliveries' ? `/webhook-endpoints/${endpointId}` : `/voting-events/${event.id}`;
+    const answer = await service.call('GET', `${path}/${what}/csv`, undefined, { key: account.read });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'text/csv; charset=utf-8; header=present',
+    ]);
+    const [head = [], ...rows] = parseCsv(String(answer.body).replace('\ufeff', ''));
+    const times = rows.map((row) => Number(row[head.indexOf('createdAt')])).filter((at) => at < BEGIN + ROWS * 1_000);
+    expect(times).toEqual(Array.from({ length: ROWS }, (_, index) => BEGIN + index * 1_000));
+    expect(new Set(rows.map((row) => row.length))).toEqual(new Set([head.length]));
+    const other = await createTestAccount(service);
+    expect((await service.call('GET', `${path}/${what}/csv`, undefined, { key: other.read })).status).toBe(404);
+  });
+
+  test('asks the database for no more rows than it gives', async () => {
+    const asked = vi.spyOn(service.deps.reads.$client, 'query');
+    await read(until);
+    const results = await Promise.all(asked.mock.results.map(({ value }) => value));
+    asked.mockRestore();
+    expect(Math.max(...results.map((result) => result.rows.length))).toBe(1_001);
   });
 
   test('finds rows below the newest 1,000 by a filter', async () => {
@@ -90,6 +114,19 @@ test('the audit trail tells long values by their length and hash, however they w
     "SELECT max(length(after::text)) AS most FROM audit_entries WHERE action = 'voting_event.updated'",
   );
   expect(rows[0].most).toBeLessThan(1_000);
+});
+
+test('the table of the audit trail tells what was before and after as JSON, long values by their hash', async () => {
+  const path = `/voting-events/${event.id}`;
+  await service.call('PATCH', path, { description: 'z'.repeat(400), title: '=1+1' }, { key: account.write });
+  const answer = await service.call('GET', `${path}/audit/csv`, undefined, { key: account.read });
+  const [head = [], ...rows] = parseCsv(String(answer.body).replace('\ufeff', ''));
+  const [before, after, action] = ['before', 'after', 'action'].map((name) => rows.at(-1)?.[head.indexOf(name)] ?? '');
+  expect(action).toBe('voting_event.updated');
+  expect(JSON.parse(before ?? '').title).toBe('An event');
+  expect(JSON.parse(after ?? '')).toMatchObject({ title: '=1+1', description: { length: 400 } });
+  expect(rows[0]?.[head.indexOf('after')]).toBe('');
+  expect(String(answer.body)).not.toContain('x'.repeat(321));
 });
 
 test('all payments come as a table, without codes', async () => {

@@ -52,6 +52,7 @@ describe('voting events', () => {
       candidate: { selfRegistration: false },
       ballot: { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' },
       results: { visibility: 'hidden', publishedAt: null },
+      finalAt: null,
       payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
       paymentBusinessId: null,
       secrecy: 'secret',

@@ -265,6 +265,62 @@ describe('a voter of an election', () => {
     ]);
     expect(rows).toEqual([{ name: '', email: null, voter_id: null }]);
   });
+
+  test('is erased from the audit trail too, which still tells that there were changes', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'election', voter: { requireVoterId: true, selfRegistration: true } },
+      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
+    );
+    const base = `/voting-events/${event.id}`;
+    const person = (name: string) => ({
+      name: `${name} Erased`,
+      email: `${name}@erased.example`,
+      voterId: `ID-${name}`,
+    });
+    const ids = [
+      demand(await organize('POST', `${base}/voters`, person('one')), 201).id,
+      demand(await vote(event, 'register/voter', person('two')), 201).id,
+      demand(await organize('POST', `${base}/voters`, person('three')), 201).id,
+    ];
+    demand(await organize('POST', `${base}/voters`, person('stays')), 201);
+    for (const [index, name] of ['one', 'two', 'three'].entries()) {
+      const changes = { name: `${name} Renamed`, email: `${name}@renamed.example`, voterId: `NEW-${name}` };
+      demand(await organize('PATCH', `${base}/voters/${ids[index]}`, changes), 200);
+    }
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
+      [event.id],
+    );
+    const read = async () => {
+      const trail = (await organize('GET', `${base}/audit`)).body.data;
+      return { trail, text: JSON.stringify(trail) + (await organize('GET', `${base}/audit/csv`)).body };
+    };
+    const before = await read();
+    demand(await organize('DELETE', `${base}/voters/${ids[0]}`), 202);
+    const bulk = { action: 'delete', voterIds: ids.slice(1) };
+    demand(await organize('POST', `${base}/voters/bulk`, bulk), 200);
+    const after = await read();
+    for (const name of ['one', 'two', 'three']) {
+      const told = [`${name} Erased`, `${name}@`, `ID-${name}`, `${name} Renamed`, `NEW-${name}`];
+      for (const word of told)
+        expect([word, before.text.includes(word), after.text.includes(word)]).toEqual([word, true, false]);
+    }
+    expect(after.text).toContain('stays@erased.example');
+    const facts = ({ trail }: typeof before) =>
+      trail.map(({ id, action, resource, key }: Record<string, unknown>) => ({ id, action, resource, key }));
+    expect(facts(after).slice(0, before.trail.length)).toEqual(facts(before));
+  });
+
+  test('who is taken off the roll before the result is final stays in the audit trail', async () => {
+    const voter = await voterOf();
+    demand(await organize('DELETE', voter.path), 202);
+    const { data } = (await organize('GET', `/voting-events/${voter.event.id}/audit?action=voter.deleted`)).body;
+    expect(data.map(({ before }: { before: unknown }) => before)).toEqual([
+      expect.objectContaining({ email: voter.email }),
+    ]);
+  });
 });
 
 test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(

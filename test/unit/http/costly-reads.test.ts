@@ -28,6 +28,19 @@ describe('costly reads', () => {
     await Promise.all(running);
   });
 
+  test('of one account that wait are fifty at most: whatever comes then is refused at once', async () => {
+    const reads = new CostlyReads();
+    const long = [longRead(), longRead()];
+    const running = long.map(({ read }) => reads.run('a', false, read));
+    const waiting = Array.from({ length: 50 }, () => reads.run('a', false, async () => DONE).catch(() => undefined));
+    const begin = performance.now();
+    await expect(reads.run('a', false, async () => DONE)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(performance.now() - begin).toBeLessThan(500);
+    for (const { end } of long) end();
+    await Promise.all(running);
+    expect(await Promise.all(waiting)).toEqual(Array.from({ length: 50 }, () => DONE));
+  });
+
   test('of one account keep no other waiting', async () => {
     const reads = new CostlyReads();
     const long = Array.from({ length: 60 }, longRead);

@@ -1,0 +1,75 @@
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { CostlyReads } from '#src/http/costly-reads.ts';
+import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let event: TestEvent;
+let endpointId: string;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+  const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
+  endpointId = (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
+});
+afterAll(() => service.stop());
+
+/** What a read counts as, and which tables it asks for over which connections. */
+async function watch(target: string) {
+  const runs = vi.spyOn(CostlyReads.prototype, 'run');
+  const { db, reads } = service.deps;
+  const asked = [vi.spyOn(db.$client, 'query'), vi.spyOn(reads.$client, 'query')];
+  const { status } = await service.call('GET', target, undefined, { key: account.read });
+  const [onMain = '', onReads = ''] = asked.map(({ mock }) =>
+    inspect(
+      mock.calls.map(([query]) => query),
+      { depth: 3, maxArrayLength: null, maxStringLength: null },
+    ),
+  );
+  const accounts = runs.mock.calls.map(([of]) => of);
+  for (const spy of [runs, ...asked]) spy.mockRestore();
+  return { status, accounts, onMain, onReads };
+}
+
+describe('a read that costs much', () => {
+  const eventPath = () => `/voting-events/${event.id}`;
+  const endpointPath = () => `/webhook-endpoints/${endpointId}`;
+  const COSTLY: readonly [string, () => string, string][] = [
+    ['a search of voters', () => `${eventPath()}/voters?search=ada`, 'voters'],
+    ['who has voted', () => `${eventPath()}/voters?voted=true`, 'voters'],
+    ['the votes', () => `${eventPath()}/votes`, 'ballots'],
+    ['the audit trail', () => `${eventPath()}/audit`, 'audit_entries'],
+    ['the audit trail as a table', () => `${eventPath()}/audit/csv`, 'audit_entries'],
+    ['the payments', () => `${eventPath()}/payments?search=pay`, 'payment_attempts'],
+    ['the payments as a table', () => `${eventPath()}/payments/csv`, 'payment_attempts'],
+    ['the deliveries', () => `${endpointPath()}/deliveries?search=msg`, 'webhook_deliveries'],
+    ['the deliveries as a table', () => `${endpointPath()}/deliveries/csv`, 'webhook_deliveries'],
+  ];
+
+  test.each(COSTLY)('%s counts for the account, and leaves the connections of casts alone', async (_, path, table) => {
+    const { status, accounts, onMain, onReads } = await watch(path());
+    expect([status, accounts]).toEqual([200, [account.id]]);
+    expect([onReads.includes(table), onMain.includes(table)]).toEqual([true, false]);
+  });
+
+  test('statistics count for the account', async () => {
+    expect(await watch(`${eventPath()}/stats`)).toMatchObject({ status: 200, accounts: [account.id] });
+  });
+
+  test.each(['csv', 'json', 'cvr'])(
+    'a file of the results counts for the account that asked for it: %s',
+    async (kind) => {
+      const { headers } = await service.call('GET', `${eventPath()}/results/${kind}`, undefined, { key: account.read });
+      const { pathname } = new URL(headers.get('location') ?? '');
+      expect(await watch(pathname)).toMatchObject({ status: 200, accounts: [account.id] });
+    },
+  );
+
+  test('is none of the short ones', async () => {
+    for (const path of ['', '/positions', '/candidates', '/voters', '/results'])
+      expect(await watch(`${eventPath()}${path}`)).toMatchObject({ status: 200, accounts: [] });
+  });
+});
