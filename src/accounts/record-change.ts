@@ -18,7 +18,7 @@ export interface Change {
   readonly after?: Record<string, unknown>;
 }
 
-/** Longer values are told by their length and hash: enough to see that they changed, and to hold a kept text against. */
+/** Longer values are stored as length and hash: enough to see a change, and to compare a text that somebody kept. */
 const MAX_VALUE_LENGTH = 320;
 
 function shortenedValue(value: unknown): unknown {
@@ -52,7 +52,7 @@ export async function recordChange(
   });
 }
 
-/** What no reader of the trail asks for: it changes with every change, or is the service's own. */
+/** Fields left out of the trail: they change with every update, or are internal. */
 const UNTOLD = new Set(['updatedAt', 'paperVersion', 'announcedStatus', 'tieSeed', 'nameKey', 'number', 'deletedAt']);
 
 /** The fields that differ between two states of a row, for the audit trail. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import { databaseErrorCode } from './client.ts';
 
 /** A row as it came: where its fields begin and end within `bytes`, which is good until the next row is asked for. */
 export interface CopiedRow {
@@ -68,16 +69,27 @@ export class CopyReader {
   }
 }
 
+/** Times that a copy is begun before it fails, where the database ends it because it took too long. */
+const TRIES = 5;
+const STATEMENT_TIMEOUT = '57014';
+
 /**
- * Streams the rows of a query, the fastest way out of the database, without ever holding more than a piece of them.
- * @param query SQL text without parameters: COPY takes none
+ * Reads a whole binary COPY, the fastest way out of the database, in the pieces in which it comes. No row is looked at
+ * meanwhile: the database waits while nothing reads, and counts that time against its limit of a statement. Where it ends the
+ * copy all the same, because this process had no time to read, the copy is begun again.
+ * @param query SQL text without parameters, of a bounded number of rows: COPY takes none, and all of it is held
  */
-export async function copyRows(
-  pool: Pool,
-  query: string,
-  fields: number,
-  take: (row: CopiedRow) => void,
-): Promise<void> {
+export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await copyOnce(pool, query);
+    } catch (fault) {
+      if (attempt >= TRIES || databaseErrorCode(fault) !== STATEMENT_TIMEOUT) throw fault;
+    }
+  }
+}
+
+async function copyOnce(pool: Pool, query: string): Promise<Buffer[]> {
   const client = await pool.connect();
   // The client puts its time limit on the callback, which this stream never calls: done here, or it would fire later.
   const stream = Object.assign(copyTo(`COPY (${query}) TO STDOUT (FORMAT binary)`), {
@@ -86,9 +98,10 @@ export async function copyRows(
   let complete = false;
   try {
     client.query(stream);
-    const reader = new CopyReader(fields);
-    for await (const piece of stream) reader.read(piece as Buffer, take);
+    const pieces: Buffer[] = [];
+    for await (const piece of stream) pieces.push(piece as Buffer);
     complete = true;
+    return pieces;
   } finally {
     stream.callback();
     // A connection whose copy broke off may still be sending it.

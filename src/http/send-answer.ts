@@ -8,7 +8,7 @@ import { jsonPieces } from './json-pieces.ts';
 import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 import type { RequestTarget } from './request-target.ts';
 
-/** What the guard knows of a request by the time that it is answered. */
+/** What is known of a request when it is answered. */
 export type Env = {
   Bindings: HttpBindings;
   Variables: {
@@ -16,7 +16,7 @@ export type Env = {
     target: RequestTarget;
     startedAt: number;
     log: Log;
-    /** What the answer's head will hold, whoever answers. */
+    /** Headers of the answer, wherever it comes from. */
     headers: Record<string, string>;
   };
 };

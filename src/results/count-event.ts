@@ -129,7 +129,7 @@ export class EventCounter {
     const stepped = isStepped(paper, audience, nowMs);
     await this.#inTurn(paper.event.id, async () => {
       const { running, moment, lot } = await this.#present(paper, stepped, nowMs, false);
-      await this.#withMoment(paper, running, moment, (options) => {
+      await this.#withMoment(paper, running, moment, async (options) => {
         page = running.rounds(number, { ...options, lot }, fromRound);
       });
     });
@@ -164,7 +164,7 @@ export class EventCounter {
     try {
       return await mine;
     } catch (fault) {
-      // Half a chunk may have been counted: the next one starts anew.
+      // Half a chunk may have been counted: the next count starts from the beginning.
       this.#counts.delete(eventId);
       throw fault;
     } finally {
@@ -279,8 +279,8 @@ export class EventCounter {
       paper,
       running,
       moment,
-      (options) => {
-        counted = shape(running, { ...options, lot });
+      async (options) => {
+        counted = await shape(running, { ...options, lot });
       },
       leftOut,
     );
@@ -294,7 +294,7 @@ export class EventCounter {
     paper: BallotPaper,
     running: RunningCount,
     moment: Moment,
-    ask: (options: Omit<ReportOptions, 'lot'>) => void,
+    ask: (options: Omit<ReportOptions, 'lot'>) => Promise<void>,
     leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
@@ -305,7 +305,7 @@ export class EventCounter {
     const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided, ...leftOut])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
-    ask({
+    await ask({
       electorateMicro: paper.event.type === 'election' ? moment.electorate.weightMicro : null,
       wholeWeights: !moment.fractional && running.fractional === 0,
       unitWeights: !moment.weighted && running.weighted === 0,
@@ -328,9 +328,9 @@ function describe(running: RunningCount, moment: Moment, lot: Lot | null): strin
   return [...made, hash.digest('hex')].join(' ');
 }
 
-function shape(running: RunningCount, options: ReportOptions): Counted {
+async function shape(running: RunningCount, options: ReportOptions): Promise<Counted> {
   const { electorateMicro } = options;
-  const positions = running.report(options);
+  const positions = await running.report(options);
   return {
     stats: {
       // The sum of scores is no number of votes, and below zero on some scales.

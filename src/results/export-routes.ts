@@ -108,7 +108,7 @@ export function exportRoutes(deps: Deps): Route[] {
       ],
       find: async ({ params }) => {
         const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
-        // Whatever let the key have the file must still hold: the key, the sharing, the plan.
+        // The key, the sharing and the plan must still allow the file.
         if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now())))
           throw forbidden('download_link_expired', 'The key that asked for this export is no longer valid.');
         const access = await findAccess(deps.db, download.accountId, download.eventId);

@@ -1,9 +1,10 @@
 import { escapeLiteral, type Pool } from 'pg';
-import { copyRows } from '#src/database/copy-rows.ts';
+import { CopyReader, copyPieces } from '#src/database/copy-rows.ts';
+import { Pauses } from '#src/platform/pauses.ts';
 
-/** Leaves of one copy: a second's work even where each has thousands of entries, far from the time limit of a statement. */
+/** Leaves of one copy, which is held as a whole: at most some megabytes. */
 export const BALLOTS_PER_COPY = 4_000;
-/** Copies under way at once: the database needs longer to send ballots than a process to count them. */
+/** Copies under way at once: the database sends ballots while others are counted. */
 const COPIES = 2;
 
 /** A packed ballot within bytes that are good until the next one is asked for. */
@@ -21,26 +22,31 @@ async function findLastLeaf(pool: Pool, eventId: string): Promise<bigint | undef
 }
 
 /**
- * Streams the ballots of the box after a leaf, in any order, without holding more than a piece of them. Leaves are only ever
- * added, so what is there up to the last one does not change while several copies read it.
+ * Reads the ballots of the box after a leaf, in any order, without holding more than a few thousand of them. Leaves are only
+ * ever added, so what is there up to the last one does not change while several copies read it.
  * @returns the last leaf that was read, `afterLeaf` where there was none
  */
 export async function readBox(pool: Pool, eventId: string, afterLeaf: bigint, take: TakeBallot): Promise<bigint> {
   const last = await findLastLeaf(pool, eventId);
   if (last === undefined || last <= afterLeaf) return afterLeaf;
   let next = afterLeaf;
+  const pauses = new Pauses();
   const copy = async (): Promise<void> => {
     while (next < last) {
       const from = next;
       next += BigInt(BALLOTS_PER_COPY);
       const query = `SELECT weight_micro, entries FROM ballots WHERE voting_event_id = ${escapeLiteral(eventId)}
         AND leaf_index > ${from} AND leaf_index <= ${next < last ? next : last} ORDER BY leaf_index`;
-      await copyRows(pool, query, 2, ({ bytes, starts, ends }) =>
-        take(bytes, starts[ENTRIES] as number, ends[ENTRIES] as number, bytes.readBigInt64BE(starts[WEIGHT])),
-      );
+      const reader = new CopyReader(2);
+      for (const piece of await copyPieces(pool, query)) {
+        reader.read(piece, ({ bytes, starts, ends }) =>
+          take(bytes, starts[ENTRIES] as number, ends[ENTRIES] as number, bytes.readBigInt64BE(starts[WEIGHT])),
+        );
+        await pauses.take();
+      }
     }
   };
-  // All of them end before a fault is told: none may go on counting into what is thrown away.
+  // All of them end before a fault is thrown: none may go on counting into what is thrown away.
   const ended = await Promise.allSettled(Array.from({ length: COPIES }, copy));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return last;

@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { Candidate } from '#src/ballot-paper/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
+import { Pauses } from '#src/platform/pauses.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type {
   PositionCount,
@@ -12,8 +12,6 @@ import type {
   TallyPosition,
 } from '#src/tally/types.ts';
 
-/** Ballots between two breaths of the event loop. */
-const BREATH = 2_000;
 const WHOLE_MICRO = 1_000_000n;
 
 export interface StoredBallot {
@@ -129,10 +127,10 @@ export class RunningCount {
 
   /** Counts ballots, or takes them out again with `times` -1. */
   async add(stored: readonly StoredBallot[], times: 1 | -1): Promise<void> {
-    for (let index = 0; index < stored.length; index += 1) {
-      const ballot = stored[index];
-      if (ballot !== undefined) this.addPacked(ballot.entries, 0, ballot.entries.length, ballot.weightMicro, times);
-      if (index % BREATH === BREATH - 1) await setImmediate();
+    const pauses = new Pauses();
+    for (const { entries, weightMicro } of stored) {
+      this.addPacked(entries, 0, entries.length, weightMicro, times);
+      await pauses.take();
     }
   }
 
@@ -167,12 +165,18 @@ export class RunningCount {
     return this.#positions.get(positionNumber)?.count.rounds(options, fromRound);
   }
 
-  report(options: ReportOptions): PositionResult[] {
-    return [...this.#positions.values()].map(({ count, named, unlisted }) => {
+  /** The results of all positions, with pauses between two of them: a ranked one may take a second. */
+  async report(options: ReportOptions): Promise<PositionResult[]> {
+    const results: PositionResult[] = [];
+    const pauses = new Pauses();
+    for (const { count, named, unlisted } of this.#positions.values()) {
       const result = count.report(options);
-      if (!unlisted.includes(true)) return result;
-      const candidates = result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0);
-      return { ...result, candidates };
-    });
+      const candidates = unlisted.includes(true)
+        ? result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0)
+        : result.candidates;
+      results.push({ ...result, candidates });
+      await pauses.take();
+    }
+    return results;
   }
 }

@@ -4,7 +4,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
-import { markAddressConfirmed } from './repository.ts';
+import { markAddressConfirmed } from './registration-repository.ts';
 
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);
@@ -20,7 +20,7 @@ function openConfirmation(secrets: Secrets, token: string): z.output<typeof link
 }
 
 /**
- * Confirms the address that a link was mailed to, any number of times before the close. It casts nothing and approves nobody:
+ * Confirms the address that a link was mailed to, any number of times before the close. It casts no ballot and approves no voter:
  * a registration whose address is confirmed no longer expires.
  * @returns false for a link that was not made here, whose registration or address is gone, or whose event has closed
  */

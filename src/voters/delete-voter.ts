@@ -11,8 +11,9 @@ import { countRollChange, type LockedEvent } from '#src/voting-events/repository
 import { announce } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { eraseFromTrail } from './erase-from-trail.ts';
+import { giveVotersBack, placeOf } from './place-repository.ts';
 import { requireVoters } from './reject-voters.ts';
-import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoters } from './repository.ts';
+import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
 import type { Voter } from './types.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
@@ -70,7 +71,7 @@ export async function deleteVoters(
   return rows.length;
 }
 
-/** Gives back what voters hold and tells receivers. Call with the event locked. */
+/** Frees the places of deleted voters and sends the webhook. Call with the event locked. */
 async function takeOffRoll(
   tx: Transaction,
   deps: VoterDeps,

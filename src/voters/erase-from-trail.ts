@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 
-/** What a record of the audit trail tells of who a voter is. */
+/** Fields of an audit record that identify a voter. */
 const PERSONAL = ['name', 'email', 'voterId'];
 
 /**

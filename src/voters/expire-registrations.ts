@@ -8,7 +8,8 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce } from '#src/webhooks/record-event.ts';
 import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
-import { giveVotersBack, listEventsWithExpired, takeExpired, takeRefused } from './repository.ts';
+import { giveVotersBack } from './place-repository.ts';
+import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
 
 export interface ExpiryDeps {
   readonly db: Database;
@@ -16,7 +17,7 @@ export interface ExpiryDeps {
   readonly clock: Clock;
 }
 
-/** Tells everybody of registrations that were just marked as deleted. No key did it. */
+/** Sends the webhook and writes the audit record of registrations that were just marked as deleted. No key did it. */
 async function recordExpiry(
   tx: Transaction,
   deps: ExpiryDeps,
@@ -59,7 +60,7 @@ export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   }
 }
 
-/** Ends a registration whose mail was refused for good, as long as nobody approved it or confirmed its address. */
+/** Ends a registration whose mail was refused for good, unless it was approved or its address was confirmed. */
 export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voterId: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const event = await lockEvent(tx, id);

@@ -13,7 +13,8 @@ import {
   type VoterAuthor,
   type VoterDeps,
 } from './create-voters.ts';
-import { countOrganizersVoters, findTaken, holdVoterCount, insertVoters } from './repository.ts';
+import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
+import { findTaken, insertVoters } from './repository.ts';
 import type { VoterInput } from './schemas.ts';
 
 /** A row that was not taken, and why. */

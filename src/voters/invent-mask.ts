@@ -31,7 +31,7 @@ async function listCandidates(executor: Executor, eventId: string, points: reado
 }
 
 /**
- * A mask for a voter ID that names nobody with an address (completions 4.3). Each part comes from a voter of the roll, so that
+ * A mask for a voter ID that no voter with an address has (completions 4.3). Each part comes from a voter of the roll, so that
  * invented masks are spread as real ones are. A keyed hash picks the voters: the same ID gets the same mask every time, also
  * while the roll changes elsewhere. The oldest listed secret key picks them, because a rotation changes no real mask either.
  */

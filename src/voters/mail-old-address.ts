@@ -6,7 +6,7 @@ import type { Mailer } from '#src/mail/mailer.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 
-/** The address is sealed: nobody has it any more but this mail. */
+/** The address is encrypted: the roll no longer holds it. */
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
 const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: 8, payload } as const;
 
@@ -16,7 +16,7 @@ const placeOf = (eventId: string, voterId: string): SealedPlace => ({
   row: `${eventId}/${voterId}`,
 });
 
-/** Tells the owner of an address that a voter's keys no longer go there: only they can know whether that is right. */
+/** Mails the old address that a voter's keys no longer go there: only its owner knows whether the change is right. */
 export async function mailOldAddress(
   tx: Transaction,
   secrets: Secrets,

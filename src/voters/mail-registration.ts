@@ -9,7 +9,8 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { sealConfirmation } from './confirm-address.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { findVoter, startConfirmation, stopConfirmation } from './repository.ts';
+import { startConfirmation, stopConfirmation } from './registration-repository.ts';
+import { findVoter } from './repository.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string() });
 export const MAIL_REGISTRATION = { name: 'mail_registration', maxAttempts: 8, payload } as const;
@@ -48,7 +49,7 @@ async function mailRegistration(deps: MailRegistrationDeps, eventId: string, vot
   }
 }
 
-/** Under the lock that waits for a roll that is written anew. */
+/** Changes the row under the event's lock, because a job may be rewriting the roll at the same time. */
 function change(
   { db }: MailRegistrationDeps,
   eventId: string,

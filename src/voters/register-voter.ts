@@ -43,7 +43,7 @@ export async function registerVoter(
     throw invalidField('groupId', 'is not a group of this event');
   }
   if (!(await deps.domainCheck(body.email))) throw invalidField('email', 'has a domain that does not accept mail');
-  // What is wrong with the body is told before the state of the event (completions 1.6).
+  // A wrong body is refused before the state of the event is judged (completions 1.6).
   requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {
     const source = { source: 'registration', status: 'pending' } as const;

@@ -8,9 +8,11 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
 import { announce } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { deleteVoterKeys, keepRejected, listVotersByIds, placeOf, updateVoters } from './repository.ts';
+import { keepRejected, placeOf } from './place-repository.ts';
+import { listVotersByIds, updateVoters } from './repository.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
+import { deleteVoterKeys } from './voter-key-repository.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {

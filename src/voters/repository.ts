@@ -1,21 +1,18 @@
 import { and, asc, eq, gt, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-
 import { holdsText } from '#src/database/search.ts';
-import { DAY_MS } from '#src/platform/clock.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
-
-import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Identity } from './identity.ts';
-import { voterKeys, voters } from './tables.ts';
+import { voters } from './tables.ts';
 import type { Voter, VoterStatus } from './types.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
 
 /**
- * A poll's participant is listed because it voted; everybody else voted when the participation of the same event names them.
- * With the table's name written out: Drizzle leaves it away in a selection from one table, and inside of the subquery
- * `voting_event_id` alone would be the participation's own, so that votes of other events counted.
+ * Whether a voter has voted. A poll's participant is listed only after voting; every other voter has voted if the
+ * participation of the same event names them. The table name is written out because Drizzle omits it in a selection from
+ * one table: inside the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
+ * events would count.
  */
 const hasVoted = sql<boolean>`(voters.source = 'poll' OR EXISTS (
   SELECT 1 FROM participation p WHERE p.voting_event_id = voters.voting_event_id
@@ -91,7 +88,7 @@ export interface VoterFilter {
   readonly after: string | undefined;
 }
 
-/** Rows that a filter looks at for one page: it costs the same however long the roll is. */
+/** Rows that a filtered page reads at most, so that its cost does not grow with the roll. */
 const LOOKED_AT = 1_000;
 
 export interface VoterPage {
@@ -199,95 +196,7 @@ export async function updateVoter(
     .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id)));
 }
 
-/** Voters of an event by how they count: what the organizer added, registrations that hold a place, and rejected ones, which hold none. */
-export type VoterPlace = 'organizer' | 'registration' | 'rejected_registration';
-
-/** The place that a voter takes. Those of the organizer keep theirs whatever their status is. */
-export function placeOf({ source, status }: Pick<Voter, 'source' | 'status'>): VoterPlace {
-  if (source !== 'registration') return 'organizer';
-  return status === 'rejected' ? 'rejected_registration' : 'registration';
-}
-
-/** How the counters of an event change when it has more voters of a place, or fewer. */
-function countVoters(place: VoterPlace, count: number) {
-  return {
-    voterCount: sql`greatest(${votingEvents.voterCount} + ${count}, 0)`,
-    ...(place === 'registration'
-      ? { registrationCount: sql`greatest(${votingEvents.registrationCount} + ${count}, 0)` }
-      : {}),
-    ...(place === 'rejected_registration'
-      ? { rejectedRegistrationCount: sql`greatest(${votingEvents.rejectedRegistrationCount} + ${count}, 0)` }
-      : {}),
-  };
-}
-
-/** The organizer's own voters: all but those that registered themselves. */
-const organizersOwn = sql`${votingEvents.voterCount} - ${votingEvents.registrationCount} - ${votingEvents.rejectedRegistrationCount}`;
-
-/**
- * Adds voters to the event's counters within the ceiling of their place, while the roll is open: one conditional update,
- * which no race can pass, neither with other voters nor with the close.
- */
-export async function takeVotersFromPlan(
-  tx: Transaction,
-  eventId: string,
-  place: 'organizer' | 'registration',
-  count: number,
-  max: number,
-): Promise<'taken' | 'full' | 'closed'> {
-  const held = place === 'registration' ? sql`${votingEvents.registrationCount}` : organizersOwn;
-  const rows = await tx
-    .update(votingEvents)
-    .set(countVoters(place, count))
-    .where(
-      and(
-        eq(votingEvents.id, eventId),
-        sql`${held} + ${count} <= ${max}`,
-        sql`event_status(voting_events, now_ms()) <> 'closed'`,
-      ),
-    )
-    .returning({ id: votingEvents.id });
-  if (rows.length === 1) return 'taken';
-  const { rows: found } = await tx.execute<{ status: string }>(
-    sql`SELECT event_status(e, now_ms()) AS status FROM voting_events e WHERE id = ${eventId}`,
-  );
-  return found[0]?.status === 'closed' ? 'closed' : 'full';
-}
-
-/** How many voters of the organizer's own an event has. */
-export async function countOrganizersVoters(executor: Executor, eventId: string): Promise<number> {
-  const [row] = await executor
-    .select({ count: sql<number>`${organizersOwn}` })
-    .from(votingEvents)
-    .where(eq(votingEvents.id, eventId));
-  return row?.count ?? 0;
-}
-
-/** Holds the event's number of voters until the transaction ends: first the event, then its voters, as everywhere. */
-export async function holdVoterCount(tx: Transaction, eventId: string): Promise<number | undefined> {
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${eventId} FOR NO KEY UPDATE`,
-  );
-  return rows[0]?.count;
-}
-
-/** Gives places back, when voters are deleted or change their place. */
-export async function giveVotersBack(
-  tx: Transaction,
-  eventId: string,
-  place: VoterPlace,
-  count: number,
-): Promise<void> {
-  await tx.update(votingEvents).set(countVoters(place, -count)).where(eq(votingEvents.id, eventId));
-}
-
-/** Counts registrations as rejected: their places are free for others. */
-export async function keepRejected(tx: Transaction, eventId: string, count: number): Promise<void> {
-  await giveVotersBack(tx, eventId, 'registration', count);
-  await tx.update(votingEvents).set(countVoters('rejected_registration', count)).where(eq(votingEvents.id, eventId));
-}
-
-/** Whether any of these voters has a ballot, pending or confirmed, that depends on its weight and group. Locks out nothing: call with the event locked. */
+/** Whether any of these voters has a ballot, pending or confirmed, that depends on its weight and group. Takes no lock: call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
   const { rows } = await tx.execute<{ found: boolean }>(sql`
@@ -299,123 +208,9 @@ export async function hasBallot(tx: Transaction, eventId: string, voterIds: read
 
 /** Removes voters whose deletion was queued, and their keys. Doing it again changes nothing. */
 export async function removeDeletedVoters(tx: Transaction, eventId: string): Promise<void> {
-  // A row that is written anew at this moment would be passed over.
+  // A row that is being rewritten at this moment would be missed.
   await holdEvent(tx, eventId);
   await tx.execute(sql`
     WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL RETURNING id)
     DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id`);
-}
-
-// Voter keys
-
-/** Stores a key's hash beside the earlier ones, which stay valid; false when the voter has another address by now, or none. */
-export async function insertVoterKey(
-  tx: Transaction,
-  eventId: string,
-  voterId: string,
-  email: string,
-  keyHash: Buffer,
-): Promise<boolean> {
-  // Keys are also written anew when the roll is mixed, and dropped with an address, under the lock that this one waits for.
-  await holdEvent(tx, eventId);
-  const { rowCount } = await tx.execute(sql`
-    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number)
-    SELECT v.voting_event_id, v.id, ${keyHash}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
-      WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
-    FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
-      AND v.status <> 'rejected' AND v.deleted_at IS NULL`);
-  return rowCount === 1;
-}
-
-/** Ends every key of these voters. */
-export async function deleteVoterKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
-  await tx
-    .delete(voterKeys)
-    .where(and(eq(voterKeys.votingEventId, eventId), inArray(voterKeys.voterId, [...voterIds])));
-}
-
-export async function deleteVoterKey(
-  executor: Executor,
-  eventId: string,
-  voterId: string,
-  keyHash: Buffer,
-): Promise<void> {
-  await executor
-    .delete(voterKeys)
-    .where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId), eq(voterKeys.keyHash, keyHash)));
-}
-
-/** Counts one request of an identity within the hour; returns how many there were, this one included. */
-export async function countKeyRequest(
-  tx: Transaction,
-  eventId: string,
-  identity: Buffer,
-  windowMs: number,
-): Promise<number> {
-  const { rows } = await tx.execute<{ requests: number }>(sql`
-    INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
-    VALUES (${eventId}, ${identity}, now_ms(), 1)
-    ON CONFLICT (voting_event_id, identity) DO UPDATE SET
-      requests = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.requests + 1 ELSE 1 END,
-      window_started_at = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.window_started_at ELSE now_ms() END
-    RETURNING requests`);
-  return rows[0]?.requests ?? 1;
-}
-
-// Registrations
-
-/** How long the link mailed at registration may stay unused. */
-const CONFIRM_WITHIN_MS = 7 * DAY_MS;
-/** Registrations that one run ends: the rest is for the next. */
-const EXPIRED_TOGETHER = 1_000;
-
-const waiting = (eventId: string): SQL =>
-  sql`voting_event_id = ${eventId} AND source = 'registration' AND status = 'pending' AND confirm_by IS DISTINCT FROM 0 AND deleted_at IS NULL`;
-
-export async function startConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
-  await tx.execute(
-    sql`UPDATE voters SET confirm_by = now_ms() + ${CONFIRM_WITHIN_MS} WHERE ${waiting(eventId)} AND id = ${voterId}`,
-  );
-}
-
-/** After a mail that did not go out: what was not asked for is not waited for. */
-export async function stopConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
-  await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
-}
-
-/** Call with the event locked. False where no voter has this address any more. */
-export async function markAddressConfirmed(
-  tx: Transaction,
-  eventId: string,
-  voterId: string,
-  address: string,
-): Promise<boolean> {
-  const { rowCount } = await tx.execute(sql`
-    UPDATE voters SET confirm_by = 0
-    WHERE voting_event_id = ${eventId} AND id = ${voterId} AND email_key = ${address} AND deleted_at IS NULL`);
-  return rowCount === 1;
-}
-
-export async function listEventsWithExpired(executor: Executor): Promise<string[]> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT DISTINCT voting_event_id AS id FROM (
-      SELECT voting_event_id FROM voters WHERE confirm_by > 0 AND confirm_by < now_ms() AND status = 'pending' AND deleted_at IS NULL
-      ORDER BY confirm_by, voting_event_id LIMIT 10000) AS v`);
-  return rows.map(({ id }) => id);
-}
-
-async function takeWaiting(tx: Transaction, which: SQL, deletedAt: number): Promise<string[]> {
-  const { rows } = await tx.execute<{ id: string }>(sql`
-    UPDATE voters SET deleted_at = ${deletedAt}, email_key = NULL, voter_id_key = NULL WHERE ${which} RETURNING id`);
-  return rows.map(({ id }) => id);
-}
-
-/** Marks registrations as deleted whose time is over. Call with the event locked. */
-export function takeExpired(tx: Transaction, eventId: string, nowMs: number): Promise<string[]> {
-  const due = sql`SELECT id FROM voters WHERE ${waiting(eventId)} AND confirm_by < ${nowMs} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
-  return takeWaiting(tx, sql`${waiting(eventId)} AND id IN (${due})`, nowMs);
-}
-
-export function takeRefused(tx: Transaction, eventId: string, voterId: string, nowMs: number): Promise<string[]> {
-  return takeWaiting(tx, sql`${waiting(eventId)} AND id = ${voterId}`, nowMs);
 }

@@ -11,10 +11,11 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { VoterDeps } from './create-voters.ts';
 import type { Identity } from './identity.ts';
 import { inventMask } from './invent-mask.ts';
-import { countKeyRequest, findVoter, findVoterByIdentity } from './repository.ts';
+import { findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
 import { SEND_VOTER_KEY } from './send-voter-key.ts';
 import { identityHash, identityOf } from './voter-identity.ts';
+import { countKeyRequest } from './voter-key-repository.ts';
 
 /** Mails to one voter within an hour. */
 const MAILS_PER_HOUR = 5;
@@ -50,7 +51,7 @@ export async function requestVoterKey(
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter?.id ?? null });
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
-  // Made for everybody, so that the time tells nothing either.
+  // Computed for every voter ID, so that the time of the answer does not show which ones exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
   return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }

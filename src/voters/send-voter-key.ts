@@ -8,13 +8,14 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { deleteVoterKey, findVoter, insertVoterKey, updateVoter } from './repository.ts';
+import { findVoter, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { generateVoterKey, hashStoredKey } from './voter-key.ts';
+import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
 
 const payload = z.strictObject({
   eventId: z.string(),
-  /** Null for a request in the name of nobody: it takes the same path and sends nothing. */
+  /** Null for an unknown voter: the request takes the same path and sends nothing. */
   voterId: z.string().nullable(),
 });
 export type SendVoterKey = z.output<typeof payload>;
@@ -70,7 +71,7 @@ async function setKeyStatus(
 ): Promise<void> {
   if (voter.keyStatus === 'used') return;
   await inTransaction(deps.db, async (tx) => {
-    // The roll may be written anew at the same time: under the lock that this one waits for, so that no change is lost.
+    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     await holdEvent(tx, eventId);
     await updateVoter(tx, eventId, voter.id, { keyStatus });
   });
@@ -80,8 +81,8 @@ async function setKeyStatus(
 const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
 
 /**
- * The name of whoever registered is a stranger's text until the address is confirmed by a key that was mailed to it: sent
- * on, it could carry anything to anybody under the good name of this service.
+ * A registrant's name is a stranger's text until they use a key that was mailed to the address: a mail that repeats it
+ * could carry advertising to any address in the name of this service.
  */
 function greeting({ name, source, status }: Voter): string {
   const strange = source === 'registration' && status === 'pending';

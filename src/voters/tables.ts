@@ -26,7 +26,7 @@ export const voters = pgTable(
     /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
     deletedAt: timeMs('deleted_at'),
-    /** When the person was erased after the event's end: the row stays for the figures, and is shown to nobody. */
+    /** When the person was erased after the event's end: the row stays for the figures and is never shown. */
     erasedAt: timeMs('erased_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -36,7 +36,7 @@ export const voters = pgTable(
     uniqueIndex('voters_email').on(table.votingEventId, table.emailKey),
     uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey),
     // By weight too: an order that nothing but this index gives leaves the planner no other way to ask whether there is one.
-    // Picks voters by a keyed point, for masks of voter IDs that nobody has.
+    // Picks voters by a keyed point, for masks of unknown voter IDs.
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),

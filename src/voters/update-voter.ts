@@ -14,19 +14,12 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import { mailOldAddress } from './mail-old-address.ts';
-import {
-  deleteVoterKeys,
-  findVoter,
-  giveVotersBack,
-  hasBallot,
-  keepRejected,
-  type NewVoter,
-  placeOf,
-  updateVoter,
-} from './repository.ts';
+import { giveVotersBack, keepRejected, placeOf } from './place-repository.ts';
+import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
+import { deleteVoterKeys } from './voter-key-repository.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;

@@ -309,6 +309,31 @@ describe('a registration', () => {
     expect((await service.call('POST', path(link))).body).toContain('no longer valid');
   });
 
+  test('never expires once approval is manual, nor by a mail that said nothing of seven days', async () => {
+    const toManual = await createOpenElection(account);
+    const toAutomatic = await createOpenElection(account, { approval: 'manual' });
+    demand(await register(account, toManual, 'to-manual@week.example'), 201);
+    demand(await register(account, toAutomatic, 'to-automatic@week.example'), 201);
+    await Promise.all(['to-manual@week.example', 'to-automatic@week.example'].map(linkTo));
+    const waits = async ({ id }: TestEvent): Promise<boolean> => {
+      const { rows } = await query('SELECT confirm_by IS NOT NULL AS waits FROM voters WHERE voting_event_id = $1', id);
+      return rows[0]?.waits === true;
+    };
+    await eventually(async () => ((await waits(toManual)) ? true : undefined));
+    expect(await waits(toAutomatic)).toBe(false);
+    for (const [event, approval] of [
+      [toManual, 'manual'],
+      [toAutomatic, 'automatic'],
+    ] as const) {
+      const change = { voter: { approval } };
+      demand(await service.call('PATCH', `/voting-events/${event.id}`, change, { key: account.write }), 200);
+      await weekPasses(event);
+    }
+    await expireRegistrations(service.deps);
+    expect(await names(toManual)).toEqual(['to-manual@week.example']);
+    expect(await names(toAutomatic)).toEqual(['to-automatic@week.example']);
+  });
+
   test('has a link that nobody else can make, and that says nothing', async () => {
     const event = await createOpenElection(account);
     const { id } = demand(await register(account, event, 'link@week.example'), 201);

@@ -241,7 +241,8 @@ async function main(): Promise<void> {
   });
   const server = spawn(process.execPath, ['src/main.ts'], {
     env: { ...process.env, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // Its log holds errors alone here, and says what a figure does not.
+    stdio: ['ignore', 2, 'inherit'],
   });
   server.once('exit', (code, signal) => process.stderr.write(`the server ended: ${code ?? signal}\n`));
   const base = `http://127.0.0.1:${port}`;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '#src/http/answer.ts';
 import { CostlyReads } from '#src/http/costly-reads.ts';
@@ -68,6 +69,7 @@ describe('costly reads', () => {
       });
     const opened = streams[0]?.stream?.open()[Symbol.asyncIterator]();
     await opened?.next();
+    await setImmediate();
     expect(turn).toBe(false);
     await opened?.return?.(undefined);
     await third;

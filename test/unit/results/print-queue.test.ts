@@ -43,6 +43,21 @@ describe('the queue of reports', () => {
     expect(begun.indexOf('other')).toBe(1);
   });
 
+  test('holds sixty reports of all accounts together, and asks whoever comes then to come back', async () => {
+    const queue = new PrintQueue<string>();
+    const works = Array.from({ length: 60 }, (_, index) => held(`report ${index}`, []));
+    const asked = works.map(({ work }, index) =>
+      queue.print(`acc ${Math.floor(index / PLACES)}`, `r${index}`, STAYS, work),
+    );
+    await expect(queue.print('late', 'late', STAYS, async () => 'never')).rejects.toMatchObject({
+      code: 'internal',
+      retryAfterSeconds: expect.any(Number),
+    });
+    for (const { end } of works) end();
+    await Promise.all(asked);
+    expect(await queue.print('late', 'late', STAYS, async () => 'made')).toBe('made');
+  });
+
   test('does not make what nobody waits for any more, and breaks it off where it was begun', async () => {
     const queue = new PrintQueue<string>();
     const begun: string[] = [];

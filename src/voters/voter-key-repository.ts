@@ -1,0 +1,58 @@
+import { and, eq, inArray, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
+import { voterKeys } from './tables.ts';
+
+/** Stores a key's hash beside the earlier ones, which stay valid; false when the voter has another address by now, or none. */
+export async function insertVoterKey(
+  tx: Transaction,
+  eventId: string,
+  voterId: string,
+  email: string,
+  keyHash: Buffer,
+): Promise<boolean> {
+  // Mixing the roll rewrites keys, and a change of address drops them, both under the lock that this one waits for.
+  await holdEvent(tx, eventId);
+  const { rowCount } = await tx.execute(sql`
+    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number)
+    SELECT v.voting_event_id, v.id, ${keyHash}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
+      WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
+    FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
+      AND v.status <> 'rejected' AND v.deleted_at IS NULL`);
+  return rowCount === 1;
+}
+
+/** Ends every key of these voters. */
+export async function deleteVoterKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+  await tx
+    .delete(voterKeys)
+    .where(and(eq(voterKeys.votingEventId, eventId), inArray(voterKeys.voterId, [...voterIds])));
+}
+
+export async function deleteVoterKey(
+  executor: Executor,
+  eventId: string,
+  voterId: string,
+  keyHash: Buffer,
+): Promise<void> {
+  await executor
+    .delete(voterKeys)
+    .where(and(eq(voterKeys.votingEventId, eventId), eq(voterKeys.voterId, voterId), eq(voterKeys.keyHash, keyHash)));
+}
+
+/** Counts one request of an identity within the hour; returns how many there were, this one included. */
+export async function countKeyRequest(
+  tx: Transaction,
+  eventId: string,
+  identity: Buffer,
+  windowMs: number,
+): Promise<number> {
+  const { rows } = await tx.execute<{ requests: number }>(sql`
+    INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
+    VALUES (${eventId}, ${identity}, now_ms(), 1)
+    ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+      requests = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.requests + 1 ELSE 1 END,
+      window_started_at = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.window_started_at ELSE now_ms() END
+    RETURNING requests`);
+  return rows[0]?.requests ?? 1;
+}
