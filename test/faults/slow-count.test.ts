@@ -1,0 +1,59 @@
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyPieces } from '#src/database/copy-rows.ts';
+import { readBox } from '#src/results/read-box.ts';
+import { createTestEvent } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+
+const BALLOTS = 4_000;
+/** Far more in all than the buffers between the database and this process hold. */
+const BALLOT_BYTES = 4_000;
+const LIMIT_MS = 1_000;
+
+let service: TestService;
+let pool: Pool;
+let eventId: string;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  const plan = { votingMethod: 'approval', candidates: ['Ada'] };
+  eventId = (await createTestEvent(service, await createTestAccount(service), {}, [plan])).id;
+  await service.deps.db.$client.query(
+    `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)
+     SELECT $1, 'bal_' || n, sha256(convert_to($1 || n, 'UTF8')), convert_to(repeat(md5(n::text), $3 / 32), 'UTF8'),
+       1000000, '\\x00', '\\x00', true, n FROM generate_series(0, $2::integer - 1) AS n`,
+    [eventId, BALLOTS, BALLOT_BYTES],
+  );
+  pool = new Pool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
+});
+afterAll(async () => {
+  await pool.end();
+  await service.stop();
+});
+
+const burn = (ms: number): void => {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+};
+
+describe('a count that takes longer than the database waits for a statement', () => {
+  test('reads every ballot once: no statement waits for the count', async () => {
+    let ballots = 0;
+    // Twice the limit in all.
+    const last = await readBox(pool, eventId, -1n, () => {
+      ballots += 1;
+      burn((2 * LIMIT_MS) / BALLOTS);
+    });
+    expect([ballots, last]).toEqual([BALLOTS, BigInt(BALLOTS - 1)]);
+  });
+
+  test('reads every ballot once where the process had no time to read, and a statement was ended', async () => {
+    const copying = copyPieces(pool, `SELECT weight_micro, entries FROM ballots WHERE voting_event_id = '${eventId}'`);
+    // The first piece comes, and then something else takes all of the process's time.
+    const hold = setTimeout(() => burn(3 * LIMIT_MS), 20);
+    const pieces = await copying;
+    clearTimeout(hold);
+    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+    expect(bytes).toBeGreaterThan(BALLOTS * BALLOT_BYTES * 0.95);
+  });
+});
