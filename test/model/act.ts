@@ -2,7 +2,7 @@
 import { spoil, validBallot } from './ballots.ts';
 import { type Json, Random } from './kit.ts';
 import { moreActs } from './more-acts.ts';
-import { closesAt, type Event, HOUR, type Key, livePendings, MINUTE, type Voter } from './state.ts';
+import { closesAt, type Event, HOUR, type Key, livePendings, MINUTE, statusOf, type Voter } from './state.ts';
 import { DAY, type World } from './world.ts';
 
 export interface Op {
@@ -354,6 +354,7 @@ export async function payAttempt(world: World, id: string, outcome: 'pay' | 'fai
   if (outcome === 'pay') {
     if (answer.status !== 303) world.report(`pay | status ${answer.status}`, `paying answered ${answer.status}`, true);
     attempt.paid = true;
+    attempt.paidLate = statusOf(attempt.event, world.driver.now()) === 'closed';
   } else attempt.refused = true;
   if (!world.held) await world.settle();
 }

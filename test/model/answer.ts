@@ -50,10 +50,10 @@ export const conflict = (reason: string, more: Partial<Expected> = {}): Expected
   refuse(409, 'conflict', reason, more);
 export const forbidden = (reason: string, more: Partial<Expected> = {}): Expected =>
   refuse(403, 'forbidden', reason, more);
-/** A body that is wrong whatever the service's state: never kept under an Idempotency-Key. */
 /** A body that lacks what the event's settings ask for. */
 export const lacking = (fields: readonly string[]): Expected =>
   refuse(422, 'validation_error', undefined, { fields, store: 'maybe' });
+/** A body that is wrong whatever the service's state: never kept under an Idempotency-Key. */
 export const invalid = (fields: readonly string[]): Expected =>
   refuse(422, 'validation_error', undefined, { fields, store: 'no' });
 /** A body that is wrong because of what is stored. */

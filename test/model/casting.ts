@@ -28,12 +28,14 @@ import {
   voterOfIdentity,
   wrongKeys,
 } from './participants.ts';
-import { attemptStatuses, castResult, codeOf, firstCall, keep, second } from './paying.ts';
+import { attemptStatuses, besides, castResult, codeOf, firstCall, isSecond, keep, mixed, second } from './paying.ts';
 import {
   attemptBody,
   type Entry,
   type Event,
+  emailKey,
   frozen,
+  type Identity,
   livePendings,
   MINUTE,
   type Pending,
@@ -123,12 +125,11 @@ function castElection({ body, event, now }: Context): Expected[] {
   });
   return [done];
 }
-const isSecond = (body: Json): boolean => Object.keys(body).length === 1 && 'paymentAttemptId' in body;
 
 function castPoll(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
   if (isSecond(body)) return second(model, context, 'vote');
-  const issues = kit.check(body, pollSpec);
+  const issues = [...kit.check(body, pollSpec), ...besides(body)];
   const lacks: string[] = [];
   // Missing in spite of the event's rule: told, and then the history goes on as if the rule weren't there.
   const unasked = event.voter.requireVoterId && body['voterId'] === undefined;
@@ -240,7 +241,10 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
     const visitors = event.ballots.filter(
       (one) => one.identity !== undefined && identity !== undefined && sameParticipant(event, one.identity, identity),
     );
-    if (new Set(visitors.map((one) => one.identity?.visitorId.toLowerCase())).size > 1) event.looseRoll = true;
+    const parts = ({ visitorId, email, voterId }: Identity) =>
+      JSON.stringify([visitorId.toLowerCase(), email === null ? null : emailKey(email), voterId]);
+    const kinds = new Set(visitors.flatMap((one) => (one.identity === undefined ? [] : [parts(one.identity)])));
+    if (kinds.size > 1) event.looseRoll = true;
     if (
       identity !== undefined &&
       !event.ballots
@@ -260,7 +264,6 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
         hasVoted: true,
         source: 'poll',
         keys: [],
-        mailsAt: [],
       });
     }
   });
@@ -273,7 +276,7 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
 
 const gate = (_: Model, { event, body }: Context): Expected[] => {
   const paid = event.payToVote !== null && !isSecond(body);
-  return paid && !LIMITS[event.account.plan].paid ? [forbidden('plan_feature')] : [];
+  return paid && !LIMITS[event.account.plan].paid ? [forbidden('plan_feature'), ...mixed(body)] : [];
 };
 const base = '/public/voting-events/:e';
 export const castingRoutes: readonly Route[] = [

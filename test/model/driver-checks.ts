@@ -40,7 +40,7 @@ const INVARIANTS: readonly string[] = [
   `SELECT format('I3: attempt %s is fulfilled and its payment is given back (%s)', a.id, r.status) AS line
     FROM payment_attempts a JOIN payment_refunds r ON r.voting_event_id = $1 AND r.attempt_id = a.id
       AND r.provider_payment_id = a.provider_payment_id
-    WHERE a.voting_event_id = $1 AND a.status = 'fulfilled' AND a.reversed_at IS NULL`,
+    WHERE a.voting_event_id = $1 AND a.status = 'fulfilled' AND a.reversed_at IS NULL AND a.purpose <> 'vote'`,
   `SELECT format('I3: attempt %s is fulfilled with %s purchases of credits', a.id, count(c.*)) AS line
     FROM payment_attempts a LEFT JOIN credit_entries c ON c.voting_event_id = $1 AND c.kind = 'purchase' AND c.reason = a.id
     WHERE a.voting_event_id = $1 AND a.purpose = 'quadratic_credits' GROUP BY a.id, a.status
@@ -67,15 +67,23 @@ const INVARIANTS: readonly string[] = [
     WHERE voting_event_id = $1 AND deleted_at IS NULL AND voter_id IS NOT NULL AND source <> 'poll' GROUP BY voter_id HAVING count(*) > 1`,
 ];
 
-/** A paid ballot must stand somewhere, be void, or have had its time run out with the payer knowing its code. */
+/** A paid ballot must stand somewhere, be void, or be given back. */
 async function paidBallots(client: Client, deps: Deps, eventId: string): Promise<string[]> {
-  const { rows: attempts } = await client.query<{ id: string; status: string; code: string | null; reversed: boolean }>(
-    `SELECT id, status, confirmation_code AS code, reversed_at IS NOT NULL AS reversed FROM payment_attempts
-     WHERE voting_event_id = $1 AND purpose = 'vote'`,
+  const { rows: attempts } = await client.query<{
+    id: string;
+    status: string;
+    code: string | null;
+    reversed: boolean;
+    refunded: boolean;
+  }>(
+    `SELECT id, status, confirmation_code AS code, reversed_at IS NOT NULL AS reversed,
+       EXISTS (SELECT 1 FROM payment_refunds r WHERE r.voting_event_id = $1 AND r.attempt_id = a.id
+         AND r.provider_payment_id = a.provider_payment_id) AS refunded
+     FROM payment_attempts a WHERE voting_event_id = $1 AND purpose = 'vote'`,
     [eventId],
   );
   const lines: string[] = [];
-  for (const { id, status, code, reversed } of attempts) {
+  for (const { id, status, code, reversed, refunded } of attempts) {
     if (code === null) continue;
     const tag = codeTagOf(deps.secrets.open(code, confirmationCodePlace(id)).toString('utf8'));
     const { rows } = await client.query<{ kept: number; counts: number; pending: number }>(
@@ -91,8 +99,11 @@ async function paidBallots(client: Client, deps: Deps, eventId: string): Promise
     if (reversed && found.counts > 0) lines.push(`I3: the ballot of attempt ${id} counts, though its money went back`);
     if (status !== 'fulfilled' && found.kept + found.pending > 0)
       lines.push(`I3: attempt ${id} is ${status}, and there is a ballot of it`);
-    if (status === 'fulfilled' && !reversed && found.kept + found.pending === 0)
-      lines.push(`I3: attempt ${id} is fulfilled, and no ballot of it is kept`);
+    // A ballot that was dropped unconfirmed, or refused at its confirm, is given back: the attempt stays fulfilled.
+    if (status === 'fulfilled' && !reversed && !refunded && found.kept + found.pending === 0)
+      lines.push(`I3: attempt ${id} is fulfilled, and neither a ballot nor a refund of it is kept`);
+    if (refunded && !reversed && found.kept + found.pending > 0)
+      lines.push(`I3: the ballot of attempt ${id} is kept, though its payment is given back`);
   }
   return lines;
 }

@@ -124,7 +124,13 @@ export function differences(expected: unknown, got: unknown, path = '', out: Dif
   if (expected instanceof Match) {
     if (!expected.test(got)) differ();
   } else if (expected instanceof Bag) {
-    if (!Array.isArray(got) || got.length !== expected.items.length) differ();
+    if (!Array.isArray(got)) differ();
+    else if (got.length !== expected.items.length)
+      out.push({
+        path,
+        expected: `${expected.items.length} of ${short(expected)}`,
+        got: `${got.length} of ${short(got)}`,
+      });
     else {
       const left: unknown[] = [...got];
       for (const item of expected.items) {

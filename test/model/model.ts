@@ -2,6 +2,7 @@ import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
 import { type Context, type Expected, LIMITS, notFound, refuse } from './answer.ts';
 import { castingRoutes } from './casting.ts';
 import { at, isObject, type Json, text } from './kit.ts';
+import type { SentMail } from './mails.ts';
 import { organizerRoutes } from './organizer.ts';
 import { publicRoutes } from './public.ts';
 import { rollRoutes } from './roll.ts';
@@ -50,6 +51,8 @@ export class Model {
   events: Event[] = [];
   attempts = new Map<string, Attempt>();
   mails: ExpectedMail[] = [];
+  /** By address. */
+  sentTo = new Map<string, readonly SentMail[]>();
   stored = new Map<string, Stored>();
   /** Orders of shuffled ballots by event, seed and candidates. */
   readonly orders = new Map<string, string>();
@@ -65,8 +68,8 @@ export class Model {
 
   /** The same state once more: what is done to one isn't seen in the other. */
   clone(): Model {
-    const { accounts, keys, events, attempts, mails, stored } = this;
-    return Object.assign(new Model(), structuredClone({ accounts, keys, events, attempts, mails, stored }));
+    const { accounts, keys, events, attempts, mails, sentTo, stored } = this;
+    return Object.assign(new Model(), structuredClone({ accounts, keys, events, attempts, mails, sentTo, stored }));
   }
 
   find(reference: string): Event | undefined {

@@ -101,6 +101,12 @@ export function firstCall(
     ...(recent.length >= 10 ? [refuse(429, 'rate_limited')] : []),
   ];
 }
+export const isSecond = (body: Json): boolean => Object.keys(body).length === 1 && 'paymentAttemptId' in body;
+/** A second call's body holds nothing else: which of the two is named first is left open. */
+export const besides = (body: Json): string[] => ('paymentAttemptId' in body ? Object.keys(body) : []);
+/** Whether such a body is a first or a second call is open. */
+export const mixed = (body: Json): Expected[] =>
+  'paymentAttemptId' in body ? [refuse(422, 'validation_error', undefined, { store: 'no' })] : [];
 const pageOver = (attempt: Attempt, now: number) => now > attempt.createdAt + HOUR;
 export function attemptStatuses(attempt: Attempt, now: number): string[] {
   if (attempt.fulfilled !== undefined) return ['fulfilled'];
@@ -112,6 +118,7 @@ export function attemptStatuses(attempt: Attempt, now: number): string[] {
       (attempt.purpose !== 'vote' && (statusOf(event, now) !== 'open' || event.everCast)) ||
       (attempt.purpose === 'vote' &&
         (frozen(event, now) ||
+          attempt.paidLate === true ||
           took(event, attempt.stored['identity'] as Identity) ||
           paidAndWaits(event, attempt.stored['identity'] as Identity, now)));
     return ['succeeded', ...(attempt.told ? [] : ['pending', 'failed']), ...(lost ? ['cancelled'] : [])];
@@ -153,13 +160,15 @@ export function second(_: Model, { body, event, now }: Context, purpose: Attempt
     const identity = attempt.stored['identity'] as Identity;
     const votes = attempt.stored['votes'] as Entry[];
     const gone = conflict('payment_cancelled');
+    if (attempt.paidLate === true && statusOf(event, now) === 'closed' && !took(event, identity))
+      return lost([gone, forbidden('event_closed')]).concat(unsure);
     if (took(event, identity)) return lost([conflict('already_voted'), gone]).concat(unsure);
     const second = paidAndWaits(event, identity, now);
     if (frozen(event, now)) return lost([forbidden('event_closed'), gone]).concat(unsure);
     const clash = livePendings(event, now).some(
       (one) => one.identity !== undefined && sameParticipant(event, one.identity, identity),
     );
-    const perhaps: Expected[] = [];
+    const perhaps: Expected[] = attempt.paidLate === true ? lost([gone]) : [];
     if (clash) perhaps.push(...lost([conflict('already_voted'), gone]));
     if (ballotIssues(event, votes, null, false).exact.length > 0)
       perhaps.push(...lost([refuse(422, 'validation_error'), refuse(409, 'conflict')]));

@@ -17,10 +17,11 @@ import { url, VISITOR } from './casting.ts';
 import { resultsBody } from './counts.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
+import { expectKeyMail, noteMail } from './mails.ts';
 import type { Model, Route } from './model.ts';
 import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
-import { firstCall, mainUnit, second } from './paying.ts';
-import { duplicates, mailAllowed, rollClosed, voterFrom } from './roll.ts';
+import { besides, firstCall, isSecond, mainUnit, mixed, second } from './paying.ts';
+import { duplicates, rollClosed, voterFrom } from './roll.ts';
 import {
   type Candidate,
   type Event,
@@ -118,7 +119,7 @@ function ballot(model: Model, { event, query }: Context): Expected[] {
   return [ok(200, body, (answer) => void (stable && model.orders.set(name, order(at(answer, 'data', 'candidates')))))];
 }
 
-function registerVoter(_: Model, { body, event, now }: Context): Expected[] {
+function registerVoter(model: Model, { body, event, now }: Context): Expected[] {
   const issues = kit.check(body, {
     name: [kit.name(200)],
     email: [kit.email],
@@ -150,16 +151,17 @@ function registerVoter(_: Model, { body, event, now }: Context): Expected[] {
   const done = ok(201, shown, (answer) => {
     voter.id = kit.text(at(answer, 'data', 'id'));
     event.voters.push(voter);
+    if (voter.email !== null) noteMail(model, voter, voter.email, now, false);
   });
   return [done];
 }
 
 function registerCandidate(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  if (Object.keys(body).length === 1 && 'paymentAttemptId' in body)
-    return second(model, context, 'candidate_registration');
+  if (isSecond(body)) return second(model, context, 'candidate_registration');
   const paid = event.payToRegister !== null;
-  const issues = kit.check(body, {
+  const issues = [...besides(body)];
+  const wrong = kit.check(body, {
     name: [kit.name(200)],
     positionIds: [kit.list(kit.str(1, 200), 1, 100)],
     email: kit.email,
@@ -168,6 +170,7 @@ function registerCandidate(model: Model, context: Context): Expected[] {
     returnUrl: url,
     cancelUrl: url,
   });
+  issues.push(...wrong);
   if (paid && body['email'] === undefined) issues.push('email');
   const lacks =
     paid && event.business?.provider === 'provider_a' && body['returnUrl'] === undefined ? ['returnUrl'] : [];
@@ -257,20 +260,10 @@ function requestKey(model: Model, { body, event, now }: Context): Expected[] {
   const given = voter?.email ?? (voter === undefined ? kit.text(body['email']) : '');
   const mask = given === '' ? inventedMask(event) : maskOf(given);
   const sent = ok(200, { sent: true, maskedEmail: mask }, () => {
-    if (voter === undefined || voter.email === null) return;
-    // Whether a new address has mails of its own to come is left open.
-    const open = !mailAllowed(voter, now);
-    if (open && voter.dropped === undefined) return;
-    voter.mailsAt.push(now);
+    if (voter === undefined) return;
     const closed = statusOf(event, now) === 'closed';
     const mayVote = voter.status === 'approved' || (voter.status === 'pending' && event.voter.approval === 'automatic');
-    model.mails.push({
-      event,
-      voter,
-      to: voter.email,
-      withKey: mayVote && !closed,
-      sure: !open && !closed && !voter.hasVoted,
-    });
+    expectKeyMail(model, event, voter, now, mayVote && !closed, !closed && !voter.hasVoted);
   });
   const perhaps: Expected[] = [];
   if (event.voter.requireVoterId && body['voterId'] === undefined) perhaps.push(unfit(['voterId']));
@@ -398,8 +391,9 @@ function options(_: Model, context: Context): Expected[] {
 }
 function checkout(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  if (Object.keys(body).length === 1 && 'paymentAttemptId' in body) return second(model, context, 'quadratic_credits');
-  const issues = kit.check(body, {
+  if (isSecond(body)) return second(model, context, 'quadratic_credits');
+  const issues = [...besides(body)];
+  const misshapen = kit.check(body, {
     positionId: [kit.str(1, 200)],
     visitorId: [VISITOR],
     credits: kit.int(1),
@@ -410,6 +404,7 @@ function checkout(model: Model, context: Context): Expected[] {
     returnUrl: url,
     cancelUrl: url,
   });
+  issues.push(...misshapen);
   if (event.business?.provider === 'provider_b' && body['email'] === undefined) issues.push('email');
   if (event.business?.provider === 'provider_a' && body['returnUrl'] === undefined) issues.push('returnUrl');
   const position = event.positions.find((one) => one.id === body['positionId']);
@@ -452,8 +447,8 @@ function checkout(model: Model, context: Context): Expected[] {
 const firstGate =
   (paid: (event: Event) => boolean) =>
   (_: Model, { event, body }: Context): Expected[] =>
-    paid(event) && !LIMITS[event.account.plan].paid && !(Object.keys(body).length === 1 && 'paymentAttemptId' in body)
-      ? [forbidden('plan_feature')]
+    paid(event) && !LIMITS[event.account.plan].paid && !isSecond(body)
+      ? [forbidden('plan_feature'), ...mixed(body)]
       : [];
 const base = '/public/voting-events/:e';
 export const publicRoutes: readonly Route[] = [

@@ -15,6 +15,7 @@ import {
 import { resultsBody, voteRows } from './counts.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
+import { expectKeyMail, noteMail } from './mails.ts';
 import type { Model, Route } from './model.ts';
 import { attemptStatuses } from './paying.ts';
 import {
@@ -22,7 +23,6 @@ import {
   type Event,
   emailKey,
   frozen,
-  HOUR,
   livePendings,
   metInPoll,
   statusOf,
@@ -52,7 +52,6 @@ export function voterFrom(body: Json, source: Voter['source']): Voter {
     hasVoted: false,
     source,
     keys: [],
-    mailsAt: [],
   };
 }
 /** Fields by which somebody else on the roll is the same. */
@@ -140,7 +139,7 @@ function batch(_: Model, { body, event, now }: Context): Expected[] {
 
 const voterOf = ({ event, id }: Context) => event.voters.find((one) => one.id === id);
 
-function patchVoter(_: Model, context: Context): Expected[] {
+function patchVoter(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
   const voter = voterOf(context);
   if (voter === undefined) return [];
@@ -180,6 +179,9 @@ function patchVoter(_: Model, context: Context): Expected[] {
     200,
     voterBody(event, drops ? { ...next, keys: [], usedKey: false, perhapsUsed: false } : next),
     () => {
+      if (changed.includes('email')) {
+        for (const to of [voter.email, next.email]) if (to !== null) noteMail(model, voter, to, now, false);
+      }
       Object.assign(voter, next);
       if (drops) {
         voter.dropped = [...(voter.dropped ?? []), ...voter.keys];
@@ -241,11 +243,6 @@ function listVoters(_: Model, { event, query, now }: Context): Expected[] {
   return [listed(new kit.Bag(rows.map((one) => voterBody(event, one))))];
 }
 
-/** At most 5 mails an hour and 20 a day for one voter; more are answered alike and send nothing. */
-export function mailAllowed(voter: Voter, now: number): boolean {
-  const within = (ms: number) => voter.mailsAt.filter((one) => one > now - ms).length;
-  return within(HOUR) < 5 && within(24 * HOUR) < 20;
-}
 function sendKey(model: Model, context: Context): Expected[] {
   const { body, event, now, request } = context;
   const voter = voterOf(context);
@@ -255,15 +252,12 @@ function sendKey(model: Model, context: Context): Expected[] {
   const done: Expected = {
     status: 202,
     apply: () => {
-      const open = !mailAllowed(voter, now);
-      if (voter.email === null || (open && voter.dropped === undefined)) return;
-      voter.mailsAt.push(now);
       const plain =
         statusOf(event, now) !== 'closed' &&
         !voter.hasVoted &&
         (voter.status === 'approved' || event.voter.approval === 'automatic');
       const withKey = plain && voter.status !== 'rejected';
-      model.mails.push({ event, voter, to: voter.email, withKey, sure: withKey && !open });
+      expectKeyMail(model, event, voter, now, withKey, withKey);
     },
   };
   const odd = voter.email === null || voter.status !== 'approved' || statusOf(event, now) !== 'open' || voter.hasVoted;

@@ -90,7 +90,6 @@ export interface Voter {
   mailedAfterUse?: boolean;
   /** A right key came with something that was refused: whether that uses it is left open. */
   perhapsUsed?: boolean;
-  readonly mailsAt: number[];
   /** A poll's participants: the identities that they confirmed with. */
   readonly visitorId?: string;
   erased?: boolean;
@@ -143,6 +142,8 @@ export interface Attempt {
   /** What the payer did last on the page, and whether the service surely knows. */
   paid: boolean;
   told: boolean;
+  /** Paid when the event was over already: only what was paid before its close is still accepted. */
+  paidLate?: boolean;
   refused: boolean;
   reversed?: boolean;
   fulfilled: Json | undefined;
@@ -183,7 +184,7 @@ export interface Event {
   readonly purchased: Map<string, number>;
   everCast: boolean;
   everOpen?: boolean;
-  /** With repeat votes: one address or voter ID came with several visitor IDs. Whether these are one row is left open. */
+  /** With repeat votes: one visitor ID, address or voter ID came with several of the others. Whether these are one row is left open. */
   looseRoll?: boolean;
   deleted: boolean;
   /** How many of the ballots the public live counts of a secret event showed last. */
