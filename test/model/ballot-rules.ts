@@ -1,5 +1,6 @@
 /** What is wrong with a ballot, and what its credits are. */
 import { type Expected, refuse } from './answer.ts';
+import { INTEGER } from './kit.ts';
 import { type Entry, type Event, type Identity, livePendings, type Pending, type Position } from './state.ts';
 
 /** What is wrong with a ballot that has the right shape. `loose`: the contract doesn't say which entry is named. */
@@ -124,7 +125,12 @@ export function creditRefusal(
       return [
         refuse(422, 'validation_error', 'insufficient_credits', {
           fields: ['votes'],
-          details: { positionId: position.id, required, available },
+          // What no number holds exactly is told as some large one.
+          details: {
+            positionId: position.id,
+            required: Number.isSafeInteger(required) ? required : INTEGER,
+            available,
+          },
           store: 'maybe',
         }),
       ];

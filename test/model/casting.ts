@@ -14,6 +14,7 @@ import {
   wrongly,
 } from './answer.ts';
 import { ballotIssues, ballotRefusal, creditRefusal, spendsCredits } from './ballot-rules.ts';
+import { noteConfirm } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, type Json, type Spec } from './kit.ts';
 import type { Model, Route } from './model.ts';
@@ -238,6 +239,7 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
       voided: false,
     });
     if (voter !== undefined) voter.hasVoted = true;
+    noteConfirm(event);
     const visitors = event.ballots.filter(
       (one) => one.identity !== undefined && identity !== undefined && sameParticipant(event, one.identity, identity),
     );

@@ -1,5 +1,7 @@
 /** Figures: every ballot is looked at again; the second count decides winners and rounds. */
 import { countPlainly, type PlainBallot, type PlainPosition } from '#test/second-count/count-plainly.ts';
+import { disclosureBody, type Shown } from './disclosure.ts';
+import { FEATURES } from './features.ts';
 import type { Json } from './kit.ts';
 import * as kit from './kit.ts';
 import { type Ballot, type Candidate, type Event, frozen, type Position } from './state.ts';
@@ -151,8 +153,19 @@ function positionResult(event: Event, position: Position, ballots: readonly Ball
   };
 }
 
+/** Figures of a final result stay those of the close; what is left after later reversals is told beside them. */
+function afterReversals(event: Event): unknown {
+  if (!event.ballots.some((one) => one.voidedLate)) return null;
+  const left = event.ballots.filter((one) => !one.voided && !one.voidedLate);
+  const positions = event.positions.map((one) => {
+    const { id, totalVotes, ballots, candidates } = positionResult(event, one, left);
+    return { id, totalVotes, ballots, candidates };
+  });
+  return { ballots: left.length, positions: new kit.Bag(positions) };
+}
+
 /** What an event's results are with these ballots. */
-export function resultsBody(event: Event, given: readonly Ballot[], now: number): Json {
+export function resultsBody(event: Event, given: readonly Ballot[], now: number, shown: Shown): Json {
   const ballots = given.filter((one) => !one.voided);
   const positions = event.positions
     .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0))
@@ -166,8 +179,10 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number)
     title: event.title,
     final,
     asOf: kit.TIME,
+    ...(FEATURES.afterReversals ? { afterReversals: final ? afterReversals(event) : null } : {}),
     stats: {
       ballots: ballots.length,
+      disclosure: disclosureBody(event, now, shown),
       electorate:
         event.type === 'poll' ? null : new kit.Match(decimal(electorate), (got) => String(got) === decimal(electorate)),
     },

@@ -6,8 +6,10 @@ export const FEATURES = {
   rehearsal: false,
   /** Keys with the scope `log`, details of `roll` and `close` leaves, the promised date. */
   logScope: false,
-  /** Disclosure in steps of 5 (5.6) of everything but the public live counts: `hasVoted`, filters, `disclosure`, stats. */
+  /** Disclosure in steps (5.6): public live counts, `hasVoted`, filters, `disclosure`, stats. */
   disclosure: false,
+  /** Figures of a final result stay those of the close; `afterReversals` shows what is left (7.4). */
+  afterReversals: false,
   /** `refund`, `providerDetails` and `refundedAt` of the organizer's payment attempt (7.4). */
   refundDetails: false,
   /** Further figures of 5.5: majorityRequired, runnerUp, margin, firstChoices, pairwise, finalTwo, byGroup. */

@@ -103,18 +103,30 @@ export function maybe(expected: unknown): Match {
   return new Match('absent or right', (value) => value === undefined || differences(expected, value).length === 0);
 }
 
+/** One of several bodies; told with what keeps the nearest of them from fitting. */
+export function anyOf(what: string, bodies: readonly unknown[]): Match {
+  const match = new Match(what, (got) => {
+    const tried = bodies.map((one) => differences(one, got));
+    if (tried.some((one) => one.length === 0)) return true;
+    const [first] = tried.toSorted((a, b) => a.length - b.length)[0] ?? [];
+    if (first !== undefined) match.name = `${what}: ${first.path} ${first.expected}, not ${first.got}`;
+    return false;
+  });
+  return match;
+}
+
 export interface Difference {
   readonly path: string;
   readonly expected: string;
   readonly got: string;
 }
 
-export function short(value: unknown): string {
+export function short(value: unknown, most = 300): string {
   if (value instanceof Match) return value.name;
   const shown = JSON.stringify(value, (_, inner: unknown) =>
     inner instanceof Match ? `<${inner.name}>` : inner instanceof Bag ? inner.items : inner,
   );
-  return shown === undefined ? 'nothing' : shown.length > 300 ? `${shown.slice(0, 297)}...` : shown;
+  return shown === undefined ? 'nothing' : shown.length > most ? `${shown.slice(0, most - 3)}...` : shown;
 }
 
 /** What of `expected` isn't so in `got`. More fields in `got` are fine: changes are additive. */

@@ -57,6 +57,8 @@ export class Model {
   /** Orders of shuffled ballots by event, seed and candidates. */
   readonly orders = new Map<string, string>();
   readonly wrongCodes: number[] = [];
+  /** When anything was last changed. */
+  changedAt = 0;
   private readonly routes: readonly Route[] = [
     ...settingsRoutes,
     ...organizerRoutes,

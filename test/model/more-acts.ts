@@ -322,7 +322,8 @@ export const moreActs: Record<string, Act> = {
     }
     await world.settle();
     // What a final result shows stays as it was at the close.
-    if (way !== 'won' && !frozen(event, world.driver.now())) ballot.voided = true;
+    if (way !== 'won')
+      Object.assign(ballot, frozen(event, world.driver.now()) ? { voidedLate: true } : { voided: true });
   },
   /** The same request again, at the other process; sometimes a little different. */
   repeat: async (world, op, random) => {

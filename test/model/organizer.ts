@@ -12,6 +12,7 @@ import {
   unfit,
   wrongly,
 } from './answer.ts';
+import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, bool, type Json, nullable } from './kit.ts';
 import type { Model, Route } from './model.ts';
@@ -78,7 +79,7 @@ function blank(key: Context['key']): Event {
     purchased: new Map(),
     everCast: false,
     deleted: false,
-    shown: 0,
+    steps: [0],
     wrongKeys: [],
   };
 }
@@ -351,7 +352,10 @@ export const organizerRoutes: readonly Route[] = [
     method: 'GET',
     path: '/voting-events/:e',
     scope: 'read',
-    handle: (_, { event, now }) => [ok(200, eventBody(event, now))],
+    handle: (_, { event, now }) => {
+      const step = stepped(event, now, (shown) => eventBody(event, now, shown));
+      return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
+    },
   },
   { method: 'PATCH', path: '/voting-events/:e', scope: 'write', handle: patch },
   { method: 'DELETE', path: '/voting-events/:e', scope: 'write', query: ['force'], handle: remove },

@@ -5,7 +5,6 @@ import {
   type Expected,
   invalid,
   LIMITS,
-  listed,
   ok,
   planGate,
   refuse,
@@ -13,6 +12,8 @@ import {
   wrongly,
 } from './answer.ts';
 import { resultsBody, voteRows } from './counts.ts';
+import { disclosureBody, fewHolders, isMarked, isStepped, type Shown, stepped } from './disclosure.ts';
+import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
@@ -25,6 +26,7 @@ import {
   frozen,
   livePendings,
   metInPoll,
+  shownStatus,
   statusOf,
   type Voter,
   voterBody,
@@ -92,7 +94,7 @@ function createVoter(_: Model, { body, event, now }: Context): Expected[] {
   const same = duplicates(event, voter);
   if (same.length > 0) refusals.push(refuse(409, 'conflict', undefined, { fields: same }));
   refusals.push(...full(event, 1));
-  const done = ok(201, voterBody(event, voter), (answer) => {
+  const done = ok(201, voterBody(event, voter, true), (answer) => {
     voter.id = kit.text(at(answer, 'data', 'id'));
     event.voters.push(voter);
   });
@@ -124,7 +126,7 @@ function batch(_: Model, { body, event, now }: Context): Expected[] {
   if (refusals.length > 0) return refusals;
   const done = ok(
     201,
-    rows.map((one) => voterBody(event, one)),
+    rows.map((one) => voterBody(event, one, true)),
     (answer) => {
       for (const [index, row] of rows.entries()) {
         row.id = kit.text(at(answer, 'data', index, 'id'));
@@ -173,26 +175,29 @@ function patchVoter(model: Model, context: Context): Expected[] {
   if (identity && (voter.hasVoted || statusOf(event, now) === 'closed' || voter.source === 'poll'))
     perhaps.push(conflict('event_has_ballots'), conflict('event_closed'), conflict('results_final'));
   if (changed.includes('name') && frozen(event, now)) perhaps.push(conflict('results_final'), conflict('event_closed'));
+  // Approved by a first key and not disclosed yet, it is shown as pending: what is shown can be sent back.
+  if (voter.approvedByKey === true && body['status'] !== undefined && isStepped(event, now))
+    perhaps.push({ status: 200 }, conflict('event_has_ballots'), unfit(['status']));
   if (voter.source === 'poll' || voter.erased) perhaps.push({ status: 409 }, { status: 422 }, { status: 200 });
   const drops = identity || (changed.includes('status') && next.status === 'rejected');
-  const done = ok(
-    200,
-    voterBody(event, drops ? { ...next, keys: [], usedKey: false, perhapsUsed: false } : next),
-    () => {
-      if (changed.includes('email')) {
-        for (const to of [voter.email, next.email]) if (to !== null) noteMail(model, voter, to, now, false);
-      }
-      Object.assign(voter, next);
-      if (drops) {
-        voter.dropped = [...(voter.dropped ?? []), ...voter.keys];
-        voter.keys = [];
-        voter.usedKey = false;
-        voter.perhapsUsed = false;
-      }
-      for (const pending of event.pendings)
-        if (pending.voter === voter && (identity || counted.includes('groupId'))) pending.doubtful = true;
-    },
-  );
+  if (changed.includes('status')) next.approvedByKey = false;
+  const after = drops ? { ...next, keys: [], usedKey: false, perhapsUsed: false } : next;
+  const step = stepped(event, now, (shown) => voterBody(event, after, isMarked(voter, shown)));
+  const done = ok(200, step.body, (answer) => {
+    step.learn(at(answer, 'data'));
+    if (changed.includes('email')) {
+      for (const to of [voter.email, next.email]) if (to !== null) noteMail(model, voter, to, now, false);
+    }
+    Object.assign(voter, next);
+    if (drops) {
+      voter.dropped = [...(voter.dropped ?? []), ...voter.keys];
+      voter.keys = [];
+      voter.usedKey = false;
+      voter.perhapsUsed = false;
+    }
+    for (const pending of event.pendings)
+      if (pending.voter === voter && (identity || counted.includes('groupId'))) pending.doubtful = true;
+  });
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }
 function deleteVoter(_: Model, context: Context): Expected[] {
@@ -221,6 +226,12 @@ function deleteVoter(_: Model, context: Context): Expected[] {
   return livePendings(event, now).some((one) => one.voter === voter) ? [gone, conflict('event_has_ballots')] : [gone];
 }
 
+function oneVoter(context: Context): Expected[] {
+  const { event, now } = context;
+  const voter = voterOf(context) as Voter;
+  const step = stepped(event, now, (shown) => voterBody(event, voter, isMarked(voter, shown)));
+  return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
+}
 function listVoters(_: Model, { event, query, now }: Context): Expected[] {
   const [status, group, voted, search, cursor] = ['status', 'groupId', 'voted', 'search', 'cursor'].map((one) =>
     query.get(one),
@@ -230,17 +241,24 @@ function listVoters(_: Model, { event, query, now }: Context): Expected[] {
   if (voted !== null && voted !== 'true' && voted !== 'false') return [refuse(400, 'bad_request')];
   if (cursor !== null || search !== null)
     return [{ status: 200 }, ...(cursor === null ? [] : [refuse(400, 'bad_request')])];
-  const rows = event.voters.filter(
-    (one) =>
-      (status === null || one.status === status) &&
-      (group === null || one.groupId === group) &&
-      (voted === null || String(one.hasVoted) === voted),
-  );
   if (event.voters.some((one) => metInPoll(event, one))) return [{ status: 200 }];
   if (event.looseRoll || event.voters.some((one) => one.erased) || (frozen(event, now) && event.type === 'poll'))
     return [{ status: 200 }];
-  if (rows.length > Number(query.get('limit') ?? 50)) return [{ status: 200, body: { nextCursor: kit.STRING } }];
-  return [listed(new kit.Bag(rows.map((one) => voterBody(event, one))))];
+  const limit = Number(query.get('limit') ?? 50);
+  // Whether somebody approved by a first key is listed as approved before the disclosure depends on the step.
+  const hidden = status !== null && isStepped(event, now) && event.voters.some((one) => one.approvedByKey === true);
+  const sure = hidden
+    ? undefined
+    : event.voters.filter(
+        (one) => (status === null || one.status === status) && (group === null || one.groupId === group),
+      );
+  if (sure === undefined) return [{ status: 200 }];
+  const step = stepped(event, now, (shown) => {
+    const rows = sure.filter((one) => voted === null || String(one.hasVoted && isMarked(one, shown)) === voted);
+    const body = new kit.Bag(rows.map((one) => voterBody(event, one, isMarked(one, shown))));
+    return rows.length > limit ? { nextCursor: kit.STRING } : { data: body, nextCursor: null };
+  });
+  return [{ status: 200, body: step.body, apply: step.learn }];
 }
 
 function sendKey(model: Model, context: Context): Expected[] {
@@ -264,43 +282,62 @@ function sendKey(model: Model, context: Context): Expected[] {
   return odd ? [done, { status: 409 }, { status: 422 }, { status: 403 }] : [done];
 }
 
-function stats(_: Model, { event, now }: Context): Expected[] {
-  return [
-    ok(200, {
-      votingEventId: event.id,
-      status: statusOf(event, now),
-      voters: { total: kit.INTEGER },
-      ballots: { cast: kit.INTEGER, confirmed: kit.INTEGER },
-    }),
-  ];
+/** Statistics may be 5 s old: figures are compared when nothing was changed for that long. */
+const STATS_AGE_MS = 5000;
+function stats(model: Model, { event, now }: Context): Expected[] {
+  const fresh = now - model.changedAt > STATS_AGE_MS;
+  const step = stepped(event, now, (shown) => ({
+    votingEventId: event.id,
+    ...(fresh ? freshStats(event, now, shown) : { status: kit.STRING, voters: { total: kit.INTEGER } }),
+  }));
+  return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
 }
-/** The figures that a fresh `stats` has: asked for only when no older ones can be shown. */
-export function freshStats(event: Event, now: number): Json {
+function freshStats(event: Event, now: number, shown: Shown): Json {
   const roll = event.voters;
-  const of = (status: string) => roll.filter((one) => one.status === status).length;
-  const counted = event.ballots.filter((one) => !one.voided);
+  const of = (status: string) => {
+    const real = roll.filter((one) => one.status === status).length;
+    const told = roll.map((one) => shownStatus(one, isMarked(one, shown)));
+    const sure = told.filter((one) => one === status).length;
+    const open = told.filter((one) => one instanceof kit.Match && one.test(status)).length;
+    return new kit.Match(`${real} or ${sure} to ${sure + open}`, (got) => {
+      const value = kit.number(got);
+      return value === real || (value >= sure && value <= sure + open);
+    });
+  };
+  const counted = event.ballots.filter((one) => !one.voided && !one.voidedLate);
+  const polled = roll.some((one) => metInPoll(event, one)) || event.looseRoll === true;
   return {
     status: statusOf(event, now),
-    voters: {
-      total: roll.length,
-      pending: of('pending'),
-      approved: of('approved'),
-      rejected: of('rejected'),
-      ...(event.repeatVotes ? {} : { voted: event.ballots.length }),
-    },
-    ballots: {
-      confirmed: new kit.Match(
-        `${counted.length} or ${event.ballots.length}`,
-        (v) => v === counted.length || v === event.ballots.length,
-      ),
-    },
+    voters: polled
+      ? { total: kit.INTEGER }
+      : {
+          total: roll.length,
+          pending: of('pending'),
+          approved: of('approved'),
+          rejected: of('rejected'),
+          voted: event.repeatVotes
+            ? kit.INTEGER
+            : kit.oneOf(event.ballots.length, shown.ballots.length, counted.length),
+        },
+    ballots: { cast: kit.INTEGER, confirmed: kit.oneOf(counted.length, event.ballots.length) },
     positions: event.positions.length,
     candidates: {
       total: event.candidates.length,
+      pending: event.candidates.filter((one) => one.status === 'pending').length,
       approved: event.candidates.filter((one) => one.status === 'approved').length,
+      rejected: event.candidates.filter((one) => one.status === 'rejected').length,
     },
     groups: event.groups.length,
     sponsors: event.sponsors.length,
+    payments: {
+      attempts: event.attempts.length,
+      fulfilled: event.attempts.some((one) => one.paid && one.fulfilled === undefined)
+        ? kit.INTEGER
+        : event.attempts.filter((one) => one.fulfilled !== undefined).length,
+    },
+    byPosition: kit.ANY,
+    byGroup: kit.ANY,
+    disclosure: disclosureBody(event, now, shown),
   };
 }
 
@@ -326,6 +363,16 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
   return [{ status: 200, body: { data: some } }];
 }
 
+/** Exact at any moment, except where a weight has fewer than 5 holders: then the figures move with the step. */
+export function organizerResults(event: Event, now: number): Expected[] {
+  const few = FEATURES.disclosure && isStepped(event, now) ? fewHolders(event) : 'no';
+  const step = stepped(event, now, (shown) => {
+    const moved = { ...resultsBody(event, shown.ballots, now, shown) };
+    const exact = resultsBody(event, event.ballots, now, shown);
+    return few === 'yes' ? moved : few === 'no' ? exact : kit.anyOf('exact, or with the step', [exact, moved]);
+  });
+  return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
+}
 function payments(_: Model, { event, query, now }: Context): Expected[] {
   const [status, purpose] = ['status', 'purpose'].map((one) => query.get(one));
   if (status !== null) return [{ status: 200 }];
@@ -352,7 +399,7 @@ export const rollRoutes: readonly Route[] = [
     path: `${base}/voters/:id`,
     scope: 'read',
     exists,
-    handle: (_, context) => [ok(200, voterBody(context.event, voterOf(context) as Voter))],
+    handle: (_, context) => oneVoter(context),
   },
   { method: 'PATCH', path: `${base}/voters/:id`, scope: 'write', exists, handle: patchVoter },
   { method: 'DELETE', path: `${base}/voters/:id`, scope: 'write', exists, handle: deleteVoter },
@@ -362,7 +409,7 @@ export const rollRoutes: readonly Route[] = [
     method: 'GET',
     path: `${base}/results`,
     scope: 'read',
-    handle: (_, { event, now }) => [ok(200, resultsBody(event, event.ballots, now))],
+    handle: (_, { event, now }) => organizerResults(event, now),
   },
   {
     method: 'GET',

@@ -122,7 +122,7 @@ async function tell(
   const told = last.findings.find((other) => other.kind === finding.kind)?.line ?? '';
   const end = last.script.indexOf(`   !! ${told}`);
   for (const [number, line] of (end === -1 ? last.script : last.script.slice(0, end + 1)).entries())
-    out(`  ${String(number + 1).padStart(3)} ${line.slice(0, 420)}`);
+    out(`  ${String(number + 1).padStart(3)} ${line.slice(0, 1200)}`);
 }
 
 async function runOne(index: number): Promise<void> {
@@ -145,7 +145,8 @@ async function runOne(index: number): Promise<void> {
     }
   }
   if (one)
-    for (const [number, line] of world.script.entries()) out(`${String(number + 1).padStart(3)} ${line.slice(0, 600)}`);
+    for (const [number, line] of world.script.entries())
+      out(`${String(number + 1).padStart(3)} ${line.slice(0, 2000)}`);
 }
 
 const enough = () => values.minutes !== undefined && performance.now() - began > Number(values.minutes) * 60_000;

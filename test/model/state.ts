@@ -1,3 +1,4 @@
+import { disclosureBody, type Shown } from './disclosure.ts';
 import { FEATURES } from './features.ts';
 import { ANY, type Json, Match, maybe, oneOf, prefixed, TIME, TIME_OR_NULL } from './kit.ts';
 
@@ -87,6 +88,8 @@ export interface Voter {
   dropped?: string[];
   /** Cast or checked with a right key; mailed again after that, it may be either. */
   usedKey?: boolean;
+  /** A first key approved who waited for it; the organizer didn't. */
+  approvedByKey?: boolean;
   mailedAfterUse?: boolean;
   /** A right key came with something that was refused: whether that uses it is left open. */
   perhapsUsed?: boolean;
@@ -126,7 +129,9 @@ export interface Ballot {
   readonly weight: number;
   readonly attempt: Attempt | undefined;
   readonly answer: Json;
+  /** Taken back by a void leaf before the result was final, or after it. */
   voided: boolean;
+  voidedLate?: boolean;
 }
 export interface Attempt {
   id: string;
@@ -187,8 +192,8 @@ export interface Event {
   /** With repeat votes: one visitor ID, address or voter ID came with several of the others. Whether these are one row is left open. */
   looseRoll?: boolean;
   deleted: boolean;
-  /** How many of the ballots the public live counts of a secret event showed last. */
-  shown: number;
+  /** How many of the first ballots of a secret event may be disclosed now. */
+  steps: number[];
   /** Ballots that may be counted in doubt: the history went somewhere the contract leaves open. */
   readonly wrongKeys: { readonly at: number; readonly who: string }[];
 }
@@ -252,7 +257,7 @@ export const emailKey = (value: string): string => value.trim().normalize('NFKC'
 const chosen = (value: string, prefix: string): unknown => (value === '' ? prefixed(prefix) : value);
 const later = FEATURES.laterEventFields ? (value: unknown) => value : maybe;
 
-export function eventBody(event: Event, now: number): Json {
+export function eventBody(event: Event, now: number, shown?: Shown): Json {
   return {
     id: chosen(event.id, 'evt_'),
     code: event.code === '' ? new Match('a code', (code) => /^[A-Za-z0-9]{6,12}$/.test(String(code))) : event.code,
@@ -274,6 +279,7 @@ export function eventBody(event: Event, now: number): Json {
     },
     paymentBusinessId: event.business?.id ?? null,
     secrecy: shownSecrecy(event),
+    ...(shown === undefined ? {} : { disclosure: disclosureBody(event, now, shown) }),
     finalAt: later(frozen(event, now) ? TIME_OR_NULL : null),
     createdAt: TIME,
     updatedAt: TIME,
@@ -360,7 +366,8 @@ export const metInPoll = (event: Event, voter: Voter): boolean =>
       ((one.email !== null && voter.email !== null && emailKey(one.email) === emailKey(voter.email)) ||
         (one.voterId !== null && one.voterId === voter.voterId)),
   );
-export function voterBody(event: Event, voter: Voter): Json {
+/** @param marked whether it may be told that this voter took part */
+export function voterBody(event: Event, voter: Voter, marked: boolean): Json {
   const visible = [voter.visitorId, voter.voterId, voter.email].filter((one) => typeof one === 'string');
   return {
     id: chosen(voter.id, 'vtr_'),
@@ -370,15 +377,22 @@ export function voterBody(event: Event, voter: Voter): Json {
     voterId: voter.source === 'poll' ? oneOf(...visible) : voter.voterId,
     groupId: voter.groupId,
     weight: voter.weight,
-    status: voter.status,
-    hasVoted: (FEATURES.disclosure && event.type === 'election') || metInPoll(event, voter) ? ANY : voter.hasVoted,
+    status: shownStatus(voter, marked),
+    hasVoted: metInPoll(event, voter) ? ANY : voter.hasVoted && marked,
     source: voter.source,
-    keyStatus: voter.source === 'poll' ? ANY : keyStatus(voter),
+    keyStatus: voter.source === 'poll' ? ANY : keyStatus(event, voter, marked),
     createdAt: TIME,
     updatedAt: TIME,
   };
 }
-function keyStatus(voter: Voter): unknown {
+/** Approved by a first key: told with the mark. Of who used a key and didn't vote, it is left open when. */
+export function shownStatus(voter: Voter, marked: boolean): unknown {
+  if (voter.approvedByKey !== true || marked) return voter.status;
+  return voter.hasVoted ? 'pending' : oneOf('pending', 'approved');
+}
+function keyStatus(event: Event, voter: Voter, marked: boolean): unknown {
+  if (!marked && voter.hasVoted) return voter.keys.length === 0 ? 'none' : 'sent';
+  if (!marked && voter.usedKey === true && event.type === 'election') return oneOf('used', 'sent');
   if (voter.keys.length === 0) return voter.hasVoted ? oneOf('used', 'none') : 'none';
   if (voter.hasVoted || (voter.usedKey && voter.mailedAfterUse)) return oneOf('used', 'sent');
   return voter.usedKey ? 'used' : voter.perhapsUsed ? oneOf('used', 'sent') : 'sent';
@@ -387,7 +401,9 @@ function keyStatus(voter: Voter): unknown {
 export function useKey(event: Event, voter: Voter): void {
   voter.usedKey = true;
   voter.mailedAfterUse = false;
-  if (voter.status === 'pending' && event.voter.approval === 'automatic') voter.status = 'approved';
+  if (voter.status !== 'pending' || event.voter.approval !== 'automatic') return;
+  voter.status = 'approved';
+  voter.approvedByKey = true;
 }
 export function attemptBody(attempt: Attempt, statuses: readonly string[], single: boolean): Json {
   return {

@@ -1,9 +1,10 @@
 /** One history under way: the service, the model beside it, and what differed. */
 import type { Driver, DriverAnswer, DriverRequest } from '#test/model/driver.ts';
 import { describe, describeAnswer, type Expected, fits } from './answer.ts';
+import { settleSteps } from './disclosure.ts';
 import { at, differences, isObject, Random, short, text } from './kit.ts';
 import { Model } from './model.ts';
-import { type Account, type Event, HOUR, type Key, statusOf, type Voter } from './state.ts';
+import { type Account, CONFIRM_WINDOW, closesAt, type Event, HOUR, type Key, statusOf, type Voter } from './state.ts';
 
 export interface Finding {
   /** The same operation, expectation and answer are one class. */
@@ -115,12 +116,13 @@ export class World {
     const route = `${request.method} ${routeOf(request.path)}${fields.length > 0 ? ` {${fields.join()}}` : ''}`;
     count(this.counts.operations, route);
     count(this.counts.answers, `${route} → ${plainText(describeAnswer(answer)).replace(/ (field|issues) .*$/, '')}`);
-    const body = request.body === undefined ? '' : ` ${short(request.body)}`;
+    const body = request.body === undefined ? '' : ` ${short(request.body, 1500)}`;
     const headers = request.headers === undefined ? '' : ` ${JSON.stringify(request.headers)}`;
     this.note(
       `p${request.process} ${request.method} ${request.path}${headers}${body}  → ${describeAnswer(answer)}${answer.status < 300 || answer.status === 402 ? ` ${short(answer.body)}` : ` "${String(at(answer.body, 'error', 'message') ?? '')}"`}`,
     );
     this.compare(route, request, expected, answer);
+    if (request.method !== 'GET' && answer.status < 500) this.model.changedAt = now;
     if (request.method === 'POST' && request.headers?.['idempotency-key'] !== undefined) this.recent.push(request);
     return answer;
   }
@@ -171,10 +173,13 @@ export class World {
     return { headers: { 'idempotency-key': `key-${this.keyed}` } };
   }
 
-  async settle(): Promise<void> {
+  /** @param calm nothing that statistics show can have changed by it */
+  async settle(calm = false): Promise<void> {
     await this.driver.settle();
+    if (!calm) this.model.changedAt = this.driver.now();
     this.unsettled = false;
     for (const attempt of this.model.attempts.values()) if (attempt.paid && !this.held) attempt.told = true;
+    for (const event of this.model.events) settleSteps(event);
     await this.readMails();
   }
   async settleIfNeeded(): Promise<void> {
@@ -208,11 +213,11 @@ export class World {
       if (one.sure)
         this.report(`mail | missing (${one.voter.status}, ${one.withKey ? 'key' : 'notice'})`, `to ${one.to}`, false);
   }
-  async advance(ms: number): Promise<void> {
+  async advance(ms: number, calm = false): Promise<void> {
     await this.settleIfNeeded();
     this.note(`-- time passes: ${Math.round(ms / 1000)} s`);
     await this.driver.advance(ms);
-    await this.settle();
+    await this.settle(calm);
   }
 
   event(index: number): Event | undefined {
@@ -224,7 +229,8 @@ export class World {
   async finish(): Promise<void> {
     this.step = -1;
     await this.settleIfNeeded();
-    await this.advance(6000);
+    const calm = !this.model.events.some((one) => changesSoon(one, this.driver.now()));
+    await this.advance(6000, calm);
     const [organizer, voting] = [this.organizer.find((one) => !one.revoked), this.voting.find((one) => !one.revoked)];
     if (organizer === undefined || voting === undefined) return;
     for (const event of this.model.events.filter((one) => !one.deleted)) {
@@ -232,6 +238,9 @@ export class World {
       const path = `/voting-events/${event.id}`;
       await this.send({ process: 0, method: 'GET', path, key: organizer.key });
       await this.send({ process: 1, method: 'GET', path: `${path}/results`, key: organizer.key });
+      await this.send({ process: 0, method: 'GET', path: `${path}/stats`, key: organizer.key });
+      if (statusOf(event, this.driver.now()) !== 'draft')
+        await this.send({ process: 0, method: 'GET', path: `/public${path}/results`, key: voting.key });
       await this.send({ process: 0, method: 'GET', path: `${path}/votes?limit=200`, key: organizer.key });
       await this.send({ process: 0, method: 'GET', path: `${path}/voters?limit=200`, key: organizer.key });
       await this.send({ process: 1, method: 'GET', path: `${path}/payments`, key: organizer.key });
@@ -253,6 +262,12 @@ export class World {
           );
     }
   }
+}
+/** Whether the clock alone changes the event within the next seconds. */
+function changesSoon(event: Event, now: number): boolean {
+  const end = closesAt(event);
+  const moments = [event.startsAt, end, end === null ? null : end + CONFIRM_WINDOW];
+  return moments.some((one) => one !== null && Math.abs(one - now) < 10_000);
 }
 function learnKey(voter: Voter, key: string): void {
   voter.keys.push(key);
