@@ -1,7 +1,7 @@
 /**
  * Disclosure in secret events (completions 5.6), until the result is final: when at least 5 participants are undisclosed,
  * one step marks all of them; fewer wait. Confirms are counted in their order, so what is disclosed is how many of the first.
- * A step is made at the confirm or shortly after it: between a confirm and the next rest both are possible.
+ * A step is made at the confirm or by a job shortly after it: until a minute has passed both are possible.
  */
 import { FEATURES } from './features.ts';
 import { anyOf, differences, type Json, maybe, oneOf } from './kit.ts';
@@ -14,9 +14,9 @@ export function noteConfirm(event: Event): void {
   const total = event.ballots.length;
   if (event.steps.some((one) => total - one >= STEP)) event.steps = [...event.steps, total];
 }
-/** The service is at rest: what was due was done. */
+/** A minute has passed since the last confirm: what was due was done. */
 export function settleSteps(event: Event): void {
-  event.steps = event.steps.filter((one) => event.ballots.length - one < STEP);
+  if (FEATURES.disclosure) event.steps = event.steps.filter((one) => event.ballots.length - one < STEP);
 }
 
 export const isStepped = (event: Event, now: number): boolean => event.type === 'election' && !frozen(event, now);
@@ -33,8 +33,13 @@ export interface Stepped {
   readonly learn: (got: unknown) => void;
 }
 /** What is built from the disclosed ballots. */
-export function stepped(event: Event, now: number, build: (shown: Shown) => unknown): Stepped {
-  if (!isStepped(event, now) || !FEATURES.disclosure)
+export function stepped(
+  event: Event,
+  now: number,
+  build: (shown: Shown) => unknown,
+  built: boolean = FEATURES.disclosure,
+): Stepped {
+  if (!isStepped(event, now) || !built)
     return { body: build({ ballots: event.ballots, all: true }), learn: () => undefined };
   const bodies = event.steps.map(
     (step) => [step, build({ ballots: event.ballots.slice(0, step), all: false })] as const,

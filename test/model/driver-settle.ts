@@ -22,8 +22,8 @@ const DUE = `
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'active')) AS webhooks,
     EXISTS (SELECT 1 FROM t, voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
       WHERE (e.opened_at IS NOT NULL OR (e.starts_at <= t.at AND e.ready)) AND (
-        l.size IS NULL OR l.paper_version < e.paper_version
-        OR (${FINAL} AND (l.closed_size IS DISTINCT FROM l.size
+        l.size IS NULL OR (l.closed_size IS NULL AND l.paper_version < e.paper_version)
+        OR (${FINAL} AND (l.closed_size IS NULL
           OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
         OR (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) >= CASE WHEN ${FINAL} THEN 1 ELSE ${LEAST_WHILE_OPEN} END
         OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL

@@ -6,10 +6,13 @@ export const FEATURES = {
   rehearsal: false,
   /** Keys with the scope `log`, details of `roll` and `close` leaves, the promised date. */
   logScope: false,
-  /** Disclosure in steps (5.6): public live counts, `hasVoted`, filters, `disclosure`, stats. */
+  /**
+   * Disclosure in steps (5.6) of everything but the public live counts: `hasVoted`, filters, `disclosure`, stats; and that a step
+   * is made within a minute. Off, the public live counts may still take a step late.
+   */
   disclosure: false,
   /** Figures of a final result stay those of the close; `afterReversals` shows what is left (7.4). */
-  afterReversals: false,
+  afterReversals: true,
   /** `refund`, `providerDetails` and `refundedAt` of the organizer's payment attempt (7.4). */
   refundDetails: false,
   /** Further figures of 5.5: majorityRequired, runnerUp, margin, firstChoices, pairwise, finalTwo, byGroup. */

@@ -16,7 +16,6 @@ import { balance } from './ballot-rules.ts';
 import { url, VISITOR } from './casting.ts';
 import { resultsBody } from './counts.ts';
 import { stepped } from './disclosure.ts';
-import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
@@ -332,18 +331,9 @@ function checkVoter(model: Model, { body, event, now }: Context): Expected[] {
 function results(_: Model, { event, now, key }: Context): Expected[] {
   const observer = key.scopes.includes('observe') && frozen(event, now);
   if (!resultsOpen(event, now) && !observer) return [forbidden('results_not_available')];
-  if (!FEATURES.disclosure && event.type === 'election' && !frozen(event, now)) return [liveResults(event, now)];
   // Public live counts of a secret event are the snapshot of the last step: names may be those of then or of now.
-  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown));
+  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown), true);
   return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
-}
-
-/** Without disclosure in steps: the counts of some of the first ballots, never of fewer than five. */
-function liveResults(event: Event, now: number): Expected {
-  const bodies = [...Array(event.ballots.length + 1).keys()]
-    .filter((count) => count === 0 || count >= 5)
-    .map((count) => resultsBody(event, event.ballots.slice(0, count), now, { ballots: event.ballots, all: true }));
-  return ok(200, kit.anyOf('counts of none or at least five of the first ballots', bodies));
 }
 
 function quadratic(context: Context): Position | Expected[] {
