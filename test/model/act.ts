@@ -405,6 +405,7 @@ export async function perform(world: World, op: Op): Promise<void> {
   // Deletions are done and mails read before anything else is asked: what is under way is left to the concurrent histories.
   await world.settleIfNeeded();
   world.random = new Random(op.r ^ 0x5bd1e995);
+  world.reader = new Random(op.r ^ 0x27d4eb2f);
   world.note(`# ${op.k}`);
   await act(world, op, new Random(op.r));
 }

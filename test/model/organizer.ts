@@ -242,6 +242,9 @@ function patch(model: Model, context: Context): Expected[] {
       else if (event.everCast) perhaps.push(conflict('event_has_ballots'));
       // Opened by hand, nothing cast: the contract leaves open which of the two wins.
       if (!event.everCast && after === 'open') perhaps.push(accepted(event, { ...next, openedAt: null }, now));
+      // Opened by its start, nothing cast, but payments are under way: open and paid ones hold what they depend on.
+      if (!event.everCast && after !== 'open' && event.attempts.length > 0)
+        perhaps.push(accepted(event, { ...next, openedAt: now }, now), conflict('event_has_ballots'));
     }
   }
   if (wanted === undefined && status !== 'open' && after === 'open' && !isReady(event))

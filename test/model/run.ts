@@ -98,7 +98,7 @@ const spent: Spent = new Map();
 const started = await startDriver({ kind: values.kind === 'processes' ? 'processes' : 'within' });
 const driver = values.counts ? timed(started, spent) : started;
 const began = performance.now();
-let [requests, operations] = [0, 0];
+let [requests, operations, reads] = [0, 0, 0];
 
 /** Tells a difference with the shortest script that still shows it. */
 async function tell(
@@ -131,6 +131,7 @@ async function runOne(index: number): Promise<void> {
   const ops = generate(seed, { ...options, restarts: restartEvery > 0 && index % restartEvery === 0 ? 2 : 0 });
   const world = await runHistory(driver, ops, counts);
   requests += world.requests;
+  reads += world.reads;
   operations += ops.length;
   standing.requests += world.requests;
   standing.operations += ops.length;
@@ -167,7 +168,7 @@ while (!enough() && standing.histories < total) {
 const seconds = (performance.now() - began) / 1000;
 await driver.stop();
 out(
-  `\nseed ${first}: ${operations} operations, ${requests} requests in ${seconds.toFixed(0)} s (${(requests / seconds).toFixed(0)}/s)`,
+  `\nseed ${first}: ${operations} operations, ${requests} compared answers (${Math.round((reads * 100) / requests)} % of reads) in ${seconds.toFixed(0)} s (${(requests / seconds).toFixed(0)}/s)`,
 );
 if (values.counts)
   for (const [name, number] of [...counts.answers].toSorted(([a], [b]) => (a < b ? -1 : 1)))
