@@ -425,7 +425,35 @@ BEGIN
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $function$;
 
-CREATE FUNCTION drop_expired_ballots()
+CREATE FUNCTION delete_event_rows(p_event text, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  removed integer := 0;
+  gone integer;
+  rows_of text;
+BEGIN
+  PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
+  IF NOT FOUND THEN RETURN 0; END IF;
+  FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
+    'log_tiles', 'log_checkpoints', 'participation', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
+  LOOP
+    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
+      SELECT ctid FROM %1$I WHERE voting_event_id = $1 LIMIT $2))', rows_of) USING p_event, p_limit - removed;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+    IF removed >= p_limit THEN RETURN removed; END IF;
+  END LOOP;
+  -- What is left are few rows, which go with the event.
+  DELETE FROM voting_events WHERE id = p_event;
+  RETURN removed;
+END $function$;
+
+CREATE FUNCTION drop_expired_ballots(p_event text, p_limit integer)
  RETURNS integer
  LANGUAGE plpgsql
 AS $function$
@@ -433,12 +461,12 @@ DECLARE
   expired record;
   dropped integer := 0;
 BEGIN
-  FOR expired IN SELECT b.voting_event_id, b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
-    WHERE b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
-      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000)
-    ORDER BY b.cast_at LIMIT 1000
+  FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
+    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
+      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))
+    LIMIT p_limit
   LOOP
-    IF return_pending_ballot(expired.voting_event_id, expired.code_tag) THEN dropped := dropped + 1; END IF;
+    IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;
   END LOOP;
   RETURN dropped;
 END $function$;
@@ -515,7 +543,9 @@ CREATE FUNCTION guard_ballot_log()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id) THEN RETURN OLD; END IF;
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id AND e.deleted_at IS NULL) THEN
+    RETURN OLD;
+  END IF;
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $function$;
 

@@ -24,6 +24,8 @@ export interface Config {
   readonly statusPageUrl: string;
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
+  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
+  readonly mailBounces: string | undefined;
   readonly worker: boolean;
   /** Processes that serve on one port. */
   readonly webConcurrency: number;
@@ -95,6 +97,10 @@ const environmentSchema = z.object({
     .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
+  MAIL_BOUNCES: z
+    .string()
+    .regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an address such as bounces@example.org')
+    .optional(),
   WORKER: onOff.default(true),
   WEB_CONCURRENCY: count(64)
     .refine((value) => value >= 1, 'must be at least 1')
@@ -156,6 +162,7 @@ export function readConfig(environment: Environment = process.env): Config {
     statusPageUrl: settings.STATUS_PAGE_URL ?? `${baseUrl}/health`,
     smtpUrl: settings.SMTP_URL,
     mailFrom: settings.MAIL_FROM,
+    mailBounces: settings.MAIL_BOUNCES,
     worker: settings.WORKER,
     webConcurrency: settings.WEB_CONCURRENCY,
     metricsPort: settings.METRICS_PORT,

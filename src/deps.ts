@@ -26,6 +26,8 @@ export interface Deps {
   readonly db: Database;
   /** Connections for searches, statistics and long lists: casts and confirms never wait for one of these. */
   readonly reads: Database;
+  /** Connections of the jobs that must never wait for anything else's. */
+  readonly jobDatabases: { readonly mails: Database; readonly deletions: Database };
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

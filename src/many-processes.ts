@@ -6,6 +6,7 @@ import { type Config, readConfig } from '#src/config.ts';
 import { serveMetrics } from '#src/http/metrics.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { joinRunning } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
@@ -22,8 +23,8 @@ interface Order extends Prepared {
 }
 
 const RESTART_PAUSE_MS = 1_000;
-/** Longer than a process takes to finish what is under way. */
-const STOP_MS = 20_000;
+/** After that a process is killed: it ends by itself before, whatever hangs. */
+const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
 /** Serves as one of several processes on one port, until it is told to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
@@ -33,11 +34,21 @@ export async function serveAsOneOfMany(): Promise<void> {
   const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandbox);
   const service = await startService(deps, order.databaseUrl);
   const stop = (): void => {
+    endInTime(STOP_MS - 1_000);
     service.stop().then(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.send?.({ port: service.port });
+}
+
+/** Ends the process after a while, whatever hangs: who asked it to stop would kill it otherwise. */
+export function endInTime(ms: number): void {
+  const end = (): void => {
+    process.stderr.write('Something did not stop in time; what it held is taken up by the next process.\n');
+    process.exit(1);
+  };
+  setTimeout(end, ms).unref();
 }
 
 /**

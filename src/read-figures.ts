@@ -1,8 +1,12 @@
 import type { Database } from '#src/database/client.ts';
 import type { Readings } from '#src/http/metrics.ts';
+import { countFailedJobs } from '#src/jobs/inspect.ts';
 
-/** The figures that only the database knows. Each is bounded by what waits, not by what there is. */
-export async function readFigures(db: Database): Promise<Readings> {
+/**
+ * The figures that only the database knows. Each is bounded by what waits, not by what there is.
+ * @param tasks what jobs there are: those that never failed are shown with 0
+ */
+export async function readFigures(db: Database, tasks: readonly string[] = []): Promise<Readings> {
   const { rows } = await db.$client.query<{ job: string; webhooks: string; ballots: string; alarms: string }>(`
     SELECT
       (SELECT coalesce(extract(epoch FROM now() - min(run_at)), 0) FROM graphile_worker.jobs
@@ -12,7 +16,9 @@ export async function readFigures(db: Database): Promise<Readings> {
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
       (SELECT count(*) FROM log_alarms)::text AS alarms`);
   const [row] = rows;
+  const failed = await countFailedJobs(db);
   return {
+    failedJobs: new Map([...tasks.map((task) => [task, 0] as const), ...failed]),
     poolWaiting: db.$client.waitingCount,
     oldestJobSeconds: Number(row?.job ?? 0),
     pendingWebhooks: Number(row?.webhooks ?? 0),

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
@@ -17,7 +18,7 @@ import { RateLimiter } from '#src/http/rate-limit.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
 import type { Check, Health } from '#src/http/service-routes.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
-import { type JobRunner, runJobs } from '#src/jobs/queue.ts';
+import { JOB_PLACES, type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/check-price.ts';
 import { createPaymentProviders, type ProviderAddresses } from '#src/payments/payment-providers.ts';
@@ -36,6 +37,8 @@ import { allJobs, recurringJobs } from '#src/work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
+/** Beside one for each job of the group: one that listens for new jobs, and one that looks for them. */
+const JOB_CONNECTIONS = 2;
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
 const SENDER_GRACE_MS = 3_000;
 
@@ -44,6 +47,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const clock = systemClock;
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
+  const jobPool = (group: 'mails' | 'deletions') =>
+    connectDatabase({ url: databaseUrl, log, maxConnections: JOB_PLACES[group] + JOB_CONNECTIONS });
   const plans = readPlans(config.plansFile);
   const secrets = createSecrets(config.secretKeys, ({ table, column }) =>
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys'),
@@ -57,13 +62,20 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     version: readVersion(),
     db,
     reads,
+    jobDatabases: { mails: jobPool('mails'), deletions: jobPool('deletions') },
     clock,
     ids: createIds(clock),
     log,
     mailer:
       config.smtpUrl === undefined
         ? createFileMailer(path.join(config.dataDir, 'mail'), config.mailFrom, () => clock.now())
-        : createSmtpMailer(config.smtpUrl, config.mailFrom),
+        : createSmtpMailer({
+            url: config.smtpUrl,
+            from: config.mailFrom,
+            bounces: config.mailBounces,
+            connections: JOB_PLACES.mails,
+            log,
+          }),
     secrets,
     logKey,
     witness: new Witness(config.dataDir, logKey),
@@ -104,7 +116,18 @@ export async function closeDeps(deps: Deps): Promise<void> {
   await deps.counting.close();
   deps.mailer.close();
   await deps.payments.close();
-  await Promise.all([deps.db.$client.end(), deps.reads.$client.end()]);
+  const { mails, deletions } = deps.jobDatabases;
+  await Promise.all([deps.db, deps.reads, mails, deletions].map((db) => db.$client.end()));
+}
+
+/** Waits no longer than a while for what may hang when the process ends. What fails then is of no more use to anybody. */
+async function within(work: Promise<unknown> | undefined, ms: number): Promise<void> {
+  const waited = new AbortController();
+  await Promise.race([
+    Promise.allSettled([work]),
+    delay(ms, undefined, { signal: waited.signal }).catch(() => undefined),
+  ]);
+  waited.abort();
 }
 
 async function checkDatabase(deps: Deps): Promise<Check> {
@@ -128,14 +151,15 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       uptimeMs: Math.round(performance.now() - startedAt),
       checks: {
         database,
-        worker: deps.config.worker ? (worker === undefined ? 'failed' : 'ok') : 'off',
+        worker: deps.config.worker ? (worker?.isWell() === true ? 'ok' : 'failed') : 'off',
         migrations: 'ok',
       },
     };
   };
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
-  const metrics = createMetrics(() => readFigures(deps.db));
+  const tasks = [...allJobs(deps), ...recurringJobs(deps)].map(({ name }) => name);
+  const metrics = createMetrics(() => readFigures(deps.db, tasks));
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({
@@ -166,7 +190,10 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     ? new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate))
     : undefined;
   sender?.start();
-  if (deps.config.worker) worker = await runJobs(deps.db, deps.log, allJobs(deps), recurringJobs(deps));
+  if (deps.config.worker) {
+    const databases = { ...deps.jobDatabases, other: deps.db };
+    worker = await runJobs(databases, deps.log, allJobs(deps), recurringJobs(deps));
+  }
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
   const { metricsPort } = deps.config;
@@ -189,11 +216,13 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       clearInterval(lastUsed);
       sharing.stop();
       await metricsServer?.stop();
-      await listener.close(TIME_LIMITS.shutdownGraceMs);
-      await Promise.all([worker?.stop(), sender?.stop(SENDER_GRACE_MS)]);
-      await notifications.stop();
-      await deps.authenticator.flushLastUsed().catch(() => undefined);
-      await closeDeps(deps);
+      await Promise.all([
+        listener.close(TIME_LIMITS.shutdownGraceMs),
+        within(worker?.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
+        within(sender?.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
+      ]);
+      await within(deps.authenticator.flushLastUsed(), TIME_LIMITS.closeMs);
+      await within(Promise.all([notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
     },
   };
 }

@@ -3,13 +3,12 @@ import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
 import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
 import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
-import { dropExpiredBallots } from '#src/ballots/repository.ts';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
-import { freeAbandonedJobs } from '#src/jobs/queue.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
@@ -20,6 +19,7 @@ import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { removeDeletedEventJob } from '#src/voting-events/remove-deleted-event.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
@@ -37,18 +37,21 @@ export function sealDeps(deps: Deps): SealDeps {
 /** Every job that something enqueues. */
 export function allJobs(deps: Deps): AnyJob[] {
   const payments = paymentDeps(deps);
+  const mails = { ...deps, db: deps.jobDatabases.mails };
+  const deletions = deps.jobDatabases.deletions;
   return [
-    removeDeletedRowsJob(deps.db),
-    removeDeletedVotersJob(deps.db),
-    sendVoterKeyJob(deps),
-    mailRegistrationJob(deps),
-    mailOldAddressJob(deps),
+    removeDeletedEventJob(deletions),
+    removeDeletedRowsJob(deletions),
+    removeDeletedVotersJob(deletions),
+    sendVoterKeyJob(mails),
+    mailRegistrationJob(mails),
+    mailOldAddressJob(mails),
+    sendInviteJob(mails),
+    mailDisabledEndpointJob(mails),
     tendBallotLogJob(sealDeps(deps)),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
-    sendInviteJob(deps),
-    mailDisabledEndpointJob(deps),
   ];
 }
 
@@ -58,19 +61,20 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
     { name: 'check_changed_logs', schedule: '23 * * * *', work: () => checkLogs(deps, deps.clock.now() - 2 * HOUR_MS) },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
-    {
-      name: 'drop_expired_ballots',
-      schedule: '*/5 * * * *',
-      work: async () => void (await dropExpiredBallots(deps.db.$client)),
-    },
+    { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
       name: 'forget_full_quotas',
       schedule: '*/10 * * * *',
-      work: () => forgetFullQuotas(deps.db.$client),
+      work: () => forgetFullQuotas(deps.db),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
     { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
-    { name: 'reconcile_payments', schedule: '* * * * *', work: () => reconcilePayments(paymentDeps(deps)) },
+    {
+      name: 'reconcile_payments',
+      schedule: '* * * * *',
+      group: 'payments',
+      work: () => reconcilePayments(paymentDeps(deps)),
+    },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },
     {
@@ -78,7 +82,6 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '23 * * * *',
       work: () => forgetDeliveries(deps.db, deps.clock.now()),
     },
-    { name: 'free_abandoned_jobs', schedule: '* * * * *', work: () => freeAbandonedJobs(deps.db) },
-    { name: 'delete_expired_idempotency_keys', schedule: '17 * * * *', work: () => deleteExpiredKeys(deps.db) },
+    { name: 'delete_expired_idempotency_keys', schedule: '* * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];
 }

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -59,5 +60,5 @@ export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail
 
 /** Removes what counts nothing any more. */
 export async function forgetMailQuotas(db: Database): Promise<void> {
-  await db.execute(sql`DELETE FROM mail_quotas WHERE began_at <= now_ms() - window_ms`);
+  await deleteInChunks(db, 'mail_quotas', sql`began_at <= now_ms() - window_ms`);
 }

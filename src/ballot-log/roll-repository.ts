@@ -7,7 +7,7 @@ import { ballotLogs } from './tables.ts';
 export async function listRollsToMix(executor: Executor, maxVoters: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE e.type = 'election' AND e.voter_count <= ${maxVoters} AND NOT (${FINAL}) AND EXISTS (
+    WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.voter_count <= ${maxVoters} AND NOT (${FINAL}) AND EXISTS (
       SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size
         AND c.created_at >= coalesce(l.roll_mixed_at, 0))
     ORDER BY e.id`);

@@ -6,7 +6,12 @@ import { removeDeleted } from './repository.ts';
 const payload = z.strictObject({ kind: z.enum(['positions', 'candidates', 'groups']), eventId: z.string() });
 export type RemoveDeletedRows = z.output<typeof payload>;
 
-export const REMOVE_DELETED_ROWS = { name: 'remove_deleted_rows', maxAttempts: 25, payload } as const;
+export const REMOVE_DELETED_ROWS = {
+  name: 'remove_deleted_rows',
+  maxAttempts: 25,
+  group: 'deletions',
+  payload,
+} as const;
 
 /** Takes rows whose deletion was answered 202 out of the database. */
 export function removeDeletedRowsJob(db: Database): Job<RemoveDeletedRows> {

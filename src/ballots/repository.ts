@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { runNamed, type Transaction } from '#src/database/client.ts';
+import { inChunks } from '#src/database/in-chunks.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/route.ts';
 import type { Identity } from '#src/voters/identity.ts';
 
@@ -241,8 +242,26 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
   return confirmVerdict(rows[0]);
 }
 
-/** Drops ballots that can no longer be confirmed: a day old, or past the time after the close. What was paid for one goes back. */
-export async function dropExpiredBallots(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ dropped: number }>('SELECT drop_expired_ballots() AS dropped');
-  return rows[0]?.dropped ?? 0;
+/** Of one run, for one event: the rest is for the next, so that an event of very many keeps no other waiting. */
+const DROPPING_MS = 20_000;
+
+/** Events with ballots that can no longer be confirmed: a day old, or past the time after the close. */
+export async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(`
+    SELECT DISTINCT voting_event_id AS id FROM (
+      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - 24 * 60 * 60 * 1000 ORDER BY cast_at LIMIT 10000) AS old
+    UNION
+    SELECT e.id FROM voting_events e
+    WHERE event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000
+      AND e.deleted_at IS NULL AND EXISTS (SELECT 1 FROM pending_ballots b WHERE b.voting_event_id = e.id)`);
+  return rows.map(({ id }) => id);
+}
+
+/** Drops an event's ballots that can no longer be confirmed, in chunks. What was paid for one goes back. */
+export async function dropExpiredBallots(pool: Pool, eventId: string): Promise<void> {
+  await inChunks(async (maxRows) => {
+    const text = 'SELECT drop_expired_ballots($1, $2) AS dropped';
+    const { rows } = await pool.query<{ dropped: number }>(text, [eventId, maxRows]);
+    return rows[0]?.dropped ?? 0;
+  }, DROPPING_MS);
 }

@@ -37,6 +37,7 @@ export const pendingBallots = pgTable(
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.participant] }),
     uniqueIndex('pending_ballots_code').on(table.votingEventId, table.codeTag),
+    index('pending_ballots_age').on(table.castAt),
   ],
 );
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator';
-import { runMigrations } from 'graphile-worker';
 import pg from 'pg';
 import { z } from 'zod';
+import { runMigrations } from './queue-library.ts';
 
 const MIGRATIONS_FOLDER = path.resolve(import.meta.dirname, '../../migrations');
 /** Held while migrating, so that processes that start together take turns. */

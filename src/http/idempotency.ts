@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { NOW_MS, nowMs } from '#src/database/columns.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
@@ -258,5 +259,5 @@ function inProgress(): ApiError {
 
 /** Removes claims and answers whose time is over. */
 export async function deleteExpiredKeys(db: Database): Promise<void> {
-  await db.$client.query(`DELETE FROM idempotency_keys WHERE expires_at <= ${NOW_MS}`);
+  await deleteInChunks(db, 'idempotency_keys', sql`expires_at <= ${nowMs}`);
 }

@@ -14,6 +14,8 @@ export interface ObservedRequest {
 export interface Readings {
   readonly poolWaiting: number;
   readonly oldestJobSeconds: number;
+  /** Jobs that are not tried again, by task. */
+  readonly failedJobs: ReadonlyMap<string, number>;
   readonly pendingWebhooks: number;
   readonly unsealedBallots: number;
   readonly logAlarms: number;
@@ -46,22 +48,37 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
     labelNames: ['alarm'],
     registers,
   });
-  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const poolWaiting = gauge('database_pool_waiting', 'Requests that wait for a database connection');
-  const oldestJob = gauge('jobs_oldest_seconds', 'How long the oldest due job has been waiting');
-  const pendingWebhooks = gauge('webhooks_pending', 'Deliveries that are due and not delivered');
-  const logAlarms = gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed');
-  const unsealedBallots = new Gauge({
-    name: 'ballots_unsealed',
-    help: 'Confirmed ballots on their way into the log',
+  // All gauges of one scrape are collected at the same time, and share what was read for it.
+  let reading: Promise<Readings> | undefined;
+  const readOnce = (): Promise<Readings> => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+  const gauge = (name: string, help: string, figure: (readings: Readings) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(figure(await readOnce()));
+      },
+    });
+  gauge('database_pool_waiting', 'Requests that wait for a database connection', (readings) => readings.poolWaiting);
+  gauge('jobs_oldest_seconds', 'How long the oldest due job has been waiting', (readings) => readings.oldestJobSeconds);
+  gauge('webhooks_pending', 'Deliveries that are due and not delivered', (readings) => readings.pendingWebhooks);
+  gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed', (readings) => readings.logAlarms);
+  gauge('ballots_unsealed', 'Confirmed ballots on their way into the log', (readings) => readings.unsealedBallots);
+  new Gauge({
+    name: 'jobs_failed',
+    help: 'Jobs that have failed for good and wait for somebody to look at them, by task',
+    labelNames: ['task'],
     registers,
     async collect() {
-      const readings = await read();
-      poolWaiting.set(readings.poolWaiting);
-      oldestJob.set(readings.oldestJobSeconds);
-      pendingWebhooks.set(readings.pendingWebhooks);
-      unsealedBallots.set(readings.unsealedBallots);
-      logAlarms.set(readings.logAlarms);
+      const { failedJobs } = await readOnce();
+      this.reset();
+      for (const [task, count] of failedJobs) this.set({ task }, count);
     },
   });
   // Routes and statuses are few, and finding a series by its labels takes longer than counting.

@@ -1,4 +1,7 @@
+import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
+import type { Database } from '#src/database/client.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { RateLimiter } from './rate-limit.ts';
@@ -45,6 +48,6 @@ export function shareRateLimits(pool: Pool, limiter: RateLimiter, log: Log): { s
 }
 
 /** Removes keys whose quota is full again. */
-export async function forgetFullQuotas(pool: Pool): Promise<void> {
-  await pool.query('DELETE FROM rate_limits WHERE full_at < now_ms()');
+export async function forgetFullQuotas(db: Database): Promise<void> {
+  await deleteInChunks(db, 'rate_limits', sql`full_at < now_ms()`);
 }

@@ -64,3 +64,11 @@ export async function retryFailedJobs(db: Database): Promise<number> {
       run_at => now(), attempts => 0)`);
   return Number(rows[0]?.count ?? 0);
 }
+
+/** How many jobs of each task are not tried again. */
+export async function countFailedJobs(db: Database): Promise<Map<string, number>> {
+  const { rows } = await db.execute<{ task: string; count: string }>(sql`
+    SELECT task_identifier AS task, count(*)::text AS count FROM graphile_worker.jobs
+    WHERE attempts >= max_attempts AND locked_at IS NULL GROUP BY task_identifier`);
+  return new Map(rows.map(({ task, count }) => [task, Number(count)]));
+}

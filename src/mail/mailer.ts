@@ -2,28 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createTransport } from 'nodemailer';
+import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { toMailFault } from './mail-fault.ts';
 
 export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** The same for every attempt at one mail, so that a mail that arrives twice is seen to be one: letters and digits. */
+  readonly id: string;
 }
 
 export interface Mailer {
-  /** Resolves once the mail server took the mail, or throws. */
+  /** Resolves once the mail server took the mail. @throws MailFault */
   send(mail: Mail): Promise<void>;
   close(): void;
-}
-
-/**
- * Whether the receiving side refused the recipient for good (5xx on RCPT TO): trying again would change nothing. A refusal of
- * the sender, of the log-in or of the content says nothing of the address.
- */
-export function isRefusedForGood(fault: unknown): boolean {
-  if (!(fault instanceof Error)) return false;
-  const { command, responseCode } = fault as { readonly command?: unknown; readonly responseCode?: unknown };
-  return command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500 && responseCode < 600;
 }
 
 const ENCODED_WORD_BYTES = 45;
@@ -46,19 +40,52 @@ export function subjectText(subject: string): string {
   return [...words, word].map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`).join(' ');
 }
 
-/** Sends over SMTP. */
-export function createSmtpMailer(smtpUrl: string, from: string): Mailer {
+/** Nobody answers to a mail that a program wrote: programs that answer mails leave it alone (RFC 3834). */
+const HEADERS = { 'Auto-Submitted': 'auto-generated' };
+
+/** @param from the sender as in `Name <address>`: mails are named under its domain */
+function messageId(id: string, from: string): string {
+  const domain = /@([A-Za-z0-9.-]+)>?\s*$/.exec(from)?.[1] ?? 'localhost.localdomain';
+  return `<${id}@${domain}>`;
+}
+
+export interface SmtpOptions {
+  readonly url: string;
+  readonly from: string;
+  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
+  readonly bounces: string | undefined;
+  /** Mails that are sent at a time, each over a connection that many use. */
+  readonly connections: number;
+  readonly log: Log;
+}
+
+/** Sends over SMTP. A password is never sent in clear: where the address holds one, the server must offer TLS. */
+export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpOptions): Mailer {
   const transport = createTransport({
-    url: smtpUrl,
+    url,
+    pool: true,
+    maxConnections: connections,
+    maxMessages: Number.POSITIVE_INFINITY,
+    requireTLS: new URL(url).password !== '',
     connectionTimeout: TIME_LIMITS.smtpMs,
     greetingTimeout: TIME_LIMITS.smtpMs,
-    socketTimeout: TIME_LIMITS.smtpMs,
+    socketTimeout: TIME_LIMITS.smtpReplyMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  // A connection that breaks while nothing is sent: the next mail opens another.
+  transport.on('error', (fault) => log.warn({ fault: summariseFault(toMailFault(fault)) }, 'a mail server went away'));
   return {
-    async send(mail) {
-      await transport.sendMail({ from, ...mail, subject: subjectText(mail.subject) });
+    async send({ to, subject, text, id }) {
+      const mail = { from, to, subject: subjectText(subject), text, headers: HEADERS, messageId: messageId(id, from) };
+      const envelope = bounces === undefined ? {} : { envelope: { from: bounces, to } };
+      try {
+        await transport.sendMail({ ...mail, ...envelope });
+      } catch (fault) {
+        const known = toMailFault(fault);
+        log.warn({ mail: id, kind: known.kind, fault: summariseFault(known) }, 'the mail server did not take a mail');
+        throw known;
+      }
     },
     close: () => transport.close(),
   };
@@ -68,9 +95,9 @@ export function createSmtpMailer(smtpUrl: string, from: string): Mailer {
 export function createFileMailer(folder: string, from: string, nowMs: () => number): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
-    async send(mail) {
+    async send({ to, subject, text, id }) {
       const { message } = await transport.sendMail({
-        ...{ from, ...mail, subject: subjectText(mail.subject) },
+        ...{ from, to, subject: subjectText(subject), text, headers: HEADERS, messageId: messageId(id, from) },
         date: new Date(nowMs()),
       });
       await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -1,6 +1,7 @@
-import { and, eq, isNotNull, lt, sql } from 'drizzle-orm';
-import type { Executor } from '#src/database/client.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import type { Database, Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { providerEvents } from './tables.ts';
 
 export type ProviderEvent = typeof providerEvents.$inferSelect;
@@ -42,8 +43,6 @@ export async function endProviderEvent(
 }
 
 /** Forgets processed messages that are older than a moment. */
-export async function dropProviderEvents(executor: Executor, beforeMs: number): Promise<void> {
-  await executor
-    .delete(providerEvents)
-    .where(and(lt(providerEvents.receivedAt, beforeMs), isNotNull(providerEvents.processedAt)));
+export async function dropProviderEvents(db: Database, beforeMs: number): Promise<void> {
+  await deleteInChunks(db, 'provider_events', sql`received_at < ${beforeMs} AND processed_at IS NOT NULL`);
 }

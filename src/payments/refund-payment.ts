@@ -14,7 +14,7 @@ import type { PaymentAttempt } from './types.ts';
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
 /** With the queue's growing pauses, the attempts reach over several days. */
-const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, payload } as const;
+const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, group: 'payments', payload } as const;
 /** How often a provider that is still busy with a refund is asked. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
 

@@ -7,6 +7,8 @@ export interface FaultSummary {
   readonly name: string;
   readonly code?: string;
   readonly constraint?: string;
+  /** What a mail server answered: code and command, without its words. */
+  readonly reply?: string;
   readonly stack?: string;
 }
 
@@ -30,11 +32,13 @@ export function summariseFault(fault: unknown): FaultSummary {
   const inner = fault.cause instanceof Error ? fault.cause : fault;
   const code = textOf(inner, 'code');
   const constraint = textOf(inner, 'constraint');
+  const reply = textOf(inner, 'reply');
   const stack = framesOf(fault);
   return {
     name: inner.name,
     ...(code === undefined ? {} : { code }),
     ...(constraint === undefined ? {} : { constraint }),
+    ...(reply === undefined ? {} : { reply }),
     ...(stack === undefined ? {} : { stack }),
   };
 }

@@ -6,6 +6,8 @@ import { takeRandomBytes } from './random-bytes.ts';
 export type SecretPurpose =
   | 'encryption'
   | 'voter-key'
+  | 'mailed-key'
+  | 'message-id'
   | 'fingerprint'
   | 'idempotency-key'
   | 'cursor'
@@ -66,6 +68,8 @@ function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
 const PURPOSES: readonly SecretPurpose[] = [
   'encryption',
   'voter-key',
+  'mailed-key',
+  'message-id',
   'fingerprint',
   'idempotency-key',
   'cursor',

@@ -25,5 +25,16 @@ export const TIME_LIMITS = {
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
   providerMs: 10_000,
+  /** Until the mail server is connected, and until it says who it is. */
   smtpMs: 10_000,
+  /** What RFC 5321 asks for after the end of a mail's text: who gives up earlier sends a mail twice that was taken. */
+  smtpReplyMs: 600_000,
+  /** Longer than the longest thing that a job waits for. */
+  jobMs: 900_000,
+  /** What jobs under way get to finish when the process stops. */
+  jobGraceMs: 8_000,
+  /** What closing connections gets then: more than it needs, unless something hangs. */
+  closeMs: 3_000,
+  /** From the signal to the end of the process, whatever hangs. */
+  stopMs: 19_000,
 } as const;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -18,14 +19,25 @@ import type { Voter } from './types.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
+/** Of one run: what is left queues up again behind other deletions. */
+const REMOVING_MS = 1_000;
+
 const payload = z.strictObject({ eventId: z.string() });
-export const REMOVE_DELETED_VOTERS = { name: 'remove_deleted_voters', maxAttempts: 25, payload } as const;
+export const REMOVE_DELETED_VOTERS = {
+  name: 'remove_deleted_voters',
+  maxAttempts: 25,
+  group: 'deletions',
+  payload,
+} as const;
 
 /** Takes voters whose deletion was answered 202 out of the database, with their keys. */
 export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {
   return defineJob({
     ...REMOVE_DELETED_VOTERS,
-    work: ({ eventId }) => inTransaction(db, (tx) => removeDeletedVoters(tx, eventId)),
+    async work({ eventId }) {
+      const remove = (maxRows: number) => inTransaction(db, (tx) => removeDeletedVoters(tx, eventId, maxRows));
+      if (await inChunks(remove, REMOVING_MS)) await enqueue(db, REMOVE_DELETED_VOTERS, { eventId });
+    },
   });
 }
 

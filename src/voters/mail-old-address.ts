@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 
 /** The address is encrypted: the roll no longer holds it. */
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
-const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: 8, payload } as const;
+const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
 const placeOf = (eventId: string, voterId: string): SealedPlace => ({
   table: 'jobs',
@@ -35,12 +36,13 @@ export function mailOldAddressJob(deps: {
 }): Job<z.output<typeof payload>> {
   return defineJob({
     ...MAIL_OLD_ADDRESS,
-    async work({ eventId, voterId, sealedAddress }) {
+    async work({ eventId, voterId, sealedAddress }, run) {
       const event = await findEventById(deps.db, eventId);
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, placeOf(eventId, voterId)).toString('utf8');
-      if (!(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
-      await deps.mailer.send({
+      // The attempts at a mail count as one.
+      if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
+      await deliverMail(deps, run, {
         to,
         subject: `Your address was changed for "${event.title}"`,
         text: [

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
-import { defineJob, type Job } from '#src/jobs/queue.ts';
-import { isRefusedForGood, type Mail, type Mailer } from '#src/mail/mailer.ts';
+import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
@@ -13,7 +14,12 @@ import { startConfirmation, stopConfirmation } from './registration-repository.t
 import { findVoter } from './repository.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string() });
-export const MAIL_REGISTRATION = { name: 'mail_registration', maxAttempts: 8, payload } as const;
+export const MAIL_REGISTRATION = {
+  name: 'mail_registration',
+  maxAttempts: MAIL_ATTEMPTS,
+  group: 'mails',
+  payload,
+} as const;
 
 export interface MailRegistrationDeps extends ExpiryDeps {
   readonly db: Database;
@@ -25,25 +31,33 @@ export interface MailRegistrationDeps extends ExpiryDeps {
 
 /** Mails the link by which somebody who registered confirms the address. */
 export function mailRegistrationJob(deps: MailRegistrationDeps): Job<z.output<typeof payload>> {
-  return defineJob({ ...MAIL_REGISTRATION, work: ({ eventId, voterId }) => mailRegistration(deps, eventId, voterId) });
+  return defineJob({
+    ...MAIL_REGISTRATION,
+    work: ({ eventId, voterId }, run) => mailRegistration(deps, eventId, voterId, run),
+  });
 }
 
-async function mailRegistration(deps: MailRegistrationDeps, eventId: string, voterId: string): Promise<void> {
+async function mailRegistration(
+  deps: MailRegistrationDeps,
+  eventId: string,
+  voterId: string,
+  run: JobRun,
+): Promise<void> {
   const event = await findEventById(deps.db, eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
   if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
   if (statusAt(event, deps.clock.now()) === 'closed') return;
-  // A registration that got no mail never expires.
-  if (!(await takeMail(deps.db, deps.secrets, { to: voter.email, accountId: event.accountId }))) return;
   const { email } = voter;
+  // A registration that got no mail never expires. The attempts at a mail count as one.
+  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to: email, accountId: event.accountId }))) return;
   const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
   // Before the mail: a link that is used at once must find its registration waiting for it.
   const expires = event.voterApproval === 'automatic';
   if (expires) await change(deps, eventId, startConfirmation, voterId);
   try {
-    await deps.mailer.send(registrationMail(event, email, link));
+    const outcome = await deliverMail(deps, run, registrationMail(event, email, link));
+    if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
   } catch (fault) {
-    if (isRefusedForGood(fault)) return expireRefused(deps, event, voterId);
     if (expires) await change(deps, eventId, stopConfirmation, voterId);
     throw fault;
   }
@@ -62,7 +76,7 @@ function change(
   });
 }
 
-function registrationMail(event: VotingEvent, to: string, link: string): Mail {
+function registrationMail(event: VotingEvent, to: string, link: string): Omit<Mail, 'id'> {
   const until =
     event.voterApproval === 'automatic'
       ? ['Please confirm your address within seven days; otherwise the registration ends by itself:']

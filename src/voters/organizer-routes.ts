@@ -45,8 +45,15 @@ export function voterRoutes(deps: Deps): Route[] {
         const { limit, cursor, voted, ...filter } = query;
         const name = canonicalJson(['voters', target.event.id, filter, voted ?? null]);
         const after = decodeCursor(deps.secrets, name, cursor);
-        const { search, status, groupId } = filter;
-        const wanted = { search, status, groupId, after, voted: voted === undefined ? undefined : voted === 'true' };
+        const { search, status, groupId, keyStatus } = filter;
+        const wanted = {
+          search,
+          status,
+          groupId,
+          keyStatus,
+          after,
+          voted: voted === undefined ? undefined : voted === 'true',
+        };
         const page = await listVoters(deps.reads, target.event.id, wanted, limit);
         const nextCursor = page.after === null ? null : encodeCursor(deps.secrets, name, page.after);
         return list(page.voters.map(viewVoter), nextCursor);

@@ -85,6 +85,7 @@ export interface VoterFilter {
   readonly status: VoterStatus | undefined;
   readonly groupId: string | undefined;
   readonly voted: boolean | undefined;
+  readonly keyStatus: 'none' | 'sent' | 'failed' | undefined;
   readonly after: string | undefined;
 }
 
@@ -111,7 +112,9 @@ export async function listVoters(
     filter.after === undefined ? undefined : gt(voters.id, filter.after),
   );
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
-  const filtered = [filter.search, filter.status, filter.groupId, filter.voted].some((value) => value !== undefined);
+  const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
+    (value) => value !== undefined,
+  );
   // Without a filter every row that is looked at is given.
   const [last, beyond] = filtered ? await ids.offset(LOOKED_AT - 1).limit(2) : [];
   const rows = await executor
@@ -124,6 +127,10 @@ export async function listVoters(
         filter.status === undefined ? undefined : eq(voters.status, filter.status),
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
+        // A key that was used was sent: by this filter nobody learns who has voted.
+        filter.keyStatus === undefined
+          ? undefined
+          : inArray(voters.keyStatus, filter.keyStatus === 'sent' ? ['sent', 'used'] : [filter.keyStatus]),
         holdsText(filter.search, voters.name, voters.email, voters.voterId),
       ),
     )
@@ -206,11 +213,14 @@ export async function hasBallot(tx: Transaction, eventId: string, voterIds: read
   return rows[0]?.found === true;
 }
 
-/** Removes voters whose deletion was queued, and their keys. Doing it again changes nothing. */
-export async function removeDeletedVoters(tx: Transaction, eventId: string): Promise<void> {
+/** Removes up to so many voters whose deletion was queued, and their keys; returns how many. Doing it again changes nothing. */
+export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
   // A row that is being rewritten at this moment would be missed.
   await holdEvent(tx, eventId);
-  await tx.execute(sql`
-    WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL RETURNING id)
-    DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id`);
+  const { rows } = await tx.execute<{ count: number }>(sql`
+    WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND ctid = ANY (ARRAY(
+        SELECT ctid FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL LIMIT ${maxRows})) RETURNING id),
+      keys AS (DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id)
+    SELECT count(*)::int AS count FROM gone`);
+  return rows[0]?.count ?? 0;
 }

@@ -13,7 +13,7 @@ import type { Identity } from './identity.ts';
 import { inventMask } from './invent-mask.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
-import { SEND_VOTER_KEY } from './send-voter-key.ts';
+import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
 import { identityHash, identityOf } from './voter-identity.ts';
 import { countKeyRequest } from './voter-key-repository.ts';
 
@@ -49,7 +49,7 @@ export async function requestVoterKey(
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
-  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter?.id ?? null });
+  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event.id, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
   // Computed for every voter ID, so that the time of the answer does not show which ones exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
@@ -71,7 +71,7 @@ export async function mailVoterKeyAgain(
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests > MAILS_PER_HOUR) return;
-  await enqueue(tx, SEND_VOTER_KEY, { eventId: event.id, voterId: voter.id });
+  await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event.id, voter.id));
   await recordChange(tx, deps, {
     accountId: event.accountId,
     votingEventId: event.id,

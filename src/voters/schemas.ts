@@ -62,6 +62,13 @@ export const listVotersQuery = z.strictObject({
   status: status.optional(),
   groupId: idField().optional(),
   voted: z.enum(['true', 'false']).optional(),
+  keyStatus: z
+    .enum(['none', 'sent', 'failed'])
+    .meta({
+      description:
+        'What became of the last voter key. `sent` includes keys that were used: it tells nothing of who voted.',
+    })
+    .optional(),
 });
 
 export const registerVoterBody = z.strictObject({

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
-import { defineJob, type Job } from '#src/jobs/queue.ts';
-import { isRefusedForGood, type Mail, type Mailer } from '#src/mail/mailer.ts';
+import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
@@ -10,57 +11,70 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { findVoter, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
-import { generateVoterKey, hashStoredKey } from './voter-key.ts';
+import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
 
 const payload = z.strictObject({
   eventId: z.string(),
   /** Null for an unknown voter: the request takes the same path and sends nothing. */
   voterId: z.string().nullable(),
+  /** Jobs of earlier versions have none, and make another key with each attempt. */
+  seed: z.string().default(generateKeySeed),
 });
-export type SendVoterKey = z.output<typeof payload>;
-export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: 8, payload } as const;
+type SendVoterKey = z.output<typeof payload>;
+export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
 export interface SendVoterKeyDeps extends ExpiryDeps {
   readonly secrets: Secrets;
   readonly mailer: Mailer;
 }
 
-/** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
-export function sendVoterKeyJob(deps: SendVoterKeyDeps): Job<SendVoterKey> {
-  return defineJob({ ...SEND_VOTER_KEY, work: (request) => sendVoterKey(deps, request) });
+/** What to enqueue for a key of a voter, or of nobody. */
+export function voterKeyMail(eventId: string, voterId: string | null): SendVoterKey {
+  return { eventId, voterId, seed: generateKeySeed() };
 }
 
-async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey): Promise<void> {
+/** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
+export function sendVoterKeyJob(deps: SendVoterKeyDeps): Job<SendVoterKey> {
+  return defineJob({ ...SEND_VOTER_KEY, work: (request, run) => sendVoterKey(deps, request, run) });
+}
+
+async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: JobRun): Promise<void> {
   if (request.voterId === null) return;
   const event = await findEventById(deps.db, request.eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
   if (statusAt(event, deps.clock.now()) === 'closed') return;
-  if (!(await takeMail(deps.db, deps.secrets, { to: voter.email, accountId: event.accountId }))) return;
+  // The attempts at a mail count as one.
+  const counted = { to: voter.email, accountId: event.accountId };
+  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
-    await deps.mailer.send(waitingMail(event, voter.email, voter.status));
+    await deliverMail(deps, run, waitingMail(event, voter.email, voter.status));
     return;
   }
-  await mailKey(deps, event, voter, voter.email);
+  await mailKey(deps, event, voter, voter.email, makeVoterKey(deps.secrets, request.seed), run);
 }
 
-async function mailKey(deps: SendVoterKeyDeps, event: VotingEvent, voter: Voter, to: string): Promise<void> {
-  const key = generateVoterKey();
+async function mailKey(
+  deps: SendVoterKeyDeps,
+  event: VotingEvent,
+  voter: Voter,
+  to: string,
+  key: string,
+  run: JobRun,
+): Promise<void> {
   const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, to, keyHash)))) return;
-  try {
-    await deps.mailer.send(keyMail(event, voter, to, key));
-  } catch (fault) {
-    await setKeyStatus(deps, event.id, voter, 'failed');
-    // Any other fault may come after the mail went out: a key that arrives must be valid.
-    if (!isRefusedForGood(fault)) throw fault;
-    await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
-    if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
-    return;
-  }
-  await setKeyStatus(deps, event.id, voter, 'sent');
+  const outcome = await deliverMail(deps, run, keyMail(event, voter, to, key)).catch(async (fault: unknown) => {
+    if (run.last || fault instanceof GivenUp) await setKeyStatus(deps, event.id, voter, 'failed');
+    throw fault;
+  });
+  await setKeyStatus(deps, event.id, voter, outcome === 'sent' ? 'sent' : 'failed');
+  if (outcome === 'sent') return;
+  // The mail of an earlier attempt may have left: a key that arrives must be valid.
+  if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
 }
 
 async function setKeyStatus(
@@ -89,7 +103,7 @@ function greeting({ name, source, status }: Voter): string {
   return strange && !PLAIN_NAME.test(name) ? 'Hello,' : `Hello ${name},`;
 }
 
-function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Mail {
+function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Omit<Mail, 'id'> {
   return {
     to,
     subject: `Your voter key for "${event.title}"`,
@@ -107,7 +121,7 @@ function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Mai
   };
 }
 
-function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Mail {
+function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Omit<Mail, 'id'> {
   const words =
     status === 'pending'
       ? 'Your registration still waits for the approval of the organizers. Ask for a key again once they have approved it.'

@@ -3,7 +3,10 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { voterKeys } from './tables.ts';
 
-/** Stores a key's hash beside the earlier ones, which stay valid; false when the voter has another address by now, or none. */
+/**
+ * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
+ * @returns false when the voter has another address by now, or none
+ */
 export async function insertVoterKey(
   tx: Transaction,
   eventId: string,
@@ -18,7 +21,8 @@ export async function insertVoterKey(
     SELECT v.voting_event_id, v.id, ${keyHash}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
     FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
-      AND v.status <> 'rejected' AND v.deleted_at IS NULL`);
+      AND v.status <> 'rejected' AND v.deleted_at IS NULL
+    ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   return rowCount === 1;
 }
 

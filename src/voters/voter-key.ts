@@ -5,9 +5,17 @@ import { readTyped } from '#src/platform/typed-text.ts';
 
 const KEY_CHARACTERS = 16;
 
-/** 80 random bits in Crockford's base32, in four groups that people can type: `7H2K-…`. */
-export function generateVoterKey(): string {
-  const text = base32(randomBytes(10), KEY_CHARACTERS).toUpperCase();
+/** What a voter key is made of, chosen at random when its mail is asked for. */
+export function generateKeySeed(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/**
+ * 80 bits in Crockford's base32, in four groups that people can type: `7H2K-…`. Each attempt at a mail makes the same key,
+ * and nothing that stands in the database alone makes it: it takes the secret key besides.
+ */
+export function makeVoterKey(secrets: Secrets, seed: string): string {
+  const text = base32(secrets.mac('mailed-key', seed).subarray(0, 10), KEY_CHARACTERS).toUpperCase();
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 

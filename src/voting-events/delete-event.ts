@@ -1,12 +1,14 @@
 import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { retireEndpoints } from '#src/webhooks/retire-endpoints.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { lockForChange } from './guard-change.ts';
-import { deleteEvent, hasConfirmedBallots, hasPayments } from './repository.ts';
+import { REMOVE_DELETED_EVENT } from './remove-deleted-event.ts';
+import { hasConfirmedBallots, hasPayments, markDeleted } from './repository.ts';
 
 /** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
 export async function deleteVotingEvent(
@@ -22,7 +24,8 @@ export async function deleteVotingEvent(
       'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
     );
   }
-  await deleteEvent(tx, event.id);
+  await markDeleted(tx, event.id);
+  await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });
   await giveEventBack(tx, event.accountId);
   const { id, code, title } = event;
   await retireEndpoints(tx, id, deps.clock.now());

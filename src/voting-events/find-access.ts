@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import type { PlanName } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Role } from '#src/http/role.ts';
@@ -28,7 +28,13 @@ function prepareStatements(db: Database) {
       })
       .from(votingEvents)
       .leftJoin(eventInvites, and(eq(eventInvites.votingEventId, votingEvents.id), eq(eventInvites.accountId, asker)))
-      .where(and(eq(column, reference), or(eq(votingEvents.accountId, asker), isNotNull(eventInvites.role))))
+      .where(
+        and(
+          eq(column, reference),
+          isNull(votingEvents.deletedAt),
+          or(eq(votingEvents.accountId, asker), isNotNull(eventInvites.role)),
+        ),
+      )
       .prepare(name);
   return {
     byId: prepare(votingEvents.id, 'find_event_access_by_id'),

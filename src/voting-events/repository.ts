@@ -21,14 +21,20 @@ function byReference(reference: string): SQL | undefined {
   return isCode(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
 }
 
+/** An event that is there: the rows of deleted ones are removed later. */
+const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
+
 /** The event that an ID or code names, whoever owns it. */
 export async function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
-  const [row] = await executor.select().from(votingEvents).where(byReference(reference));
+  const [row] = await executor
+    .select()
+    .from(votingEvents)
+    .where(and(byReference(reference), isNull(votingEvents.deletedAt)));
   return row;
 }
 
 export async function findEventById(executor: Executor, id: string): Promise<VotingEvent | undefined> {
-  const [row] = await executor.select().from(votingEvents).where(eq(votingEvents.id, id));
+  const [row] = await executor.select().from(votingEvents).where(present(id));
   return row;
 }
 
@@ -37,7 +43,7 @@ export type LockedEvent = VotingEvent & { readonly lockedAt: number };
 
 /** Locks the event for a change of what ballots depend on: casts and confirms wait, and are then judged by what was decided. */
 export async function lockEvent(tx: Transaction, id: string): Promise<LockedEvent | undefined> {
-  const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('update');
+  const [row] = await tx.select().from(votingEvents).where(present(id)).for('update');
   if (row === undefined) return undefined;
   // Asked for after the lock was got: a statement that waits for one has read the clock before.
   const { rows } = await tx.execute<{ now: string }>(sql`SELECT now_ms() AS now`);
@@ -46,7 +52,7 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
 
 /** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
 export async function holdEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
-  const [row] = await tx.select().from(votingEvents).where(eq(votingEvents.id, id)).for('key share');
+  const [row] = await tx.select().from(votingEvents).where(present(id)).for('key share');
   return row;
 }
 
@@ -103,18 +109,33 @@ export async function markFinal(tx: Transaction, id: string, finalAt: number): P
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
 export async function listTimedEvents(executor: Executor): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL)
+    SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL
       AND event_status(voting_events, now_ms()) IN ('open', 'closed')
       AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
     UNION
-    SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced
+    SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
       AND least(closed_at, ends_at) <= now_ms() - ${CONFIRM_GRACE_MS} AND event_status(voting_events, now_ms()) = 'closed'
     LIMIT 1000`);
   return rows.map(({ id }) => id);
 }
 
-export async function deleteEvent(tx: Transaction, id: string): Promise<void> {
-  await tx.delete(votingEvents).where(eq(votingEvents.id, id));
+/**
+ * Deletes an event for everybody at once. Its row stays until all that refers to it is removed; its code is free, and it is
+ * closed for so long that nothing is cast or confirmed in it any more. Call with the event locked.
+ */
+export async function markDeleted(tx: Transaction, id: string): Promise<void> {
+  await tx.execute(sql`
+    UPDATE voting_events SET deleted_at = now_ms(), code_key = 'deleted/' || id, closed_at = 0, payment_business_id = NULL
+    WHERE id = ${id}`);
+  await tx.delete(eventInvites).where(eq(eventInvites.votingEventId, id));
+}
+
+/** Removes rows of a deleted event, its own row last. Returns how many: fewer than asked for when all are gone. */
+export async function removeEventRows(executor: Executor, id: string, maxRows: number): Promise<number> {
+  const { rows } = await executor.execute<{ removed: number }>(
+    sql`SELECT delete_event_rows(${id}, ${maxRows}) AS removed`,
+  );
+  return rows[0]?.removed ?? 0;
 }
 
 /** Whether a ballot was cast (pending, queued or in the box), credits were given, or somebody pays or has paid for either. */
@@ -179,6 +200,7 @@ export interface EventFilter {
 /** Events that an account may see in the order of their creation, one more than asked for when there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
   const wanted = and(
+    isNull(votingEvents.deletedAt),
     filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
     filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
     filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,

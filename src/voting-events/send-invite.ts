@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import type { Database } from '#src/database/client.ts';
-import { defineJob, type Job } from '#src/jobs/queue.ts';
+import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
@@ -12,7 +13,7 @@ import type { Invite, VotingEvent } from './types.ts';
 
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
 export type SendInvite = z.output<typeof payload>;
-export const SEND_INVITE = { name: 'send_invite', maxAttempts: 8, payload } as const;
+export const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
 export interface SendInviteDeps {
   readonly db: Database;
@@ -29,18 +30,20 @@ export function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace
 
 /** The token is opened here and forgotten once its mail is on the way; a retry sends the same one. */
 export function sendInviteJob(deps: SendInviteDeps): Job<SendInvite> {
-  return defineJob({ ...SEND_INVITE, work: (request) => sendInvite(deps, request) });
+  return defineJob({ ...SEND_INVITE, work: (request, run) => sendInvite(deps, request, run) });
 }
 
-async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvite): Promise<void> {
+async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvite, run: JobRun): Promise<void> {
   const event = await findEventById(deps.db, eventId);
   const invite = await findInvite(deps.db, eventId, inviteId);
   const sealed = await findSealedToken(deps.db, eventId, inviteId);
   if (event === undefined || invite === undefined || sealed === undefined) return;
   if (inviteStatusAt(invite, deps.clock.now()) !== 'pending') return;
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
-  if (await takeMail(deps.db, deps.secrets, { to: invite.email, accountId: event.accountId }))
-    await deps.mailer.send(inviteMail(event, invite, token, deps.config.baseUrl));
+  // The attempts at a mail count as one.
+  const counted = { to: invite.email, accountId: event.accountId };
+  if (run.attempt > 1 || (await takeMail(deps.db, deps.secrets, counted)))
+    await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
   await forgetToken(deps.db, eventId, inviteId);
 }
 
@@ -49,7 +52,7 @@ const MAY: Readonly<Record<Invite['role'], string>> = {
   editor: 'look at everything in it and change it',
 };
 
-function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Mail {
+function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Omit<Mail, 'id'> {
   return {
     to: invite.email,
     subject: `You are invited to "${event.title}"`,

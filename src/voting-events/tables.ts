@@ -67,11 +67,14 @@ export const votingEvents = pgTable(
     identityChanges: integer('identity_changes').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
+    /** When it was deleted: it is seen by nobody since, and its rows are removed in the background. */
+    deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },
   (table) => [
     uniqueIndex('voting_events_code').on(table.codeKey),
+    index('voting_events_deleted').on(table.id).where(sql`deleted_at IS NOT NULL`),
     index('voting_events_account').on(table.accountId, table.id),
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
 import { updateEndpoint } from './repository.ts';
 import type { DisabledReason, WebhookEndpoint } from './types.ts';
@@ -10,7 +12,12 @@ import { viewEndpoint } from './views.ts';
 
 const payload = z.strictObject({ accountId: z.string(), endpointId: z.string(), url: z.string(), reason: z.string() });
 type MailOwner = z.output<typeof payload>;
-const MAIL_DISABLED_ENDPOINT = { name: 'mail_disabled_endpoint', maxAttempts: 8, payload } as const;
+const MAIL_DISABLED_ENDPOINT = {
+  name: 'mail_disabled_endpoint',
+  maxAttempts: MAIL_ATTEMPTS,
+  group: 'mails',
+  payload,
+} as const;
 
 const REASONS: Readonly<Record<DisabledReason, string>> = {
   manual: 'it was switched off',
@@ -52,13 +59,17 @@ export async function disableEndpoint(
 }
 
 /** Mails the owner, where the account has an address for such mail. */
-export function mailDisabledEndpointJob(deps: { readonly db: Database; readonly mailer: Mailer }): Job<MailOwner> {
+export function mailDisabledEndpointJob(deps: {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}): Job<MailOwner> {
   return defineJob({
     ...MAIL_DISABLED_ENDPOINT,
-    async work({ accountId, endpointId, url, reason }) {
+    async work({ accountId, endpointId, url, reason }, run) {
       const account = await findAccount(deps.db, accountId);
       if (account === undefined || account.contactEmail === null) return;
-      await deps.mailer.send({
+      await deliverMail(deps, run, {
         to: account.contactEmail,
         subject: 'A webhook endpoint was switched off',
         text: `Hello,\n\nthe webhook endpoint ${endpointId} (${url}) of "${account.name}" was switched off: ${reason}.\n\nWhat happens meanwhile is kept and can be sent again. Switch it on with\nPATCH /webhook-endpoints/${endpointId} and { "status": "active" }.\n`,

@@ -35,7 +35,14 @@ afterAll(() => service.stop());
 
 /** Statements of organizers, who come once in a while: they are planned each time that they are sent. */
 function listStatements(of: () => FullElection): [string, number, Work][] {
-  const nobody = { search: undefined, status: undefined, groupId: undefined, voted: undefined, after: undefined };
+  const nobody = {
+    search: undefined,
+    status: undefined,
+    groupId: undefined,
+    voted: undefined,
+    keyStatus: undefined,
+    after: undefined,
+  };
   return [
     ['by the first page of voters', 500, (_on, db) => listVoters(db, of().event.id, nobody, 200)],
     [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dropExpiredBallots } from '#src/ballots/repository.ts';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
@@ -109,7 +109,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
           'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
           [event.id],
         );
-        await dropExpiredBallots(service.deps.db.$client);
+        await dropAllExpiredBallots(service.deps);
       },
     ],
     [
@@ -127,7 +127,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       async (event: PaidEvent, confirmationCode: string) => {
         await finishEvent(service, event.id);
         expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(403);
-        await dropExpiredBallots(service.deps.db.$client);
+        await dropAllExpiredBallots(service.deps);
       },
     ],
   ])('that nobody confirmed is given back %s: the attempt stays fulfilled, and says so', async (_when, end) => {

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectDatabase, type Database } from '#src/database/client.ts';
-import { type AnyJob, defineJob, enqueue, type JobRunner, runJobs } from '#src/jobs/queue.ts';
+import { type AnyJob, defineJob, enqueue } from '#src/jobs/queue.ts';
+import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -11,7 +12,7 @@ import { eventually } from '#test/harness/test-service.ts';
 interface World {
   readonly db: Database;
   /** Runs jobs of a kind until the test is over. */
-  run(job: AnyJob): Promise<void>;
+  run(job: AnyJob): Promise<JobRunner>;
   /** Holds a table of the queue in a lock until it is let go. */
   lock(table: string, mode: 'ACCESS EXCLUSIVE' | 'SHARE'): Promise<() => Promise<void>>;
 }
@@ -26,7 +27,9 @@ const WORLD = test.extend<{ world: World }>({
     await use({
       db,
       async run(job) {
-        runners.push(await runJobs(db, log, [job], []));
+        const runner = await runJobs({ other: db }, log, [job], []);
+        runners.push(runner);
+        return runner;
       },
       async lock(table, mode) {
         const blocker = new pg.Client({ connectionString: database.url });
@@ -92,3 +95,24 @@ WORLD(
     await eventually(() => (ran.length === 1 ? true : undefined), 60_000);
   },
 );
+
+WORLD('jobs go on after the ends of several could not be written down', { timeout: 120_000 }, async ({ world }) => {
+  const { db, run, lock } = world;
+  const ran: string[] = [];
+  const held = new Map(['1', '2', '3', '4'].map((name) => [name, Promise.withResolvers<void>()]));
+  const job = noting(ran, async (name) => held.get(name)?.promise);
+  const runner = await run(job);
+  for (const name of held.keys()) await enqueue(db, job, { name });
+  await eventually(() => (ran.length === held.size ? true : undefined));
+  const letGo = await lock('_private_jobs', 'ACCESS EXCLUSIVE');
+  // Each end is written down by a statement of its own.
+  for (const { resolve } of held.values()) {
+    resolve();
+    await pause(50);
+  }
+  await pause(TOO_LONG_MS);
+  await letGo();
+  await enqueue(db, job, { name: 'after' });
+  await eventually(() => (ran.includes('after') ? true : undefined), 30_000);
+  expect(runner.isWell()).toBe(true);
+});

@@ -44,10 +44,7 @@ const WORK: Readonly<Record<Exclude<keyof Due, 'jobs' | 'webhooks'>, string>> = 
 const MINUTE_MS = 60_000;
 /** What the clock starts: how often, and whether a look at the database would not find it. */
 const BY_THE_CLOCK: readonly [number, readonly string[]][] = [
-  [
-    MINUTE_MS,
-    ['tend_ballot_logs', 'announce_timed_events', 'reconcile_payments', 'drop_expired_ballots', 'free_abandoned_jobs'],
-  ],
+  [MINUTE_MS, ['tend_ballot_logs', 'announce_timed_events', 'reconcile_payments', 'drop_expired_ballots']],
   [10 * MINUTE_MS, ['forget_full_quotas']],
   [60 * MINUTE_MS, ['check_changed_logs', 'forget_webhook_deliveries', 'delete_expired_idempotency_keys']],
   [1_440 * MINUTE_MS, ['check_all_logs', 'forget_provider_events']],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tendBallotLog, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
-import { generateVoterKey, hashStoredKey } from '#src/voters/voter-key.ts';
+import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
 import {
@@ -38,7 +38,8 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
     const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
     const added = demand(await service.call('POST', path, { voters: rows }, key), 201);
-    voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: generateVoterKey() })));
+    const voterKey = (): string => makeVoterKey(service.deps.secrets, generateKeySeed());
+    voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: voterKey() })));
   }
   const { $client } = service.deps.db;
   await $client.query(

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
+import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
+import { deleteExpiredKeys } from '#src/http/idempotency.ts';
+import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let database: TestService['deps']['db']['$client'];
+
+/** Tables whose clean-up is watched. */
+const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballots'];
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  database = service.deps.db.$client;
+  await database.query('CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)');
+  await database.query(`CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`);
+  for (const name of WATCHED)
+    await database.query(`CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`);
+});
+afterAll(() => service.stop());
+
+/** The most rows of a table that one statement has deleted, and the sum of all. */
+async function deletesOf(name: string): Promise<{ most: number; sum: number }> {
+  const { rows } = await database.query(
+    'SELECT coalesce(max(rows), 0)::int AS most, coalesce(sum(rows), 0)::int AS sum FROM seen_deletes WHERE of = $1',
+    [name],
+  );
+  return rows[0];
+}
+
+test('expired keys go in chunks however many there are, and no others', { timeout: 120_000 }, async () => {
+  await database.query(`INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
+    SELECT 'key_1', n::text, '\\x00', '\\x00', 0, CASE WHEN n <= 60000 THEN now_ms() - 1 ELSE now_ms() + 100000 END
+    FROM generate_series(1, 60010) AS n`);
+  await deleteExpiredKeys(service.deps.db);
+  const { most, sum } = await deletesOf('idempotency_keys');
+  expect(most).toBeLessThanOrEqual(CHUNK_ROWS);
+  expect(sum).toBeGreaterThanOrEqual(60_000);
+  expect((await database.query("SELECT 1 FROM idempotency_keys WHERE api_key_id = 'key_1'")).rows).toHaveLength(10);
+});
+
+const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Ben'] }];
+
+async function abandon(eventId: string, count: number): Promise<void> {
+  await database.query(
+    `INSERT INTO pending_ballots SELECT (jsonb_populate_record(b, jsonb_build_object('code_tag', '\\x' || md5(n::text), 'participant',
+       'p' || n, 'participants', to_jsonb(ARRAY['p' || n]), 'cast_at', 0))).* FROM pending_ballots b, generate_series(1, $2) AS n WHERE b.voting_event_id = $1`,
+    [eventId, count],
+  );
+}
+
+async function cast(eventId: string, positionId: string, candidateId: string): Promise<void> {
+  const body = { visitorId: `vi_${'a'.repeat(32)}`, votes: [{ positionId, candidateId }] };
+  expect(
+    (await service.call('POST', `/public/voting-events/${eventId}/ballot/cast`, body, { key: account.vote })).status,
+  ).toBe(201);
+}
+
+test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
+  timeout: 120_000,
+}, async () => {
+  const events = [await createTestEvent(service, account, {}, plan), await createTestEvent(service, account, {}, plan)];
+  for (const event of events) {
+    const [position] = event.positions;
+    await cast(event.id, position?.id ?? '', position?.candidates[0] ?? '');
+    await abandon(event.id, 2_500);
+  }
+  const [broken, well] = events.map(({ id }) => id);
+  await database.query(
+    `CREATE FUNCTION refuse_delete() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`,
+  );
+  await database.query(`CREATE TRIGGER refuse_delete BEFORE DELETE ON pending_ballots FOR EACH ROW
+    WHEN (OLD.voting_event_id = '${broken}') EXECUTE FUNCTION refuse_delete()`);
+  await dropAllExpiredBallots(service.deps).catch(() => undefined);
+  const left = async (id = '') =>
+    (await database.query('SELECT count(*)::int AS left FROM pending_ballots WHERE voting_event_id = $1', [id])).rows[0]
+      .left;
+  expect(await left(well)).toBe(1);
+  expect(await left(broken)).toBe(2_501);
+  await database.query('DROP TRIGGER refuse_delete ON pending_ballots');
+  await dropAllExpiredBallots(service.deps);
+  expect(await left(broken)).toBe(1);
+});
+
+test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', {
+  timeout: 120_000,
+}, async () => {
+  const event = await createTestEvent(service, account, { code: 'LARGE1' }, plan);
+  const [position] = event.positions;
+  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  await database.query(
+    `INSERT INTO participation (voting_event_id, participant) SELECT $1, 'p' || n FROM generate_series(1, 30000) AS n`,
+    [event.id],
+  );
+  const from = performance.now();
+  const key = { key: account.write };
+  expect((await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, key)).status).toBe(204);
+  expect(performance.now() - from).toBeLessThan(1_000);
+  for (const name of [event.id, event.code])
+    expect((await service.call('GET', `/voting-events/${name}`, undefined, key)).status).toBe(404);
+  expect(
+    (await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote })).status,
+  ).toBe(404);
+  const list = await service.call('GET', '/voting-events?limit=100', undefined, key);
+  expect(list.body.data.map(({ id }: { id: string }) => id)).not.toContain(event.id);
+  // Its code is free again.
+  await createTestEvent(service, account, { code: 'LARGE1' }, [], false);
+  const gone = async () => {
+    const { rows } = await database.query('SELECT 1 FROM voting_events WHERE id = $1', [event.id]);
+    return rows.length === 0 ? true : undefined;
+  };
+  await eventually(gone, 60_000);
+  for (const name of ['participation', 'ballots', 'ballot_queue', 'log_leaves', 'voters'])
+    expect((await database.query(`SELECT 1 FROM ${name} WHERE voting_event_id = $1`, [event.id])).rows).toHaveLength(0);
+  expect((await deletesOf('participation')).most).toBeLessThanOrEqual(CHUNK_ROWS);
+  expect((await deletesOf('participation')).sum).toBeGreaterThanOrEqual(30_000);
+});
+
+test('rows of a log stay while their event does', async () => {
+  const event = await createTestEvent(service, account, {}, plan);
+  await database
+    .query("INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, '\\x00')", [event.id])
+    .catch(() => undefined);
+  expect((await database.query('SELECT delete_event_rows($1, 1000) AS removed', [event.id])).rows[0].removed).toBe(0);
+  expect((await service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read })).status).toBe(200);
+});

@@ -1,0 +1,99 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { startMailServer } from '#test/harness/mail-server.ts';
+import { createRoll } from '#test/harness/mail-voters.ts';
+import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
+import { startWorkerProcess, WORKER_CONNECTIONS } from '#test/harness/worker-process.ts';
+
+const ROUNDS = 20;
+const JOBS_A_ROUND = 8;
+
+test('jobs go on, and the process ends when asked to, whatever connections of the queue are broken off', {
+  timeout: 400_000,
+}, async () => {
+  const service = await startTestService({ worker: false });
+  const account = await createTestAccount(service);
+  const mails = await startMailServer();
+  // Long enough that several are under way when the connections break, and that they end one after the other.
+  mails.answerWith(async (_mail, times) => {
+    await pause(500 + (times % 5) * 15);
+    return undefined;
+  });
+  const roll = await createRoll(service, account, ROUNDS * JOBS_A_ROUND + 1);
+  const database = service.deps.db.$client;
+  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  const running = async (): Promise<number> =>
+    (await database.query('SELECT count(*)::int AS running FROM graphile_worker.jobs WHERE locked_at IS NOT NULL'))
+      .rows[0].running;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const some = roll.voters.slice(round * JOBS_A_ROUND, (round + 1) * JOBS_A_ROUND);
+    await roll.mail(some);
+    for (let index = 0; index < JOBS_A_ROUND; index += 1) await roll.enqueueDeletion();
+    await eventually(async () => ((await running()) >= 4 ? true : undefined), 60_000);
+    // Several times, so that the ends of jobs that follow each other cannot be written down.
+    for (let time = 0; time < 6; time += 1) {
+      await database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
+        WORKER_CONNECTIONS,
+      ]);
+      await pause(30);
+    }
+  }
+  const last = roll.voters.slice(-1);
+  await roll.mail(last);
+  await eventually(() => (mails.taken.some(({ to }) => to === last[0]?.email) ? true : undefined), 60_000);
+  expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 30_000)).toBe('ok');
+  await eventually(() => {
+    const reached = new Set(mails.taken.map(({ to }) => to));
+    return reached.size === roll.voters.length ? true : undefined;
+  }, 120_000);
+  const { code, ms } = await worker.stop();
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(20_000);
+  await mails.stop();
+  await service.stop();
+});
+
+test('a process whose database hangs says that its jobs do, and ends within 20 seconds all the same', {
+  timeout: 120_000,
+}, async () => {
+  const service = await startTestService({ worker: false });
+  const account = await createTestAccount(service);
+  const mails = await startMailServer();
+  mails.answerWith(() => new Promise(() => undefined));
+  const roll = await createRoll(service, account, 6);
+  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  await roll.mail(roll.voters);
+  await eventually(() => (mails.received.length >= 4 ? true : undefined));
+  const blocker = await service.deps.db.$client.connect();
+  await blocker.query('SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE graphile_worker._private_jobs');
+  expect(await eventually(async () => ((await worker.health()) === 'failed' ? true : undefined), 30_000)).toBe(true);
+  const { ms } = await worker.stop();
+  expect(ms).toBeLessThan(20_000);
+  await blocker.query('ROLLBACK');
+  blocker.release();
+  await mails.stop();
+  await service.stop();
+});
+
+test('jobs of a server that is gone are free at the start of the next, without a wait', {
+  timeout: 60_000,
+}, async () => {
+  const service = await startTestService({ worker: false });
+  const account = await createTestAccount(service);
+  const mails = await startMailServer();
+  const roll = await createRoll(service, account, 1);
+  await roll.mail(roll.voters);
+  const database = service.deps.db.$client;
+  // As a backup of a moment holds it: the lock and its holder as they were then.
+  await database.query(
+    "UPDATE graphile_worker._private_jobs SET locked_by = 'pool-gone', locked_at = now() - interval '1 hour'",
+  );
+  await database.query("INSERT INTO job_runners (id, seen_at) VALUES ('pool-gone', now_ms() - 3600000)");
+  const from = performance.now();
+  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  await eventually(() => (mails.taken.length === 1 ? true : undefined), 20_000);
+  expect(performance.now() - from).toBeLessThan(20_000);
+  await worker.stop();
+  await mails.stop();
+  await service.stop();
+});

@@ -1,0 +1,173 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listJobs } from '#src/jobs/inspect.ts';
+import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
+import { createRoll } from '#test/harness/mail-voters.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
+
+let service: TestService;
+let account: TestAccount;
+let mails: MailServer;
+let workers: WorkerProcess[];
+
+const work = async (): Promise<WorkerProcess> => {
+  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url, MAIL_BOUNCES: 'bounces@vote.example' });
+  workers.push(worker);
+  return worker;
+};
+
+beforeEach(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  mails = await startMailServer();
+  workers = [];
+});
+afterEach(async () => {
+  await mails.stop();
+  for (const worker of workers) await worker.kill();
+  await service.stop();
+});
+
+const never = (): Promise<undefined> => new Promise(() => undefined);
+
+test('a deletion takes at most 5 seconds while the mail server hangs', { timeout: 90_000 }, async () => {
+  mails.answerWith(never);
+  const roll = await createRoll(service, account, 40);
+  await roll.mail(roll.voters);
+  await work();
+  await eventually(() => (mails.received.length >= 4 ? true : undefined));
+  for (const { id } of roll.voters.slice(-3)) {
+    const from = performance.now();
+    const path = `/voting-events/${roll.event.id}/voters/${id}`;
+    expect((await service.call('DELETE', path, undefined, { key: account.write })).status).toBe(202);
+    await eventually(async () => {
+      const { rows } = await service.deps.db.$client.query('SELECT 1 FROM voters WHERE id = $1', [id]);
+      return rows.length === 0 ? true : undefined;
+    });
+    expect(performance.now() - from).toBeLessThan(5_000);
+  }
+});
+
+test('a mail that the server takes after 12 seconds goes out once, with a key that votes', {
+  timeout: 90_000,
+}, async () => {
+  mails.answerWith(async () => {
+    await pause(12_000);
+    return undefined;
+  });
+  const roll = await createRoll(service, account, 1);
+  const [voter] = roll.voters;
+  await roll.mail(roll.voters);
+  await work();
+  await eventually(async () => ((await roll.keyStatus(voter?.id ?? '')) === 'sent' ? true : undefined), 40_000);
+  await pause(3_000);
+  expect(mails.received).toHaveLength(1);
+  const { rows } = await service.deps.db.$client.query('SELECT count(*)::int AS keys FROM voter_keys');
+  expect(rows[0].keys).toBe(1);
+});
+
+test('many mails share a few connections, and carry what programs and people need', { timeout: 90_000 }, async () => {
+  const roll = await createRoll(service, account, 200);
+  await roll.mail(roll.voters);
+  await work();
+  await eventually(() => (mails.taken.length === 200 ? true : undefined), 60_000);
+  expect(mails.connections()).toBeLessThanOrEqual(5);
+  const [mail] = mails.taken;
+  expect(mail?.text).toMatch(/^Auto-Submitted: auto-generated\r?$/m);
+  expect(mail?.sender).toBe('bounces@vote.example');
+});
+
+test('a refusal for a while is tried again with the same key and name, and its code stands in the list and the log', {
+  timeout: 90_000,
+}, async () => {
+  mails.answerWith(async (_mail, times) =>
+    times === 1 ? { code: 451, words: '4.3.2 voter-0@club.example later' } : undefined,
+  );
+  const roll = await createRoll(service, account, 1);
+  await roll.mail(roll.voters);
+  const worker = await work();
+  const failed = await eventually(async () =>
+    (await listJobs(service.deps.db, { task: 'send_voter_key' })).find(({ lastError }) => lastError !== null),
+  );
+  expect(failed).toMatchObject({ state: 'retrying', lastError: expect.stringContaining('451 4.3.2 to DATA') });
+  // A time of two days: the pauses grow to six hours.
+  expect(failed.maxAttempts).toBe(18);
+  await eventually(() => (mails.taken.length === 1 ? true : undefined));
+  const [first, second] = mails.received;
+  expect(second?.messageId).toBe(first?.messageId);
+  expect(second?.voterKey).toBe(first?.voterKey);
+  await eventually(() => (worker.log().includes('"reply":"451 4.3.2 to DATA"') ? true : undefined));
+  for (const secret of ['voter-0@club.example', first?.voterKey ?? 'no key'])
+    expect(`${worker.log()}${JSON.stringify(failed)}`).not.toContain(secret);
+});
+
+test('a refusal for good is not tried again, stands as failed, and is counted where it is the mail that was refused', {
+  timeout: 90_000,
+}, async () => {
+  const roll = await createRoll(service, account, 3);
+  const [gone, content, well] = roll.voters;
+  mails.refuse(gone?.email ?? '', 550);
+  mails.answerWith(async ({ to }) => (to === content?.email ? { code: 554, words: '5.7.1 refused' } : undefined));
+  await roll.mail(roll.voters);
+  const worker = await work();
+  const status = (voter: { id: string } | undefined) => roll.keyStatus(voter?.id ?? '');
+  await eventually(async () => ((await status(well)) === 'sent' ? true : undefined));
+  await eventually(async () =>
+    (await status(content)) === 'failed' && (await status(gone)) === 'failed' ? true : undefined,
+  );
+  await pause(4_000);
+  expect(mails.received.filter(({ to }) => to === content?.email)).toHaveLength(1);
+  const jobs = await listJobs(service.deps.db, { task: 'send_voter_key' });
+  expect(jobs).toMatchObject([{ state: 'failed', lastError: expect.stringContaining('554 5.7.1 to DATA') }]);
+  expect(worker.log()).toContain('550 5.1.1 to RCPT TO');
+  const listed = async (keyStatus: string): Promise<string[]> => {
+    const path = `/voting-events/${roll.event.id}/voters?keyStatus=${keyStatus}`;
+    const { body } = await service.call('GET', path, undefined, { key: account.read });
+    return body.data.map(({ id }: { id: string }) => id);
+  };
+  expect(await listed('failed')).toEqual([gone?.id, content?.id]);
+  expect(await listed('sent')).toEqual([well?.id]);
+  await service.deps.db.$client.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [well?.id]);
+  expect(await listed('sent')).toEqual([well?.id]);
+  const used = `/voting-events/${roll.event.id}/voters?keyStatus=used`;
+  expect((await service.call('GET', used, undefined, { key: account.read })).status).toBe(422);
+  const metrics = await worker.metrics();
+  expect(metrics).toMatch(/jobs_failed\{task="send_voter_key"\} 1/);
+  expect(metrics).toMatch(/jobs_failed\{task="mail_registration"\} 0/);
+});
+
+test('kill -9 loses no mail and doubles at most those under way, each with its key and name', {
+  timeout: 120_000,
+}, async () => {
+  mails.answerWith(async () => {
+    await pause(150);
+    return undefined;
+  });
+  const roll = await createRoll(service, account, 40);
+  await roll.mail(roll.voters);
+  for (const share of [8, 20]) {
+    const worker = await work();
+    await eventually(() => (mails.received.length >= share ? true : undefined), 60_000);
+    await worker.kill();
+  }
+  await work();
+  await eventually(async () => {
+    const left = await listJobs(service.deps.db, { task: 'send_voter_key' });
+    return left.length === 0 ? true : undefined;
+  }, 90_000);
+  expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(40);
+  // Five at a time, killed twice.
+  expect(mails.received.length).toBeLessThanOrEqual(40 + 2 * 5);
+  for (const { email } of roll.voters) {
+    const own = mails.received.filter(({ to }) => to === email);
+    expect(new Set(own.map(({ messageId }) => messageId)).size).toBe(1);
+    expect(new Set(own.map(({ voterKey }) => voterKey)).size).toBe(1);
+  }
+});

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { eventually, type TestService } from './test-service.ts';
+
+/** The service as a process that runs jobs, on a test's database. */
+export interface WorkerProcess {
+  readonly child: ChildProcess;
+  /** Lines of its log. */
+  log(): string;
+  /** What `/health` says of its jobs; undefined while it does not answer. */
+  health(): Promise<string | undefined>;
+  metrics(): Promise<string>;
+  /** Asks it to stop, and returns its exit status and after how long it came. */
+  stop(): Promise<{ code: number | null; ms: number }>;
+  kill(): Promise<void>;
+}
+
+/** What its connections are called, so that a test can break them off and leave its own alone. */
+export const WORKER_CONNECTIONS = 'worker-under-test';
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+export async function startWorkerProcess(
+  service: TestService,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<WorkerProcess> {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
+  const [port, metricsPort] = [await freePort(), await freePort()];
+  const { PATH = '', HOME = '' } = process.env;
+  const database = new URL(service.databaseUrl);
+  database.searchParams.set('application_name', WORKER_CONNECTIONS);
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, '../faults/worker-program.ts')], {
+    cwd: tmpdir(),
+    env: {
+      PATH,
+      HOME,
+      DATABASE_URL: database.href,
+      SECRET_KEY: service.secretKey,
+      DATA_DIR: dataDir,
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort),
+      HOST: '127.0.0.1',
+      EMAIL_DOMAIN_CHECK: 'off',
+      LOG_LEVEL: 'info',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let log = '';
+  const keep = (chunk: Buffer): void => {
+    log += chunk.toString();
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const exited = once(child, 'exit');
+  const end = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+    rmSync(dataDir, { recursive: true, force: true });
+    return child.exitCode;
+  };
+  const health = async (): Promise<string | undefined> => {
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5_000) });
+      const body = (await answer.json()) as { data: { checks: { worker: string } } };
+      return body.data.checks.worker;
+    } catch {
+      return undefined;
+    }
+  };
+  await eventually(async () => (child.exitCode === null ? await health() : 'ended'), 60_000);
+  return {
+    child,
+    log: () => log,
+    health,
+    metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    async stop() {
+      const from = performance.now();
+      return { code: await end('SIGTERM'), ms: performance.now() - from };
+    },
+    async kill() {
+      await end('SIGKILL');
+    },
+  };
+}
