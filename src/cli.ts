@@ -150,6 +150,12 @@ function report(fault: unknown): number {
   return REFUSED;
 }
 
+// A reader such as `head` may close the pipe before everything is printed.
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  if (fault.code !== 'EPIPE') throw fault;
+  process.exit();
+});
+
 try {
   await program.parseAsync();
 } catch (fault) {

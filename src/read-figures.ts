@@ -1,28 +1,36 @@
+import { readCloseDue } from '#src/ballot-log/repository.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Readings } from '#src/http/metrics.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 
 /**
  * The figures that only the database knows. Each is bounded by what waits, not by what there is.
- * @param tasks what jobs there are: those that never failed are shown with 0
+ * @param tasks what jobs there are: those that never wait or fail are shown with 0
  */
 export async function readFigures(db: Database, tasks: readonly string[] = []): Promise<Readings> {
-  const { rows } = await db.$client.query<{ job: string; webhooks: string; ballots: string; alarms: string }>(`
-    SELECT
-      (SELECT coalesce(extract(epoch FROM now() - min(run_at)), 0) FROM graphile_worker.jobs
-        WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts)::text AS job,
-      (SELECT count(*) FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.status = 'active'
-        WHERE d.status = 'pending' AND d.next_try_at <= now_ms())::text AS webhooks,
+  const { rows } = await db.$client.query<{ webhooks: string; webhook: string; ballots: string; alarms: string }>(`
+    WITH due AS MATERIALIZED (
+      SELECT d.next_try_at FROM webhook_deliveries d
+      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.status = 'active'
+      WHERE d.status = 'pending' AND d.next_try_at <= now_ms())
+    SELECT (SELECT count(*) FROM due)::text AS webhooks,
+      (SELECT coalesce(now_ms() - min(next_try_at), 0) FROM due)::text AS webhook,
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
       (SELECT count(*) FROM log_alarms)::text AS alarms`);
+  const { rows: jobs } = await db.$client.query<{ task: string; seconds: string }>(`
+    SELECT task_identifier AS task, extract(epoch FROM now() - min(run_at))::text AS seconds FROM graphile_worker.jobs
+    WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts GROUP BY 1`);
   const [row] = rows;
   const failed = await countFailedJobs(db);
+  const none = tasks.map((task) => [task, 0] as const);
   return {
-    failedJobs: new Map([...tasks.map((task) => [task, 0] as const), ...failed]),
+    failedJobs: new Map([...none, ...failed]),
     poolWaiting: db.$client.waitingCount,
-    oldestJobSeconds: Number(row?.job ?? 0),
+    oldestJobSeconds: new Map([...none, ...jobs.map(({ task, seconds }) => [task, Number(seconds)] as const)]),
     pendingWebhooks: Number(row?.webhooks ?? 0),
+    oldestWebhookSeconds: Number(row?.webhook ?? 0) / 1_000,
     unsealedBallots: Number(row?.ballots ?? 0),
+    closeDueSeconds: (await readCloseDue(db)) / 1_000,
     logAlarms: Number(row?.alarms ?? 0),
   };
 }

@@ -159,7 +159,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
   const tasks = [...allJobs(deps), ...recurringJobs(deps)].map(({ name }) => name);
-  const metrics = createMetrics(() => readFigures(deps.db, tasks));
+  const metrics = createMetrics(() => readFigures(deps.db, tasks), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({
@@ -167,6 +167,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
     port: deps.config.port,
     host: deps.config.host,
     log: deps.log,
+    observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
   });
   const notifications = listenForNotifications(

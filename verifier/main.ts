@@ -5,10 +5,10 @@ import { type VerificationReport, verifyLog } from './verify-log.ts';
 
 const USAGE = `Verifies the ballot log of a voting event from the outside, over HTTP only.
 
-  node verifier/main.ts --base-url URL --event ID [--key KEY] [options]
+  node verifier/main.ts --base-url URL --event EVENT [--key KEY] [options]
 
   --base-url URL   address of the service, such as https://vote.example.org
-  --event ID       ID of the voting event (evt_…)
+  --event EVENT    ID (evt_…) or code of the voting event
   --key KEY        an observe or vote key; better in the environment as VOTING_KEY
   --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
   --save FILE      saves the checkpoint for the next time
@@ -97,4 +97,9 @@ async function main(): Promise<number> {
   }
 }
 
+// Whoever reads the output may have read enough of it.
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  if (fault.code !== 'EPIPE') throw fault;
+  process.exit();
+});
 process.exitCode = await main();

@@ -7,7 +7,7 @@ import { type Read, requireBytes, Unreadable } from './read-service.ts';
 
 export interface VerifyOptions {
   readonly read: Read;
-  /** ID of the voting event. */
+  /** ID or code of the voting event. */
   readonly event: string;
   /** A verifier key that is known from elsewhere; without it the service's own word is taken for it. */
   readonly logKey?: string;
@@ -130,11 +130,18 @@ async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise
   );
 }
 
+/** @param event the ID that the checkpoint must be of; a code says nothing of the log's name */
 function readHead(note: string, logKey: LogKey, event: string): SignedHead {
   const head = readCheckpoint(note, logKey);
-  demand(head.origin === `${logKey.name}/${event}`, `it speaks of another log: ${head.origin}`);
+  const [named, id = ''] = [head.origin.slice(0, head.origin.lastIndexOf('/')), eventIdOf(head)];
+  const expected = EVENT_ID.test(event) ? event : id;
+  demand(named === logKey.name && id === expected && EVENT_ID.test(id), `it speaks of another log: ${head.origin}`);
   return head;
 }
+
+const EVENT_ID = /^evt_[A-Za-z0-9]+$/;
+/** The origin is `<name of the key>/<ID of the event>`. */
+const eventIdOf = ({ origin }: SignedHead): string => origin.slice(origin.lastIndexOf('/') + 1);
 
 /** Reads the leaves and compares their root with what is signed now, and with what was signed before. */
 async function checkLeaves(
@@ -144,8 +151,8 @@ async function checkLeaves(
   logKey: LogKey,
   head: SignedHead,
 ): Promise<ReadLog> {
-  const { read, event } = options;
-  const since = options.since;
+  const { read, since } = options;
+  const event = eventIdOf(head);
   const earlier =
     since === undefined
       ? undefined
@@ -200,13 +207,20 @@ async function checkLeaves(
     );
   }
   if (promised !== undefined) {
-    const kept = promised.origin === `${logKey.name}/${event}` && log.found.has(promised.leaf.toString('hex'));
-    const missing = 'the promised ballot is not in the log: after the close, the promise proves that it was removed';
-    await checks.run(
-      'promise kept',
-      () => demand(kept, missing),
-      () => 'the promised ballot is in the log',
-    );
+    const ofThisLog = promised.origin === head.origin;
+    const kept = ofThisLog && log.found.has(promised.leaf.toString('hex'));
+    const missing = ofThisLog
+      ? 'the promised ballot is not in the log, which is closed: the promise proves that it was removed'
+      : 'it promises a leaf of another log';
+    // A ballot that was confirmed a moment ago waits for others, or for the close.
+    if (ofThisLog && !kept && log.close === undefined)
+      checks.leaveOut('promise kept', 'not due yet: the ballot waits for the log, which is not closed');
+    else
+      await checks.run(
+        'promise kept',
+        () => demand(kept, missing),
+        () => 'the promised ballot is in the log',
+      );
   }
   return log;
 }

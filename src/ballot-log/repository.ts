@@ -396,6 +396,15 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
   return rows.map(({ id }) => id);
 }
 
+/** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
+export async function readCloseDue(executor: Executor): Promise<number> {
+  const { rows } = await executor.execute<{ ms: string }>(sql`
+    SELECT coalesce(now_ms() - min(least(e.closed_at, e.ends_at) + 15 * 60 * 1000), 0)::text AS ms
+    FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    WHERE e.deleted_at IS NULL AND ${FINAL} AND (${CLOSED}) IS NOT TRUE`);
+  return Number(rows[0]?.ms ?? 0);
+}
+
 /** Logs that got a checkpoint since a moment; all of them for 0. */
 export async function listLogs(executor: Executor, sinceMs: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`

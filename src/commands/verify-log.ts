@@ -65,7 +65,7 @@ export function addLogCommands(
     'log verify --base-url https://vote.example.org --event evt_… --since checkpoint.txt',
   )
     .requiredOption('--base-url <url>', 'address of the service')
-    .requiredOption('--event <id>', 'the event')
+    .requiredOption('--event <event>', 'the event, by its ID or code')
     .option('--key <key>', 'an observe or vote key; better in the environment as VOTING_KEY')
     .option('--since <file>', 'a checkpoint that was saved before')
     .option('--save <file>', 'where to save the checkpoint for the next time')

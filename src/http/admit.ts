@@ -131,8 +131,10 @@ export async function admit(c: Context<Env>, route: Route, options: AdmitOptions
   const nowMs = monotonicMs();
   const direct = c.env.incoming.socket.remoteAddress ?? '';
   const address = addressOf(direct, c.req.header('x-forwarded-for'), options.trustProxy);
+  c.set('known', { address });
   if (route.scope === 'none') return admitOpenly(route, address, options, nowMs);
   const caller = await authenticate(c, address, options, nowMs);
+  c.set('known', { address, accountId: caller.accountId, keyHint: caller.keyHint });
   const state = options.rateLimiter.take(caller.keyId, caller.requestsPerMinute, nowMs);
   const headers = c.get('headers');
   headers['X-RateLimit-Limit'] = String(state.limit);

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { ALARMS } from '#src/platform/alarms.ts';
 
 /** What a request was, for counting: the route's pattern, never an address that somebody sent. */
 export interface ObservedRequest {
@@ -8,16 +9,25 @@ export interface ObservedRequest {
   readonly route: string;
   readonly status: number;
   readonly ms: number;
+  /** Of a refusal: the code of the error table, and the reason beside it where there is one. */
+  readonly code?: string | undefined;
+  readonly reason?: unknown;
 }
 
 /** Figures that are asked for when somebody reads the metrics. */
 export interface Readings {
   readonly poolWaiting: number;
-  readonly oldestJobSeconds: number;
+  /** How long the oldest due job of each task has been waiting, in seconds. */
+  readonly oldestJobSeconds: ReadonlyMap<string, number>;
   /** Jobs that are not tried again, by task. */
   readonly failedJobs: ReadonlyMap<string, number>;
   readonly pendingWebhooks: number;
+  /** How long the oldest delivery to an active endpoint has been due, in seconds. */
+  readonly oldestWebhookSeconds: number;
+  /** Confirmed ballots on their way into the log. */
   readonly unsealedBallots: number;
+  /** For how long the log of any event has been due to be closed, in seconds. */
+  readonly closeDueSeconds: number;
   readonly logAlarms: number;
 }
 
@@ -29,25 +39,54 @@ export interface Metrics {
 }
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** Every name begins with it, so that a query finds this service's figures and no other's. */
+const PREFIX = 'voting_';
 
-/** The figures of this process (completions 9.5). @param read what is asked for at each scrape */
-export function createMetrics(read: () => Promise<Readings>): Metrics {
+/**
+ * Figures of the database are the same in every process of a machine: of several processes the largest counts. Those of a
+ * process are added.
+ */
+type Together = 'max' | 'sum';
+
+/**
+ * The figures of this process (completions 9.5).
+ * @param read what is asked for at each scrape
+ * @param version of the service
+ */
+export function createMetrics(read: () => Promise<Readings>, version: string): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
   const registers = [registry];
   const duration = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the first byte of a request to its answer, by route',
+    name: `${PREFIX}http_request_duration_seconds`,
+    help: 'Time from the first byte of a request to its answer, by route; refusals too',
     labelNames: ['method', 'route', 'status'],
     buckets: BUCKETS_SECONDS,
     registers,
   });
+  const refusals = new Counter({
+    name: `${PREFIX}refusals_total`,
+    help: 'Refused requests, by code and reason',
+    labelNames: ['code', 'reason'],
+    registers,
+  });
+  // A rule on a growing counter misses its first step if the series begins with it.
+  for (const code of ['unauthorized', 'insufficient_scope', 'rate_limited']) refusals.inc({ code, reason: '' }, 0);
+  refusals.inc({ code: 'forbidden', reason: 'voter_key_invalid' }, 0);
   const alarms = new Counter({
-    name: 'alarms_total',
-    help: 'Things that a person has to look at, by name: the runbook has a page for each',
+    name: `${PREFIX}alarms_total`,
+    help: 'Things that a person has to look at, by name: the runbook has a line for each',
     labelNames: ['alarm'],
     registers,
   });
+  for (const alarm of ALARMS) alarms.inc({ alarm }, 0);
+  new Gauge({
+    name: `${PREFIX}build_info`,
+    help: 'Always 1: the version that runs',
+    labelNames: ['version', 'node'],
+    registers,
+    aggregator: 'max',
+  }).set({ version, node: process.versions.node }, 1);
   // All gauges of one scrape are collected at the same time, and share what was read for it.
   let reading: Promise<Readings> | undefined;
   const readOnce = (): Promise<Readings> => {
@@ -56,31 +95,52 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
     });
     return reading;
   };
-  const gauge = (name: string, help: string, figure: (readings: Readings) => number): Gauge =>
+  const gauge = (name: string, help: string, together: Together, figure: (readings: Readings) => number): Gauge =>
     new Gauge({
-      name,
+      name: PREFIX + name,
       help,
       registers,
+      aggregator: together,
       async collect() {
         this.set(figure(await readOnce()));
       },
     });
-  gauge('database_pool_waiting', 'Requests that wait for a database connection', (readings) => readings.poolWaiting);
-  gauge('jobs_oldest_seconds', 'How long the oldest due job has been waiting', (readings) => readings.oldestJobSeconds);
-  gauge('webhooks_pending', 'Deliveries that are due and not delivered', (readings) => readings.pendingWebhooks);
-  gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed', (readings) => readings.logAlarms);
-  gauge('ballots_unsealed', 'Confirmed ballots on their way into the log', (readings) => readings.unsealedBallots);
-  new Gauge({
-    name: 'jobs_failed',
-    help: 'Jobs that have failed for good and wait for somebody to look at them, by task',
-    labelNames: ['task'],
-    registers,
-    async collect() {
-      const { failedJobs } = await readOnce();
-      this.reset();
-      for (const [task, count] of failedJobs) this.set({ task }, count);
-    },
-  });
+  const byTask = (name: string, help: string, figures: (readings: Readings) => ReadonlyMap<string, number>): Gauge =>
+    new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames: ['task'],
+      registers,
+      aggregator: 'max',
+      async collect() {
+        const now = figures(await readOnce());
+        this.reset();
+        for (const [task, figure] of now) this.set({ task }, figure);
+      },
+    });
+  gauge('database_pool_waiting', 'Requests that wait for a connection', 'sum', (readings) => readings.poolWaiting);
+  byTask('jobs_oldest_seconds', 'How long the oldest due job waits, by task', (readings) => readings.oldestJobSeconds);
+  byTask('jobs_failed', 'Jobs that are not tried again, by task', (readings) => readings.failedJobs);
+  gauge('webhooks_pending', 'Deliveries that are due', 'max', (readings) => readings.pendingWebhooks);
+  gauge(
+    'webhooks_oldest_seconds',
+    'How long the oldest due delivery waits',
+    'max',
+    (readings) => readings.oldestWebhookSeconds,
+  );
+  gauge(
+    'ballots_unsealed',
+    'Confirmed ballots on their way into the log',
+    'max',
+    (readings) => readings.unsealedBallots,
+  );
+  gauge(
+    'log_close_due_seconds',
+    'How long a log has been due to be closed',
+    'max',
+    (readings) => readings.closeDueSeconds,
+  );
+  gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', (readings) => readings.logAlarms);
   // Routes and statuses are few, and finding a series by its labels takes longer than counting.
   const series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const seriesOf = ({ method, route, status }: ObservedRequest) => {
@@ -93,7 +153,11 @@ export function createMetrics(read: () => Promise<Readings>): Metrics {
   };
   return {
     registry,
-    observe: (request) => seriesOf(request).observe(request.ms / 1_000),
+    observe(request) {
+      seriesOf(request).observe(request.ms / 1_000);
+      const { code, reason } = request;
+      if (code !== undefined) refusals.inc({ code, reason: typeof reason === 'string' ? reason : '' });
+    },
     alarm: (alarm) => alarms.inc({ alarm }),
   };
 }

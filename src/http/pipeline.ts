@@ -75,6 +75,7 @@ async function frame(c: Context<Env>, next: () => Promise<void>, options: Pipeli
   c.set('requestId', requestId);
   c.set('log', options.log);
   c.set('startedAt', startedAt);
+  c.set('known', { address: c.env.incoming.socket.remoteAddress });
   c.set('headers', {
     'X-Request-Id': requestId,
     'X-Content-Type-Options': 'nosniff',
@@ -96,30 +97,27 @@ function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions):
       'a request failed',
     );
   }
-  logLine(c, error.status, startedAt, options);
+  logLine(c, error.status, startedAt, options, error);
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);
   return send(c, error.status, 'application/json', envelope(error, requestId));
 }
 
-function logLine(
-  c: Context<Env>,
-  status: number,
-  startedAt: number,
-  options: PipelineOptions,
-  route?: Route,
-  caller?: Caller,
-): void {
+/**
+ * The one line of a request, refused or not. Only these fields are ever in it: no target, body, header or value. What was
+ * known of the request when it was answered stands there: a refused key has no account.
+ */
+function logLine(c: Context<Env>, status: number, startedAt: number, options: PipelineOptions, error?: ApiError): void {
   const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-  options.observe({ method: c.req.method, route: route?.path ?? 'none', status, ms });
+  const { method } = c.req;
+  const route = c.get('route');
+  const { address, accountId, keyHint } = c.get('known');
+  const reason = error?.details?.['reason'];
+  options.observe({ method, route: route?.path ?? 'none', status, ms, code: error?.code, reason });
   options.log.info(
     {
       requestId: c.get('requestId'),
-      method: c.req.method,
-      route: route?.path,
-      status,
-      ms,
-      account: caller?.accountId,
-      key: caller?.keyHint,
+      ...{ address, method, route: route?.path, status, ms },
+      ...{ code: error?.code, reason, account: accountId, key: keyHint },
     },
     'request',
   );
@@ -137,11 +135,11 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
       options,
     );
   }
-  let caller: Caller | undefined;
+  c.set('route', route);
   try {
-    caller = await admit(c, route, options);
+    const caller = await admit(c, route, options);
     const result = await respond(c, route, caller, options);
-    logLine(c, result.status, c.get('startedAt'), options, route, caller);
+    logLine(c, result.status, c.get('startedAt'), options);
     return result;
   } catch (fault) {
     return answerError(c, fault, options);

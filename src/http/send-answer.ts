@@ -7,6 +7,16 @@ import type { StoredAnswer } from './idempotency.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 import type { RequestTarget } from './request-target.ts';
+import type { Route } from './route.ts';
+
+/** What a log line says of who sent a request. */
+export interface Known {
+  /** As far as the configured proxies can be believed; IPv6 by its /64. */
+  readonly address?: string | undefined;
+  readonly accountId?: string;
+  /** The beginning and the end of the key. */
+  readonly keyHint?: string;
+}
 
 /** What is known of a request when it is answered. */
 export type Env = {
@@ -15,6 +25,10 @@ export type Env = {
     requestId: string;
     target: RequestTarget;
     startedAt: number;
+    /** Of what it asks, once that is found. */
+    route?: Route;
+    /** Who asks, as far as that is known; for the log. */
+    known: Known;
     log: Log;
     /** Headers of the answer, wherever it comes from. */
     headers: Record<string, string>;

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import type { AddressInfo, ListenOptions as NetListenOptions, Socket } from 'node:net';
+import { type AddressInfo, type ListenOptions as NetListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import type { ObservedRequest } from './metrics.ts';
 import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 import { checkFraming, checkRequestSyntax } from './request-headers.ts';
 import { parseRequestTarget } from './request-target.ts';
@@ -42,6 +43,8 @@ export interface ListenOptions extends SocketOptions {
   readonly host: string;
   /** Told of the requests that are refused before the app sees them, and of faults of the listening socket. */
   readonly log?: Log | undefined;
+  /** Counts the requests that are refused before the app sees them. */
+  readonly observe?: ((request: ObservedRequest) => void) | undefined;
   /** Other limits than the service's own, for tests of what happens when they pass. */
   readonly serverOptions?: ServerOptions;
   readonly answerLimits?: AnswerLimits;
@@ -81,6 +84,7 @@ class FrontDoor {
   readonly #server: Server;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly #log: Log | undefined;
+  readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
   readonly #sockets = new Set<Socket>();
   /** The answers that are not finished, in the order of their requests. */
@@ -92,6 +96,7 @@ class FrontDoor {
 
   constructor(options: ListenOptions) {
     this.#log = options.log;
+    this.#observe = options.observe;
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // A backstop for what should never come: node-server itself would answer it bare.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault));
@@ -118,16 +123,19 @@ class FrontDoor {
       const error = badRequest('CONNECT is not supported.');
       // Node has let go of this connection: its errors are nobody else's.
       socket.on('error', () => socket.destroy());
-      this.#note(refuseOnSocket(socket, error, request.rawHeaders), error);
+      this.#note(refuseOnSocket(socket, error, request.rawHeaders), error, request.socket.remoteAddress);
     });
   }
 
-  #note(requestId: string, error: ApiError): void {
-    this.#log?.info({ requestId, status: error.status, reason: error.message }, 'request refused');
+  /** @param address of the peer: what stands in a request that cannot be read is not believed */
+  #note(requestId: string, error: ApiError, address: string | undefined): void {
+    const { status, code } = error;
+    this.#observe?.({ method: 'none', route: 'none', status, ms: 0, code });
+    this.#log?.info({ requestId, address, status, code, reason: error.message }, 'request');
   }
 
   #refuse(response: ServerResponse, error: ApiError, closing: boolean): void {
-    this.#note(refuseOnResponse(response, error, closing), error);
+    this.#note(refuseOnResponse(response, error, closing), error, response.req.socket.remoteAddress);
   }
 
   #errorOf(fault: unknown): ApiError {
@@ -192,7 +200,8 @@ class FrontDoor {
       if (broken?.headersSent === true) endGently(socket);
       else if (socket.writable) {
         const refusal = refusalOf(error.code);
-        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders), refusal);
+        const address = socket instanceof Socket ? socket.remoteAddress : undefined;
+        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders), refusal, address);
       }
     };
     const previous = before.at(-1);
@@ -206,6 +215,7 @@ class FrontDoor {
       host,
       fetch: _fetch,
       log: _log,
+      observe: _observe,
       serverOptions: _serverOptions,
       answerLimits: _answerLimits,
       ...socketOptions

@@ -117,7 +117,7 @@ export class JobGroupRunner {
   }
 
   #giveUp(running: Running): void {
-    this.#log.error({ group: this.#name }, 'a runner of jobs makes no progress and is replaced');
+    this.#log.error({ alarm: 'jobs_stalled', group: this.#name }, 'a runner of jobs makes no progress and is replaced');
     this.#running = undefined;
     this.#stopRunner(running);
     this.#living

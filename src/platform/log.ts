@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import pretty from 'pino-pretty';
 
 export type Log = Logger;
 
@@ -51,8 +52,19 @@ export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
-/** JSON lines. Only allow-listed fields are ever passed in; there is nothing to redact. */
-export function createLog(level: string, destination?: DestinationStream): Log {
+/** For eyes: the time of day, the level, the words, then the fields in one line. */
+function readable(): DestinationStream {
+  return pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true });
+}
+
+/**
+ * JSON lines; readable ones where standard output is a terminal. Only allow-listed fields are ever passed in; there is nothing
+ * to redact.
+ */
+export function createLog(
+  level: string,
+  destination: DestinationStream | undefined = process.stdout.isTTY ? readable() : undefined,
+): Log {
   const listeners = new Set<AlarmListener>();
   const options: LoggerOptions = {
     level,

@@ -139,8 +139,8 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   const used = `/voting-events/${roll.event.id}/voters?keyStatus=used`;
   expect((await service.call('GET', used, undefined, { key: account.read })).status).toBe(422);
   const metrics = await worker.metrics();
-  expect(metrics).toMatch(/jobs_failed\{task="send_voter_key"\} 1/);
-  expect(metrics).toMatch(/jobs_failed\{task="mail_registration"\} 0/);
+  expect(metrics).toMatch(/voting_jobs_failed\{task="send_voter_key"\} 1/);
+  expect(metrics).toMatch(/voting_jobs_failed\{task="mail_registration"\} 0/);
 });
 
 test('kill -9 loses no mail and doubles at most those under way, each with its key and name', {

@@ -169,7 +169,7 @@ describe('the service as a process', () => {
       return pids.length === 2 && !pids.includes(one) ? true : undefined;
     }, 20_000);
     // A process that is still starting cannot tell its figures.
-    const counted = /http_request_duration_seconds_count\{method="GET",route="\/health",status="200"\} \d+/;
+    const counted = /voting_http_request_duration_seconds_count\{method="GET",route="\/health",status="200"\} \d+/;
     await eventually(async () => {
       const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
       return counted.test(metrics) ? true : undefined;

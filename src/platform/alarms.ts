@@ -1,0 +1,16 @@
+/**
+ * Everything that a person has to look at. Each is a line of level `error` with the field `alarm`, stands in the metric
+ * `voting_alarms_total` with 0 from the start, and has a row in docs/operations.md.
+ */
+export const ALARMS = [
+  'ballot_log_changed',
+  'ballot_log_set_back',
+  'clock_drift',
+  'database_not_durable',
+  'jobs_stalled',
+  'payment_mismatch',
+  'refund_refused',
+  'secret_unreadable',
+] as const;
+
+export type AlarmName = (typeof ALARMS)[number];
