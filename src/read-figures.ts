@@ -2,12 +2,15 @@ import { readCloseDue } from '#src/ballot-log/repository.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Readings } from '#src/http/metrics.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
+import type { AnyJob } from '#src/jobs/queue.ts';
 
 /**
  * The figures that only the database knows. Each is bounded by what waits, not by what there is.
- * @param tasks what jobs there are: those that never wait or fail are shown with 0
+ * @param jobs what jobs there are: those that never wait or fail are shown with 0
  */
-export async function readFigures(db: Database, tasks: readonly string[] = []): Promise<Readings> {
+export async function readFigures(db: Database, jobs: readonly Pick<AnyJob, 'name' | 'group'>[]): Promise<Readings> {
+  const tasks = jobs.map(({ name }) => name);
+  const mails = jobs.filter(({ group }) => group === 'mails').map(({ name }) => name);
   const { rows } = await db.$client.query<{ webhooks: string; webhook: string; ballots: string; alarms: string }>(`
     WITH due AS MATERIALIZED (
       SELECT d.next_try_at FROM webhook_deliveries d
@@ -17,16 +20,23 @@ export async function readFigures(db: Database, tasks: readonly string[] = []): 
       (SELECT coalesce(now_ms() - min(next_try_at), 0) FROM due)::text AS webhook,
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
       (SELECT count(*) FROM log_alarms)::text AS alarms`);
-  const { rows: jobs } = await db.$client.query<{ task: string; seconds: string }>(`
+  const { rows: due } = await db.$client.query<{ task: string; seconds: string }>(`
     SELECT task_identifier AS task, extract(epoch FROM now() - min(run_at))::text AS seconds FROM graphile_worker.jobs
     WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts GROUP BY 1`);
+  // A mail that is tried again is due later each time; since when it is asked for says how long its voter waits.
+  const { rows: waiting } = await db.$client.query<{ seconds: string }>(
+    `SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::text AS seconds FROM graphile_worker.jobs
+     WHERE task_identifier = ANY ($1) AND attempts < max_attempts`,
+    [mails],
+  );
   const [row] = rows;
   const failed = await countFailedJobs(db);
   const none = tasks.map((task) => [task, 0] as const);
   return {
     failedJobs: new Map([...none, ...failed]),
     poolWaiting: db.$client.waitingCount,
-    oldestJobSeconds: new Map([...none, ...jobs.map(({ task, seconds }) => [task, Number(seconds)] as const)]),
+    oldestJobSeconds: new Map([...none, ...due.map(({ task, seconds }) => [task, Number(seconds)] as const)]),
+    oldestMailSeconds: Number(waiting[0]?.seconds ?? 0),
     pendingWebhooks: Number(row?.webhooks ?? 0),
     oldestWebhookSeconds: Number(row?.webhook ?? 0) / 1_000,
     unsealedBallots: Number(row?.ballots ?? 0),

@@ -158,8 +158,8 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   };
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
-  const tasks = [...allJobs(deps), ...recurringJobs(deps)].map(({ name }) => name);
-  const metrics = createMetrics(() => readFigures(deps.db, tasks), deps.version);
+  const jobs = [...allJobs(deps), ...recurringJobs(deps)];
+  const metrics = createMetrics(() => readFigures(deps.db, jobs), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({

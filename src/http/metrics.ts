@@ -21,6 +21,8 @@ export interface Readings {
   readonly oldestJobSeconds: ReadonlyMap<string, number>;
   /** Jobs that are not tried again, by task. */
   readonly failedJobs: ReadonlyMap<string, number>;
+  /** How long the oldest mail that is still to be sent has been asked for, in seconds. */
+  readonly oldestMailSeconds: number;
   readonly pendingWebhooks: number;
   /** How long the oldest delivery to an active endpoint has been due, in seconds. */
   readonly oldestWebhookSeconds: number;
@@ -121,6 +123,12 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
   gauge('database_pool_waiting', 'Requests that wait for a connection', 'sum', (readings) => readings.poolWaiting);
   byTask('jobs_oldest_seconds', 'How long the oldest due job waits, by task', (readings) => readings.oldestJobSeconds);
   byTask('jobs_failed', 'Jobs that are not tried again, by task', (readings) => readings.failedJobs);
+  gauge(
+    'mails_oldest_seconds',
+    'Since when a mail is asked for and not sent',
+    'max',
+    (readings) => readings.oldestMailSeconds,
+  );
   gauge('webhooks_pending', 'Deliveries that are due', 'max', (readings) => readings.pendingWebhooks);
   gauge(
     'webhooks_oldest_seconds',

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
@@ -105,7 +106,7 @@ describe('the runbook', () => {
     const { registry } = metricsAlone();
     const served = registry.getMetricsAsArray().map(({ name }) => name);
     const operations = read('docs/operations.md');
-    const named = [...operations.matchAll(/`(voting_[a-z_]+)/g)];
+    const named = [...operations.matchAll(/`(voting_(?!event)[a-z_]+)/g)];
     expect(named.map((match) => match[1] ?? '').filter((name) => !served.includes(name))).toEqual([]);
     const ours = served.filter((name) => !/^voting_(nodejs|process)_/.test(name));
     expect(ours.filter((name) => !operations.includes(`\`${name}`))).toEqual([]);
@@ -135,6 +136,59 @@ describe('the runbook', () => {
     );
     const operations = read('docs/operations.md');
     expect(raised.size).toBeGreaterThanOrEqual(4);
-    expect([...raised].filter((name) => !operations.includes(`\`${name}\``))).toEqual([]);
+    expect([...raised].filter((name) => !ALARMS.some((known) => known === name))).toEqual([]);
+    expect(ALARMS.filter((name) => !operations.includes(`\`${name}\``))).toEqual([]);
   });
+});
+
+const PROMTOOL = '/usr/bin/promtool';
+const RULES = 'deploy/prometheus-rules.yml';
+
+describe('rules and dashboard', () => {
+  test.each([RULES, 'deploy/dashboard.json'])('%s asks only for figures that are served', (file) => {
+    const served = metricsAlone()
+      .registry.getMetricsAsArray()
+      .map(({ name }) => name);
+    const asked = new Set([...read(file).matchAll(/\bvoting_[a-z0-9_]+/g)].map(([name]) => name));
+    expect(asked.size).toBeGreaterThan(10);
+    const parts = /_(bucket|count|sum)$/;
+    expect([...asked].filter((name) => !served.includes(name) && !served.includes(name.replace(parts, '')))).toEqual(
+      [],
+    );
+  });
+
+  test('wake somebody for every figure that says that something is wrong', () => {
+    const rules = read(RULES);
+    const figures = [
+      'alarms_total',
+      'ballot_log_alarms',
+      'log_close_due_seconds',
+      'jobs_failed',
+      'jobs_oldest_seconds',
+    ];
+    for (const name of [...figures, 'mails_oldest_seconds', 'webhooks_oldest_seconds', 'refusals_total'])
+      expect(rules).toContain(`voting_${name}`);
+  });
+
+  test('have a case that fires and a day that is silent for each rule', () => {
+    const names = [...read(RULES).matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
+    const cases = read('deploy/prometheus-rules.test.yml');
+    expect(names.length).toBeGreaterThan(10);
+    for (const name of names) {
+      expect(cases).toMatch(new RegExp(`alertname: ${name}\\n\\s+exp_alerts:\\n`));
+      expect(cases).toContain(`alertname: ${name}, exp_alerts: []`);
+    }
+  });
+
+  test.skipIf(!existsSync(PROMTOOL) && process.env['REQUIRE_PROMTOOL'] === undefined)(
+    'fire when they should and are silent when they should, as Prometheus itself says',
+    () => {
+      const run = (...words: string[]) =>
+        spawnSync(PROMTOOL, words, { cwd: path.join(ROOT, 'deploy'), encoding: 'utf8' });
+      const checked = run('check', 'rules', 'prometheus-rules.yml');
+      expect([checked.status, checked.stderr]).toEqual([0, '']);
+      const tested = run('test', 'rules', 'prometheus-rules.test.yml');
+      expect([tested.status, tested.stdout + tested.stderr]).toEqual([0, expect.stringContaining('SUCCESS')]);
+    },
+  );
 });
