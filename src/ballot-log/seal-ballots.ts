@@ -219,7 +219,7 @@ async function appendConfiguration(
 ): Promise<LogHead> {
   const { event } = paper;
   if (head.frontier.size > 0 && head.paperVersion === event.paperVersion) return head;
-  const config = configurationHash(paper);
+  const config = await configurationHash(paper);
   const at = deps.clock.now();
   const changed = { ...head, configHash: config, paperVersion: event.paperVersion };
   if (head.frontier.size > 0 && head.configHash === config) return changed;

@@ -1,0 +1,57 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { configurationHash, configurationOf } from '#src/ballot-log/configuration.ts';
+import { hashOfJson } from '#src/ballot-log/leaf.ts';
+import { assemblePaper, type BallotPaper } from '#src/ballot-paper/paper.ts';
+
+function paperOf(title: string, positions: number, candidates: number): BallotPaper {
+  const settings = { startsAt: null, endsAt: null, requireVoterId: false, voterSelfRegistration: false };
+  const more = { voterApproval: 'automatic', saveVoterInfo: false, ballotOpening: 'none', ballotReceipt: 'full' };
+  const event = { title, type: 'poll', ...settings, ...more, repeatVotes: false } as unknown as BallotPaper['event'];
+  const plain = {
+    votingMethod: 'approval',
+    groupId: null,
+    seats: 1,
+    minSelections: 0,
+    maxSelections: null,
+    rules: null,
+  };
+  const bounds = { scoreMin: null, scoreMax: null, cumulativePointBudget: null, quadraticBaseCreditBudget: null };
+  const rows = {
+    positions: Array.from({ length: positions }, (_, number) => ({
+      ...{ id: `pos_${number}`, number, title, ...plain, ...bounds, tieBreak: 'lot', majorityRequired: null },
+    })),
+    candidates: Array.from({ length: candidates }, (_, number) => ({
+      ...{ id: `cnd_${number}`, number, name: title, status: 'approved', sortOrder: number, referendumRole: null },
+      positionIds: Array.from({ length: positions }, (__, position) => `pos_${position}`),
+    })),
+    ...{ groups: [], sponsors: [] },
+  };
+  return assemblePaper(event, rows as unknown as Parameters<typeof assemblePaper>[1]);
+}
+
+test('the hash of a configuration is that of its canonical text, whatever its texts hold', async () => {
+  for (const title of ['Board', '"candidates":[]', '\\"candidates\\":[]', '山田 "x"'])
+    for (const candidates of [0, 1, 3]) {
+      const paper = paperOf(title, 2, candidates);
+      expect(await configurationHash(paper)).toBe(hashOfJson(configurationOf(paper)));
+    }
+});
+
+test('the configuration of the largest event is hashed in steps, and the event loop has its turn in between', async () => {
+  const paper = paperOf('Largest', 100, 1_000);
+  let turns = 0;
+  let ended = false;
+  const other = (async () => {
+    while (!ended) {
+      await setImmediate();
+      turns += 1;
+    }
+  })();
+  const before = turns;
+  // Forty papers' work: far more than one pause's worth on any machine.
+  for (let times = 0; times < 40; times += 1) await configurationHash(paper);
+  ended = true;
+  await other;
+  expect(turns - before).toBeGreaterThan(10);
+});
