@@ -192,6 +192,43 @@ describe('a message', () => {
     expect(() => new Webhook(secret).verify(`${second?.body} `, second?.headers ?? {})).toThrow();
   });
 
+  test('is signed by the newest secret alone once a day has passed since the rotations', async () => {
+    const account = await createTestAccount(service);
+    const receiver = await receive();
+    const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
+    const rotate = async (): Promise<string> => {
+      const path = `/webhook-endpoints/${id}/rotate-secret`;
+      return (await service.call('POST', path, undefined, { key: account.write })).body.data.secret;
+    };
+    const dayPasses = () =>
+      service.deps.db.$client.query(
+        `UPDATE webhook_endpoints SET updated_at = updated_at + 1, earlier_secrets =
+           (SELECT jsonb_agg(jsonb_set(one, '{until}', '1')) FROM jsonb_array_elements(earlier_secrets) AS one) WHERE id = $1`,
+        [id],
+      );
+    const signatures = async (count: number): Promise<string[]> => {
+      await createTestEvent(service, account, {}, [], false);
+      const message = (await until(receiver, count)).at(-1);
+      return (message?.headers['webhook-signature'] ?? '').split(' ');
+    };
+    const second = await rotate();
+    expect(await signatures(1)).toHaveLength(2);
+    await dayPasses();
+    expect(await signatures(2)).toHaveLength(1);
+    const third = await rotate();
+    expect(await signatures(3)).toHaveLength(2);
+    const last = receiver.received.at(-1);
+    const verifies = [secret, second, third].map((one) => {
+      try {
+        new Webhook(one).verify(last?.body ?? '', last?.headers ?? {});
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    expect(verifies).toEqual([false, true, true]);
+  });
+
   test('is sent for each of the facts that one change makes true, once', async () => {
     const account = await createTestAccount(service);
     const receiver = await receive();

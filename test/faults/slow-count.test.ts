@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { copyPieces } from '#src/database/copy-rows.ts';
 import { readBox } from '#src/results/read-box.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
@@ -39,12 +39,16 @@ const burn = (ms: number): void => {
 describe('a count that takes longer than the database waits for a statement', () => {
   test('reads every ballot once: no statement waits for the count', async () => {
     let ballots = 0;
+    const connects = vi.spyOn(pool, 'connect');
     // Twice the limit in all.
     const last = await readBox(pool, eventId, -1n, () => {
       ballots += 1;
       burn((2 * LIMIT_MS) / BALLOTS);
     });
     expect([ballots, last]).toEqual([BALLOTS, BigInt(BALLOTS - 1)]);
+    // Sixteen megabytes, half a megabyte in each copy but the first two.
+    expect(connects.mock.calls.length).toBeGreaterThan(20);
+    connects.mockRestore();
   });
 
   test('reads every ballot once where the process had no time to read, and a statement was ended', async () => {
