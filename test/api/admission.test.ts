@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { updatePlan } from '#src/accounts/repository.ts';
-import { addressOf } from '#src/http/admit.ts';
+import { type Authentication, addressOf, admit } from '#src/http/admit.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
@@ -36,6 +36,30 @@ describe('keys that nobody has', () => {
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(30);
     expect(questions).toBeLessThanOrEqual(40);
     expect((await ask(account.read)).status).toBe(200);
+  });
+
+  test('hold the failures that are left while they are looked up, however many come at the same moment', async () => {
+    const gate = Promise.withResolvers<void>();
+    let asked = 0;
+    const authenticator: Authentication = {
+      async authenticate(_, mayAsk) {
+        if (mayAsk()) asked += 1;
+        await gate.promise;
+        throw new ApiError('unauthorized', 'unknown');
+      },
+    };
+    const context = {
+      env: { incoming: { socket: { remoteAddress: '192.0.2.99' } } },
+      req: { header: () => undefined },
+    } as unknown as Parameters<typeof admit>[0];
+    const route = { scope: 'read' } as unknown as Parameters<typeof admit>[1];
+    const options = { rateLimiter: new RateLimiter(), authenticator, trustProxy: 0 };
+    const refused = Array.from({ length: 200 }, () => admit(context, route, options).catch(({ code }) => code));
+    // Thirty failures, and a few more that a new right key may need.
+    expect(asked).toBeGreaterThanOrEqual(30);
+    expect(asked).toBeLessThanOrEqual(40);
+    gate.resolve();
+    expect((await Promise.all(refused)).filter((code) => code === 'unauthorized')).toHaveLength(30);
   });
 
   test('let a right key pass that was not used before, once the flood ebbs', async () => {
