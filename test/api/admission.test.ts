@@ -51,6 +51,7 @@ describe('keys that nobody has', () => {
     const context = {
       env: { incoming: { socket: { remoteAddress: '192.0.2.99' } } },
       req: { header: () => undefined },
+      set: () => undefined,
     } as unknown as Parameters<typeof admit>[0];
     const route = { scope: 'read' } as unknown as Parameters<typeof admit>[1];
     const options = { rateLimiter: new RateLimiter(), authenticator, trustProxy: 0 };

@@ -173,6 +173,19 @@ describe('a request for a voter key', () => {
     expect(service.mails(before)).toHaveLength(3);
   });
 
+  test('counts for the voter, too, whose address changes meanwhile', async () => {
+    const event = await create({ voter: { requireVoterId: true } });
+    const id = await addVoter(event, { email: 'before@moves.example', voterId: 'S-8' });
+    const request = () => asVoter(event, '/voter-key/request', { voterId: 'S-8' });
+    for (let time = 0; time < 5; time += 1) await request();
+    await settled();
+    demand(await asOrganizer(event, 'PATCH', `/voters/${id}`, { email: 'after@moves.example' }), 200);
+    await request();
+    await settled();
+    expect(mailsTo('before@moves.example').filter(voterKeyIn)).toHaveLength(5);
+    expect(mailsTo('after@moves.example')).toEqual([]);
+  });
+
   test('is answered the same beyond the fifth in an hour, and mails nothing more', async () => {
     const event = await create({ voter: { requireVoterId: true } });
     await addVoter(event, { email: 'seven@limits.example', voterId: 'S-7' });
