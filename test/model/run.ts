@@ -157,7 +157,9 @@ while (!enough() && standing.histories < total) {
   standing.histories += 1;
   if (values.resume !== undefined) writeFileSync(values.resume, `${standing.histories}\n`);
   if (standing.histories % 50 === 0)
-    out(`${standing.histories} histories, ${requests} requests, ${speed()}, ${classes.size} classes of differences`);
+    out(
+      `${standing.histories} histories, ${operations} operations, ${requests} compared answers, ${speed()}, ${classes.size} classes of differences`,
+    );
   if (values.long === undefined) continue;
   if (standing.histories === LONG_BATCH) {
     addToTable(standing);
