@@ -15,6 +15,8 @@ export interface Expected {
   readonly details?: Json;
   readonly body?: unknown;
   readonly replayed?: boolean;
+  /** Where a redirect leads. */
+  readonly location?: RegExp;
   /** What the request does to the service, told what it answered. */
   readonly apply?: (body: unknown) => void;
   /** Under an Idempotency-Key: kept, not kept, or left open. */
@@ -65,6 +67,7 @@ export const wrongly = (expected: Expected): Expected => ({ ...expected, wrong: 
 
 export function fits(expected: Expected, answer: DriverAnswer): boolean {
   if (expected.status !== answer.status) return false;
+  if (expected.location !== undefined && !expected.location.test(answer.headers['location'] ?? '')) return false;
   if (expected.code !== undefined && at(answer.body, 'error', 'code') !== expected.code) return false;
   if (expected.reason !== undefined && at(answer.body, 'error', 'details', 'reason') !== expected.reason) return false;
   if (expected.fields !== undefined) {

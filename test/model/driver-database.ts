@@ -132,7 +132,10 @@ export class DriverDatabase {
   }
 
   async setOffset(ms: number): Promise<void> {
-    await this.client.query('UPDATE driver.time SET ms = $1', [ms]);
+    // A statement that is under way must not see two times: what processes share of rate limits is reckoned against this clock.
+    const { rows } = await this.client.query<{ name: string }>(`${TABLES} AND tablename LIKE '%rate%'`);
+    const lock = rows.length === 0 ? '' : `LOCK TABLE ${rows.map(({ name }) => name).join()};`;
+    await this.client.query(`BEGIN; ${lock} UPDATE driver.time SET ms = ${Math.round(ms)}; COMMIT`);
   }
 
   /** Removes every row: nothing that a history left may slow the next one down, or become due in it. */

@@ -190,6 +190,15 @@ const WEIGHTS: readonly (readonly [number, string])[] = [
   [2.5, 'odd'],
   [0.3, 'business'],
   [0.3, 'unlink'],
+  [0.8, 'invite'],
+  [0.2, 'accept'],
+  [0.3, 'uninvite'],
+  [2, 'helper'],
+  [0.5, 'hook'],
+  [0.8, 'hookChange'],
+  [0.6, 'audit'],
+  [0.6, 'export'],
+  [0.4, 'unkeyed'],
 ];
 
 const SHAPES: readonly (readonly [number, number])[] = [

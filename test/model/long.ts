@@ -36,7 +36,7 @@ export const keepStanding = (file: string, standing: Standing): void =>
 /** A line below the last one of the table, wherever in the page the table stands. */
 export function addToTable({ seed, histories, operations, requests, differences }: Standing): void {
   const before = existsSync(TABLE) ? readFileSync(TABLE, 'utf8') : '# Reliability\n';
-  const lines = (before.includes(HEAD) ? before : before.trimEnd() + '\n' + SECTION).trimEnd().split('\n');
+  const lines = (before.includes(HEAD) ? before : `${before.trimEnd()}\n${SECTION}`).trimEnd().split('\n');
   let last = lines.indexOf(HEAD);
   while (lines[last + 1]?.startsWith('|') === true) last += 1;
   const day = new Date().toISOString().slice(0, 10);

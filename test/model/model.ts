@@ -1,19 +1,34 @@
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
 import { type Context, type Expected, LIMITS, notFound, refuse } from './answer.ts';
 import { castingRoutes } from './casting.ts';
+import { otherRoutes } from './exports.ts';
+import { hookRoutes } from './hooks.ts';
 import { at, isObject, type Json, text } from './kit.ts';
 import type { SentMail } from './mails.ts';
 import { organizerRoutes } from './organizer.ts';
 import { publicRoutes } from './public.ts';
 import { rollRoutes } from './roll.ts';
 import { settingsRoutes } from './settings.ts';
-import { type Account, type Attempt, type Event, HOUR, type Key, statusOf, type Voter } from './state.ts';
+import { roleOf, sharingRoutes } from './sharing.ts';
+import {
+  type Account,
+  type Attempt,
+  type Endpoint,
+  type Event,
+  HOUR,
+  type Key,
+  statusOf,
+  type Voter,
+} from './state.ts';
 
 export interface Route {
   readonly method: string;
   /** `:e` is an event, `:id` a record of it. */
   readonly path: string;
-  readonly scope: 'read' | 'write' | 'vote' | 'any';
+  readonly scope: 'read' | 'write' | 'vote' | 'any' | 'none';
+  /** Only the owner of the event may. */
+  readonly owner?: boolean;
+  readonly hasRecord?: (model: Model, context: Context) => boolean;
   readonly query?: readonly string[];
   /** Whether the record exists, for `:id`. */
   readonly exists?: (context: Context) => boolean;
@@ -51,6 +66,7 @@ export class Model {
   events: Event[] = [];
   attempts = new Map<string, Attempt>();
   mails: ExpectedMail[] = [];
+  endpoints: Endpoint[] = [];
   /** By address. */
   sentTo = new Map<string, readonly SentMail[]>();
   stored = new Map<string, Stored>();
@@ -65,13 +81,19 @@ export class Model {
     ...rollRoutes,
     ...publicRoutes,
     ...castingRoutes,
+    ...sharingRoutes,
+    ...hookRoutes,
+    ...otherRoutes,
   ];
   private readonly used = new Map<string, number[]>();
 
   /** The same state once more: what is done to one isn't seen in the other. */
   clone(): Model {
-    const { accounts, keys, events, attempts, mails, sentTo, stored } = this;
-    return Object.assign(new Model(), structuredClone({ accounts, keys, events, attempts, mails, sentTo, stored }));
+    const { accounts, keys, events, attempts, endpoints, mails, sentTo, stored } = this;
+    return Object.assign(
+      new Model(),
+      structuredClone({ accounts, keys, events, attempts, endpoints, mails, sentTo, stored }),
+    );
   }
 
   find(reference: string): Event | undefined {
@@ -89,6 +111,7 @@ export class Model {
     if (matching.length === 0) return [notFound()];
     const route = matching.find((one) => one.method === request.method);
     if (route === undefined) return [refuse(400, 'bad_request')];
+    if (route.scope === 'none') return route.handle(this, openContext(request, now, query));
     const key = request.key === undefined ? undefined : this.keys.get(request.key);
     if (key === undefined || key.revoked || (key.expiresAt !== null && now >= key.expiresAt))
       return [refuse(401, 'unauthorized')];
@@ -123,7 +146,7 @@ export class Model {
     const reference = parts[segments.indexOf(':e')];
     const event = reference === undefined ? undefined : this.find(reference);
     if (segments.includes(':e')) {
-      if (event === undefined || event.account !== key.account) return [notFound()];
+      if (event === undefined || roleOf(event, key.account) === undefined) return [notFound()];
       if (key.eventId !== undefined && key.eventId !== event.id) return [notFound()];
       if (route.scope === 'vote' && statusOf(event, now) === 'draft') return [notFound()];
     }
@@ -138,7 +161,11 @@ export class Model {
       id: parts[segments.indexOf(':id')] ?? '',
     };
     if (route.exists !== undefined && !route.exists(context)) return [notFound()];
+    if (route.hasRecord !== undefined && !route.hasRecord(this, context)) return [notFound()];
+    const role = event === undefined ? 'owner' : roleOf(event, key.account);
     const gated = route.gate?.(this, context) ?? [];
+    if ((role === 'viewer' && route.scope === 'write') || (role !== 'owner' && route.owner === true))
+      return [refuse(403, 'forbidden', 'role'), ...gated];
     if (gated.length > 0) return gated;
     const storedName = `${key.key} ${name ?? ''}`;
     let doubt: Expected[] = [];
@@ -240,6 +267,10 @@ export class Model {
   }
 }
 
+/** What needs no key knows neither key nor event. */
+function openContext(request: DriverRequest, now: number, query: URLSearchParams): Context {
+  return { request, now, query, body: {}, id: '' } as unknown as Context;
+}
 function matches(pattern: string, parts: readonly string[]): boolean {
   const wanted = pattern.split('/').slice(1);
   return wanted.length === parts.length && wanted.every((one, index) => one.startsWith(':') || one === parts[index]);

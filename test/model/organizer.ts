@@ -16,6 +16,7 @@ import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, bool, type Json, nullable } from './kit.ts';
 import type { Model, Route } from './model.ts';
+import { roleOf } from './sharing.ts';
 import { CONFIRM_WINDOW, closesAt, type Event, eventBody, frozen, isReady, livePendings, statusOf } from './state.ts';
 
 const price = nullable(
@@ -72,6 +73,8 @@ function blank(key: Context['key']): Event {
     candidates: [],
     groups: [],
     sponsors: [],
+    invites: [],
+    made: 0,
     voters: [],
     pendings: [],
     ballots: [],
@@ -199,6 +202,8 @@ function patch(model: Model, context: Context): Expected[] {
     model.events.some((one) => one !== event && !one.deleted && one.code.toLowerCase() === next.code.toLowerCase())
   )
     refusals.push(refuse(409, 'conflict'));
+  if (changed.includes('code') && roleOf(event, context.key.account) !== 'owner')
+    refusals.push(refuse(403, 'forbidden', 'role'));
   if (next.repeatVotes && next.payToVote === null)
     perhaps.push(unfit(['payments.repeatVotes', 'payments', 'payments.payToVote']));
   const ballots = event.ballots.length > 0 || livePendings(event, now).length > 0;
@@ -242,9 +247,9 @@ function patch(model: Model, context: Context): Expected[] {
       else if (event.everCast) perhaps.push(conflict('event_has_ballots'));
       // Opened by hand, nothing cast: the contract leaves open which of the two wins.
       if (!event.everCast && after === 'open') perhaps.push(accepted(event, { ...next, openedAt: null }, now));
-      // Opened by its start, nothing cast, but payments are under way: open and paid ones hold what they depend on.
-      if (!event.everCast && after !== 'open' && event.attempts.length > 0)
-        perhaps.push(accepted(event, { ...next, openedAt: now }, now), conflict('event_has_ballots'));
+      // So it does for what opened by its start: opened once stays opened.
+      if (!event.everCast && after !== 'open') perhaps.push(accepted(event, { ...next, openedAt: now }, now));
+      if (!event.everCast && event.attempts.length > 0) perhaps.push(conflict('event_has_ballots'));
     }
   }
   if (wanted === undefined && status !== 'open' && after === 'open' && !isReady(event))
@@ -292,7 +297,7 @@ function remove(_: Model, { event, query }: Context): Expected[] {
 }
 
 const visible = (model: Model, key: Context['key']) =>
-  model.events.filter((one) => !one.deleted && one.account === key.account);
+  model.events.filter((one) => !one.deleted && roleOf(one, key.account) !== undefined);
 
 function list(model: Model, { query, key, now }: Context): Expected[] {
   const [status, type, search, cursor] = ['status', 'type', 'search', 'cursor'].map((one) => query.get(one));
@@ -361,10 +366,10 @@ export const organizerRoutes: readonly Route[] = [
     },
   },
   { method: 'PATCH', path: '/voting-events/:e', scope: 'write', handle: patch },
-  { method: 'DELETE', path: '/voting-events/:e', scope: 'write', query: ['force'], handle: remove },
+  { method: 'DELETE', path: '/voting-events/:e', scope: 'write', owner: true, query: ['force'], handle: remove },
   { method: 'GET', path: '/voting-events/:e/payment-business', scope: 'read', handle: (_, context) => linked(context) },
-  { method: 'PUT', path: '/voting-events/:e/payment-business', scope: 'write', handle: link },
-  { method: 'DELETE', path: '/voting-events/:e/payment-business', scope: 'write', handle: unlink },
+  { method: 'PUT', path: '/voting-events/:e/payment-business', scope: 'write', owner: true, handle: link },
+  { method: 'DELETE', path: '/voting-events/:e/payment-business', scope: 'write', owner: true, handle: unlink },
   {
     method: 'GET',
     path: '/payment-businesses',

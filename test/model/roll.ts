@@ -357,6 +357,7 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
     return got.every((row) => {
       const found = left.findIndex((one) => kit.differences(one, row).length === 0);
       if (found !== -1) left.splice(found, 1);
+      else some.name = `some of ${rows.length} votes, not ${kit.short(row)}`;
       return found !== -1;
     });
   });

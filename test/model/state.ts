@@ -156,6 +156,26 @@ export interface Attempt {
   ended: boolean;
   code: string | null;
 }
+export interface Invite {
+  id: string;
+  readonly email: string;
+  readonly role: 'viewer' | 'editor';
+  /** Out of the mail. */
+  token: string | undefined;
+  accepted: Account | undefined;
+  removed: boolean;
+}
+export interface Endpoint {
+  id: string;
+  readonly account: Account;
+  readonly eventId: string | null;
+  url: string;
+  description: string | null;
+  eventTypes: readonly string[];
+  status: string;
+  /** Newest first. */
+  readonly secrets: string[];
+}
 export interface Event {
   id: string;
   code: string;
@@ -181,6 +201,9 @@ export interface Event {
   candidates: Candidate[];
   groups: Group[];
   sponsors: Json[];
+  invites: Invite[];
+  /** How many things organizers made or took away: as many rows at least has the audit trail. */
+  made: number;
   voters: Voter[];
   pendings: Pending[];
   ballots: Ballot[];

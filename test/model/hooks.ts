@@ -1,0 +1,178 @@
+/** Webhook endpoints: how they are managed. What they are sent is looked at by `receiver.ts`. */
+import { type Context, type Expected, invalid, listed, notFound, ok, refuse, unfit } from './answer.ts';
+import * as kit from './kit.ts';
+import { at, isObject, type Json, type Spec } from './kit.ts';
+import type { Model, Route } from './model.ts';
+import type { Endpoint } from './state.ts';
+
+export const EVENT_TYPES = [
+  ...['created', 'updated', 'deleted', 'opened', 'closed'].map((one) => `voting_event.${one}`),
+  ...['candidate', 'voter'].flatMap((one) => ['created', 'updated', 'deleted'].map((what) => `${one}.${what}`)),
+  'ballot.confirmed',
+  ...['succeeded', 'fulfilled', 'failed', 'cancelled', 'refunded', 'reversed'].map((one) => `payment.${one}`),
+  'results.published',
+  'log.checkpoint',
+  'webhook_endpoint.disabled',
+];
+const MOST = { free: 2, pro: 20, enterprise: 200 } as const;
+const spec: Spec = {
+  url: (value, path, issues) => {
+    if (typeof value !== 'string' || value.length > 2048 || !/^https?:\/\/[a-z0-9.-]+(:[0-9]+)?(\/|$)/i.test(value))
+      issues.push(path);
+  },
+  description: kit.nullable(kit.str(0, 200)),
+  eventTypes: kit.list(kit.among(...EVENT_TYPES), 1, 100),
+};
+
+function endpointBody(endpoint: Endpoint): Json {
+  const { description } = endpoint;
+  return {
+    id: endpoint.id === '' ? kit.prefixed('whe_') : endpoint.id,
+    votingEventId: endpoint.eventId,
+    url: endpoint.url,
+    description: description === null || description === '' ? kit.oneOf(null, '') : description,
+    eventTypes: new kit.Bag(endpoint.eventTypes),
+    status: endpoint.status,
+    disabledReason: endpoint.status === 'disabled' ? 'manual' : null,
+    consecutiveFailures: kit.INTEGER,
+    secretHint: kit.STRING,
+    createdAt: kit.TIME,
+  };
+}
+const SECRET = new kit.Match('whsec_ and 32 bytes in base64', (got) => /^whsec_[A-Za-z0-9+/]{43}=$/.test(String(got)));
+
+function twice(body: Json): string[] {
+  const types = Array.isArray(body['eventTypes']) ? body['eventTypes'] : [];
+  return types.flatMap((one, index) => (types.indexOf(one) === index ? [] : [`eventTypes[${index}]`, 'eventTypes']));
+}
+function create(model: Model, { body, key }: Context): Expected[] {
+  const issues = kit.check(body, {
+    ...spec,
+    url: [spec['url'] as kit.Rule],
+    eventTypes: [spec['eventTypes'] as kit.Rule],
+    votingEventCode: kit.str(1, 200),
+  });
+  issues.push(...twice(body));
+  if (issues.length > 0) return [invalid(issues)];
+  const code = body['votingEventCode'];
+  const event = typeof code === 'string' ? model.find(code) : undefined;
+  if (code !== undefined && (event === undefined || event.account !== key.account))
+    return [notFound(), unfit(['votingEventCode'])];
+  const endpoint: Endpoint = {
+    id: '',
+    account: key.account,
+    eventId: event?.id ?? null,
+    url: String(body['url']),
+    description: typeof body['description'] === 'string' ? kit.clean(body['description']) : null,
+    eventTypes: body['eventTypes'] as string[],
+    status: 'active',
+    secrets: [],
+  };
+  const mine = model.endpoints.filter((one) => one.account === key.account).length;
+  const max = MOST[key.account.plan];
+  if (mine >= max) return [refuse(422, 'plan_limit', undefined, { details: { max } })];
+  const done = ok(201, { ...endpointBody(endpoint), secret: SECRET }, (answer) => {
+    endpoint.id = kit.text(at(answer, 'data', 'id'));
+    endpoint.secrets.unshift(kit.text(at(answer, 'data', 'secret')));
+    model.endpoints.push(endpoint);
+  });
+  return [done];
+}
+function patch(model: Model, context: Context): Expected[] {
+  const { body } = context;
+  const endpoint = endpointOf(model, context);
+  if (endpoint === undefined) return [];
+  const issues = [...kit.check(body, { ...spec, status: kit.among('active', 'disabled') }), ...twice(body)];
+  if (issues.length > 0) return [invalid(issues)];
+  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
+  const next = { ...endpoint, ...body } as Endpoint;
+  return [ok(200, { ...endpointBody(next), secret: kit.ABSENT }, () => Object.assign(endpoint, next))];
+}
+
+const endpointOf = (model: Model, { id, key }: Context): Endpoint | undefined =>
+  model.endpoints.find((one) => one.id === id && one.account === key.account);
+const one = (
+  method: string,
+  path: string,
+  scope: 'read' | 'write',
+  handle: (endpoint: Endpoint, model: Model, context: Context) => Expected[],
+): Route => ({
+  method,
+  path: `/webhook-endpoints/:id${path}`,
+  scope,
+  handle: (model, context) => {
+    const endpoint = endpointOf(model, context);
+    if (endpoint === undefined) return [notFound()];
+    const given = context.request.body;
+    const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
+    return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
+  },
+});
+export const hookRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/webhook-endpoints',
+    scope: 'read',
+    query: ['votingEventCode', 'search'],
+    handle: (model, { query, key }) => {
+      const code = query.get('votingEventCode');
+      const event = code === null ? undefined : model.find(code);
+      if (code !== null && (event === undefined || event.account !== key.account)) return [notFound()];
+      const rows = model.endpoints.filter((row) => row.account === key.account && row.eventId === (event?.id ?? null));
+      return [listed(new kit.Bag(rows.map((row) => ({ ...endpointBody(row), secret: kit.ABSENT }))))];
+    },
+  },
+  { method: 'POST', path: '/webhook-endpoints', scope: 'write', handle: create },
+  one('GET', '', 'read', (endpoint) => [ok(200, { ...endpointBody(endpoint), secret: kit.ABSENT })]),
+  {
+    method: 'PATCH',
+    path: '/webhook-endpoints/:id',
+    scope: 'write',
+    hasRecord: (model, context) => endpointOf(model, context) !== undefined,
+    handle: patch,
+  },
+  one('DELETE', '', 'write', (endpoint, model) => [
+    ok(204, undefined, () => {
+      model.endpoints = model.endpoints.filter((row) => row !== endpoint);
+    }),
+  ]),
+  one('POST', '/test', 'write', () => [{ status: 202 }]),
+  one('POST', '/rotate-secret', 'write', (endpoint) => [
+    ok(200, { ...endpointBody(endpoint), secret: SECRET }, (answer) =>
+      endpoint.secrets.unshift(kit.text(at(answer, 'data', 'secret'))),
+    ),
+  ]),
+  {
+    method: 'GET',
+    path: '/webhook-endpoints/:id/deliveries',
+    scope: 'read',
+    query: ['from', 'until', 'status', 'type', 'search'],
+    handle: (model, context) => {
+      const endpoint = endpointOf(model, context);
+      if (endpoint === undefined) return [notFound()];
+      const row = { id: kit.prefixed('whd_'), status: kit.STRING, createdAt: kit.TIME };
+      const rows = new kit.Match('deliveries', (got) => {
+        return Array.isArray(got) && got.every((item) => kit.differences(row, item).length === 0);
+      });
+      return [{ status: 200, body: { data: rows, nextCursor: null } }];
+    },
+  },
+  {
+    method: 'GET',
+    path: '/webhook-event-types',
+    scope: 'read',
+    handle: () => [
+      {
+        status: 200,
+        body: {
+          data: new kit.Match('every event type', (got) => {
+            const names = Array.isArray(got)
+              ? got.map((item) => (isObject(item) ? (item['type'] ?? item['name']) : item))
+              : [];
+            return EVENT_TYPES.every((type) => names.includes(type));
+          }),
+        },
+      },
+    ],
+  },
+];
