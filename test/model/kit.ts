@@ -129,6 +129,38 @@ export function short(value: unknown, most = 300): string {
   return shown === undefined ? 'nothing' : shown.length > most ? `${shown.slice(0, most - 3)}...` : shown;
 }
 
+/**
+ * Gives every row an expected one of its own (augmenting paths: what is left open fits several).
+ * @returns a row that none is left for
+ */
+export function unpaired(rows: readonly unknown[], expected: readonly unknown[]): unknown {
+  const owner = new Map<number, number>();
+  const fit = rows.map(() => new Map<number, boolean>());
+  const fits = (row: number, item: number): boolean => {
+    const known = fit[row]?.get(item);
+    if (known !== undefined) return known;
+    const found = differences(expected[item], rows[row]).length === 0;
+    fit[row]?.set(item, found);
+    return found;
+  };
+  const place = (row: number, tried: Set<number>): boolean => {
+    for (const item of expected.keys()) {
+      if (tried.has(item) || owner.has(item) || !fits(row, item)) continue;
+      owner.set(item, row);
+      return true;
+    }
+    for (const item of expected.keys()) {
+      if (tried.has(item) || !fits(row, item)) continue;
+      tried.add(item);
+      if (!place(owner.get(item) ?? -1, tried)) continue;
+      owner.set(item, row);
+      return true;
+    }
+    return false;
+  };
+  return rows.find((_, row) => !place(row, new Set()));
+}
+
 /** What of `expected` isn't so in `got`. More fields in `got` are fine: changes are additive. */
 export function differences(expected: unknown, got: unknown, path = '', out: Difference[] = []): Difference[] {
   if (out.length > 5) return out;
@@ -144,15 +176,13 @@ export function differences(expected: unknown, got: unknown, path = '', out: Dif
         got: `${got.length} of ${short(got)}`,
       });
     else {
-      const left: unknown[] = [...got];
-      for (const item of expected.items) {
-        const found = left.findIndex((one) => differences(item, one).length === 0);
-        if (found === -1) {
-          out.push({ path: `${path}[*]`, expected: short(item), got: short(left) });
-          break;
-        }
-        left.splice(found, 1);
-      }
+      const alone = unpaired(got, expected.items);
+      if (alone === undefined) return out;
+      const tried = expected.items.map((item) => differences(item, alone)).filter((one) => one.length > 0);
+      const [nearest] = tried.toSorted((a, b) => a.length - b.length)[0] ?? [];
+      const place = nearest === undefined || nearest.path === '' ? '' : `.${nearest.path}`;
+      const wanted = nearest?.expected ?? short(expected);
+      out.push({ path: `${path}[*]${place}`, expected: wanted, got: `${nearest?.got ?? ''} in ${short(alone)}` });
     }
   } else if (Array.isArray(expected)) {
     if (!Array.isArray(got) || got.length !== expected.length) differ();

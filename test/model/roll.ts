@@ -353,13 +353,9 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
   if (sealed) return [{ status: 200, body: tail }];
   const some = new kit.Match(`some of ${rows.length} votes`, (got) => {
     if (!Array.isArray(got)) return false;
-    const left = [...rows];
-    return got.every((row) => {
-      const found = left.findIndex((one) => kit.differences(one, row).length === 0);
-      if (found !== -1) left.splice(found, 1);
-      else some.name = `some of ${rows.length} votes, not ${kit.short(row)}`;
-      return found !== -1;
-    });
+    const alone = kit.unpaired(got, rows);
+    if (alone !== undefined) some.name = `some of ${rows.length} votes, not ${kit.short(alone)}`;
+    return alone === undefined;
   });
   return [{ status: 200, body: { data: some } }];
 }
@@ -383,6 +379,18 @@ function payments(_: Model, { event, query, now }: Context): Expected[] {
   ];
 }
 
+const whole = (one: unknown) => (FEATURES.refundDetails ? kit.oneOf(null, one) : kit.maybe(kit.oneOf(null, one)));
+/** What only organizers see of an attempt. */
+const ORGANIZER_PART: Json = {
+  providerDetails: whole({
+    reference: kit.ANY,
+    paymentId: kit.ANY,
+    paidAt: kit.ANY,
+    feeMinor: kit.ANY,
+    livemode: false,
+  }),
+  refund: whole({ status: kit.STRING, amountMinor: kit.INTEGER, requestedAt: kit.TIME, finishedAt: kit.TIME_OR_NULL }),
+};
 const base = '/voting-events/:e';
 const exists = (context: Context) => voterOf(context) !== undefined;
 export const rollRoutes: readonly Route[] = [
@@ -435,6 +443,6 @@ export const rollRoutes: readonly Route[] = [
     handle: (_, { event, id, now }) =>
       event.attempts
         .filter((one) => one.id === id)
-        .map((one) => ok(200, attemptBody(one, attemptStatuses(one, now), true))),
+        .map((one) => ok(200, { ...attemptBody(one, attemptStatuses(one, now), true), ...ORGANIZER_PART })),
   },
 ];
