@@ -32,7 +32,8 @@ export type VoterGroup = string | null | typeof ANY_GROUP;
 interface Mark {
   readonly index: number;
   readonly entry: BallotEntry;
-  readonly candidate: Candidate;
+  /** Undefined where the entry names none of the position; its rank and value are judged all the same. */
+  readonly candidate: Candidate | undefined;
 }
 
 /**
@@ -70,7 +71,7 @@ export function judgeBallot(
       issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
     }
     issues.push(...judgeEntry(position, entry, index));
-    if (candidate !== undefined) own.push({ index, entry, candidate });
+    own.push({ index, entry, candidate });
     marks.set(position, own);
   });
   for (const [position, own] of marks) {
@@ -232,9 +233,8 @@ function packPosition(position: PaperPosition, marks: readonly Mark[]): PackedPo
   const ranked = position.votingMethod === 'ranked_choice';
   return {
     position: position.number,
-    entries: marks.map(({ candidate, entry }) => ({
-      candidate: candidate.number,
-      value: (ranked ? entry.rank : entry.value) ?? 1,
-    })),
+    entries: marks.flatMap(({ candidate, entry }) =>
+      candidate === undefined ? [] : [{ candidate: candidate.number, value: (ranked ? entry.rank : entry.value) ?? 1 }],
+    ),
   };
 }
