@@ -80,33 +80,48 @@ function counted(event: Event, position: Position, candidates: readonly Candidat
   const electorate = event.voters
     .filter((one) => one.status === 'approved')
     .reduce((sum, one) => sum + scaled(one.weight), 0n);
-  const result = countPlainly(
-    {
-      ...position,
-      maxSelections: position.maxSelections ?? undefined,
-      scoreMin: position.scoreMin ?? undefined,
-      scoreMax: position.scoreMax ?? undefined,
-      candidates: candidates.map((one, index) => ({
-        id: one.id,
-        name: one.name,
-        sortOrder: one.sortOrder ?? index,
-        referendumRole: one.referendumRole,
-        withdrawn: one.status !== 'approved',
-      })),
-    } as unknown as PlainPosition,
-    box,
-    {
-      lot: null,
-      electorate: event.type === 'election' ? electorate : null,
-      whole: isWhole(event),
-      unit: event.voters.every((one) => one.weight === 1),
-    },
-  );
+  const count = (lot: { readonly seed: string; readonly root: string } | null) =>
+    countPlainly(
+      {
+        ...position,
+        maxSelections: position.maxSelections ?? undefined,
+        scoreMin: position.scoreMin ?? undefined,
+        scoreMax: position.scoreMax ?? undefined,
+        candidates: candidates.map((one, index) => ({
+          id: one.id,
+          name: one.name,
+          sortOrder: one.sortOrder ?? index,
+          referendumRole: one.referendumRole,
+          withdrawn: one.status !== 'approved',
+        })),
+      } as unknown as PlainPosition,
+      box,
+      {
+        lot,
+        electorate: event.type === 'election' ? electorate : null,
+        whole: isWhole(event),
+        unit: event.voters.every((one) => one.weight === 1),
+      },
+    );
+  const result = count(null);
   const unordered = candidates.some((one) => one.sortOrder === null);
   const drawn = (tie: { readonly policy: string } | null): boolean =>
     tie !== null && (tie.policy === 'lot' || (unordered && tie.policy === 'candidate_order'));
   const open = drawn(result.tie) || (result.rounds ?? []).some((one) => one.provisional || drawn(one.tie));
-  return { result, open };
+  // Counted on to two, a lot may decide that the rounds don't tell of: then what follows from it is that of some lot.
+  const onByLot = position.tieBreak !== 'candidate_order' && result.finalTwo !== null;
+  let lots: ReturnType<typeof count>[] | undefined;
+  const ofSomeLot = (name: 'finalTwo' | 'runnerUp' | 'margin') =>
+    onByLot
+      ? new kit.Match(`${kit.short(result[name])}, or what another lot gives`, (got) => {
+          if (kit.differences(result[name], got).length === 0) return true;
+          lots ??= Array.from({ length: 40 }, (_, seed) =>
+            count({ seed: seed.toString(16).padStart(64, '0'), root: '' }),
+          );
+          return lots.some((one) => kit.differences(one[name], got).length === 0);
+        })
+      : result[name];
+  return { result, open, ofSomeLot };
 }
 
 function positionResult(event: Event, position: Position, ballots: readonly Ballot[]): Json {
@@ -116,7 +131,7 @@ function positionResult(event: Event, position: Position, ballots: readonly Ball
   // Who may not vote on a position doesn't abstain from it.
   const could = ballots.filter((one) => position.groupId === null || one.voter?.groupId === position.groupId);
   const figures = sums(position, candidates, could, isWhole(event));
-  const { result, open } = counted(event, position, candidates, could);
+  const { result, open, ofSomeLot } = counted(event, position, candidates, could);
   const ranked = position.votingMethod === 'ranked_choice';
   const rows = result.candidates.map((one) => ({
     id: one.id,
@@ -141,14 +156,13 @@ function positionResult(event: Event, position: Position, ballots: readonly Ball
       : {
           winners: new kit.Bag(result.winners),
           vacantSeats: result.vacantSeats,
-          runnerUp: result.runnerUp,
+          runnerUp: ofSomeLot('runnerUp'),
           runoff: result.runoff,
-          margin: result.margin,
+          margin: ofSomeLot('margin'),
           tie: result.tie,
           rounds: result.rounds,
           firstChoices: result.firstChoices,
-          // Counted on to two, a lot may decide that the rounds don't tell of.
-          finalTwo: position.tieBreak === 'candidate_order' || result.finalTwo === null ? result.finalTwo : kit.ANY,
+          finalTwo: ofSomeLot('finalTwo'),
         }),
   };
 }

@@ -1,22 +1,11 @@
 /** Changes, reads and odd requests. */
-import {
-  type Act,
-  nth,
-  type Op,
-  organizerSend,
-  reference,
-  relative,
-  secondCall,
-  visitor,
-  voterKey,
-  writer,
-} from './act.ts';
+import { type Act, nth, organizerSend, reference, relative, secondCall, visitor, voterKey, writer } from './act.ts';
 import { eventChange, positionChange } from './changes.ts';
-import { EVENT_TYPES } from './hooks.ts';
 import { at, isObject, type Json } from './kit.ts';
 import { resolvedMax } from './positions.ts';
+import { sharingActs } from './sharing-acts.ts';
 import { frozen, HOUR, MINUTE, metInPoll } from './state.ts';
-import { DAY, type World } from './world.ts';
+import { DAY } from './world.ts';
 
 const organizerReads = [
   '',
@@ -31,116 +20,10 @@ const organizerReads = [
   '/payments',
   '/payment-business',
 ];
-async function acceptInvite(world: World, op: Op, token: string): Promise<void> {
-  const key = world.others[0]?.key;
-  if (key !== undefined)
-    await world.send({ process: op.p, method: 'POST', path: '/invites/accept', key, body: { token } });
-}
 const publicReads = ['', '', '/ballot', '/ballot?seed=one', '/ballot?seed=two', '/results', '/results', '/results'];
 
 export const moreActs: Record<string, Act> = {
-  invite: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
-    world.serial += 1;
-    const again = nth(event.invites, op.i)?.email;
-    const body = random.weighted<Json>([
-      [6, { email: `helper${world.serial}@example.org`, role: random.pick(['viewer', 'editor']) }],
-      [1, { email: again ?? 'x', role: 'viewer' }],
-      [1, { email: `helper${world.serial}@example.org`, role: 'owner' }],
-    ]);
-    await organizerSend(world, op, 'POST', `/voting-events/${event.id}/invites`, body);
-    await world.settle();
-    const invite = event.invites.at(-1);
-    if (invite?.token !== undefined && random.chance(0.8)) await acceptInvite(world, op, invite.token);
-  },
-  accept: async (world, op, random) => {
-    const token = nth(world.event(op.e)?.invites ?? [], op.i)?.token;
-    await acceptInvite(world, op, random.chance(0.8) && token !== undefined ? token : 'vit_unknown');
-  },
-  uninvite: async (world, op) => {
-    const event = world.event(op.e);
-    const invite = nth(event?.invites ?? [], op.i);
-    if (event !== undefined)
-      await organizerSend(world, op, 'DELETE', `/voting-events/${event.id}/invites/${invite?.id ?? 'inv_unknown'}`);
-  },
-  /** What somebody does with whom the event is shared, or isn't. */
-  helper: async (world, op, random) => {
-    const event = world.event(op.e);
-    const key = world.others[0];
-    if (event === undefined || key === undefined) return;
-    const base = `/voting-events/${event.id}`;
-    const [method, path, body] = random.pick<readonly [string, string, unknown?]>([
-      ['GET', base],
-      ['GET', `${base}/voters?limit=200`],
-      ['GET', `${base}/results`],
-      ['GET', `${base}/invites`],
-      ['GET', '/voting-events?limit=200'],
-      ['PATCH', base, { title: `Helped ${random.int(99)}` }],
-      ['PATCH', base, { code: `Help${random.between(10, 99)}X` }],
-      ['POST', `${base}/groups`, { name: `Helpers ${op.i}` }],
-      ['PUT', `${base}/payment-business`, { paymentBusinessId: 'biz_unknown' }],
-      ['DELETE', `${base}/payment-business`],
-      ['DELETE', base],
-      ['POST', `${base}/invites`, { email: 'another@example.org', role: 'viewer' }],
-    ]);
-    await world.send({ process: op.p, method, path, key: key.key, ...(body === undefined ? {} : { body }) });
-  },
-  hook: async (world, op, random) => {
-    const event = world.event(op.e);
-    const code = event !== undefined && random.chance(0.6) ? { votingEventCode: event.code } : {};
-    const eventTypes = random.shuffle(EVENT_TYPES).slice(0, random.between(1, 12));
-    const body = random.weighted<Json>([
-      [8, { url: await world.receiver.address(), eventTypes, ...code }],
-      [1, { url: 'nonsense', eventTypes }],
-      [1, { url: 'https://example.com/', eventTypes: ['voter.created', 'unknown.type'] }],
-      [1, { url: 'https://example.com/', eventTypes: [] }],
-      [1, { url: 'https://example.com/', eventTypes: ['voter.created', 'voter.created'] }],
-      [1, { url: 'https://example.com/', eventTypes, votingEventCode: 'NOSUCH99' }],
-    ]);
-    await organizerSend(world, op, 'POST', '/webhook-endpoints', body);
-  },
-  hookChange: async (world, op, random) => {
-    const endpoint = nth(world.model.endpoints, op.i);
-    const path = `/webhook-endpoints/${endpoint?.id ?? 'whe_unknown'}`;
-    const [method, rest, body] = random.pick<readonly [string, string, unknown?]>([
-      ['GET', ''],
-      ['PATCH', '', { description: random.pick(['Ours', '', null]) }],
-      ['PATCH', '', { status: 'disabled' }],
-      ['PATCH', '', { status: 'active' }],
-      ['PATCH', '', { eventTypes: ['voter.updated', 'ballot.confirmed'] }],
-      ['PATCH', '', {}],
-      ['PATCH', '', { status: 'gone' }],
-      ['POST', '/test'],
-      ['POST', '/test', { a: 1 }],
-      ['POST', '/rotate-secret'],
-      ['GET', '/deliveries'],
-      ['DELETE', ''],
-    ]);
-    await organizerSend(world, op, method, path + rest, body);
-    await organizerSend(world, op, 'GET', random.pick(['/webhook-endpoints', '/webhook-event-types']));
-    const code = world.event(op.e)?.code ?? 'NOSUCH99';
-    await organizerSend(world, op, 'GET', `/webhook-endpoints?votingEventCode=${code}`);
-    await world.settle();
-  },
-  audit: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
-    const now = world.driver.now();
-    const filter = random.pick(['', '', `?from=${now - HOUR}`, `?until=${now - HOUR}`, '?from=x']);
-    await organizerSend(world, op, 'GET', `/voting-events/${event.id}/audit${filter}`);
-  },
-  export: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
-    const kind = random.pick(['pdf', 'csv', 'json', 'cvr']);
-    await organizerSend(world, op, 'GET', `/voting-events/${event.id}/results/${kind}`);
-  },
-  /** What needs no key. */
-  unkeyed: async (world, op, random) => {
-    await world.send({ process: op.p, method: 'GET', path: random.pick(['/health', '/', '/docs']) });
-  },
-
+  ...sharingActs,
   patchEvent: async (world, op, random) => {
     const event = world.event(op.e);
     if (event === undefined) return;

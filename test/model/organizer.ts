@@ -248,7 +248,7 @@ function patch(model: Model, context: Context): Expected[] {
       // Opened by hand, nothing cast: the contract leaves open which of the two wins.
       if (!event.everCast && after === 'open') perhaps.push(accepted(event, { ...next, openedAt: null }, now));
       // So it does for what opened by its start: opened once stays opened.
-      if (!event.everCast && after !== 'open') perhaps.push(accepted(event, { ...next, openedAt: now }, now));
+      if (after !== 'open') perhaps.push(accepted(event, { ...next, openedAt: now }, now));
       if (!event.everCast && event.attempts.length > 0) perhaps.push(conflict('event_has_ballots'));
     }
   }
