@@ -395,6 +395,60 @@ AS $function$
     + (SELECT count(*) FROM ballot_queue WHERE voting_event_id = p_event);
 $function$;
 
+CREATE FUNCTION count_changed_voter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT c.event, c.group_id, c.status, c.sign, c.sign * c.weight, CASE WHEN c.poll THEN c.sign ELSE 0 END,
+    CASE WHEN c.poll THEN c.sign * c.weight ELSE 0 END
+  FROM (VALUES
+    (OLD.voting_event_id, coalesce(OLD.group_id, ''), OLD.status, -1, OLD.weight_micro, OLD.source = 'poll', OLD.deleted_at),
+    (NEW.voting_event_id, coalesce(NEW.group_id, ''), NEW.status, 1, NEW.weight_micro, NEW.source = 'poll', NEW.deleted_at)
+  ) AS c (event, group_id, status, sign, weight, poll, deleted_at)
+  WHERE c.deleted_at IS NULL;
+  RETURN NULL;
+END $function$;
+
+CREATE TRIGGER voters_count_changed AFTER UPDATE ON voters FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.weight_micro IS DISTINCT FROM new.weight_micro)) OR (old.group_id IS DISTINCT FROM new.group_id)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION count_changed_voter();
+
+CREATE FUNCTION count_participation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT v.voting_event_id, coalesce(v.group_id, ''), '', 0, 0, sign * count(*), sign * sum(v.weight_micro)
+  FROM took_part p JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
+  WHERE v.source <> 'poll' GROUP BY 1, 2;
+  RETURN NULL;
+END $function$;
+
+CREATE TRIGGER participation_count_added AFTER INSERT ON participation REFERENCING NEW TABLE AS took_part FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
+CREATE TRIGGER participation_count_removed AFTER DELETE ON participation REFERENCING OLD TABLE AS took_part FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
+
+CREATE FUNCTION count_roll_of_statement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  -- When an event is deleted its voters go with it.
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT r.voting_event_id, coalesce(r.group_id, ''), r.status, sign * count(*), sign * sum(r.weight_micro),
+    sign * count(*) FILTER (WHERE r.source = 'poll'), sign * coalesce(sum(r.weight_micro) FILTER (WHERE r.source = 'poll'), 0)
+  FROM roll r JOIN voting_events e ON e.id = r.voting_event_id AND e.deleted_at IS NULL
+  WHERE r.deleted_at IS NULL GROUP BY 1, 2, 3;
+  RETURN NULL;
+END $function$;
+
+CREATE TRIGGER voters_count_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
+CREATE TRIGGER voters_count_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
+
 CREATE FUNCTION count_wrong_key(
   p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint
 )
@@ -511,6 +565,17 @@ BEGIN
   SELECT sum(heads), sum(weight_micro) INTO total_heads, total_weight FROM gone;
   IF total_heads IS NOT NULL THEN PERFORM note_electorate(p_event, total_heads, total_weight); END IF;
 END $function$;
+
+CREATE FUNCTION fold_roll_figures(p_event text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT voting_event_id, group_id, status, sum(heads), sum(weight_micro), sum(voted), sum(voted_weight_micro)
+  FROM gone GROUP BY 1, 2, 3
+  HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
+$function$;
 
 CREATE FUNCTION forget_voter_keys(p_event text)
  RETURNS void

@@ -13,6 +13,7 @@ import { forgetProviderEvents, processProviderEventJob } from '#src/payments/rec
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
+import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
@@ -68,6 +69,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => forgetFullQuotas(deps.db),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
+    { name: 'fold_roll_figures', schedule: '* * * * *', work: () => foldAllRollFigures(deps.db) },
     { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
     {
       name: 'reconcile_payments',

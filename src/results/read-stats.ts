@@ -5,6 +5,7 @@ import { microToNumber } from '#src/platform/decimal.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { Counting } from './counting.ts';
+import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
 import type { StatsView } from './view-schemas.ts';
 
@@ -28,6 +29,7 @@ export async function readStats(
     // Of the event as it is now: these make no new version of the paper.
     findEventById(db, event.id),
   ]);
+  await foldRollFigures(db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: string): number =>
     paper.candidates.filter((candidate) => candidate.status === status).length;

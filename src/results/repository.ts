@@ -43,14 +43,13 @@ export async function readTurnoutByGroup(
   least: number,
 ): Promise<{ groupId: string; voters: number; voted: number }[]> {
   const { rows } = await executor.execute<{ groupId: string; voters: number; voted: number }>(sql`
-    SELECT v.group_id AS "groupId", count(*)::int AS voters, count(p.participant)::int AS voted
-    FROM voters v LEFT JOIN participation p ON p.voting_event_id = v.voting_event_id AND p.participant = v.id
-    WHERE v.voting_event_id = ${eventId} AND v.group_id IS NOT NULL AND v.status = 'approved' AND v.source <> 'poll'
-    GROUP BY v.group_id HAVING count(*) >= ${least} ORDER BY v.group_id`);
+    SELECT f.group_id AS "groupId", sum(f.heads) FILTER (WHERE f.status = 'approved')::int AS voters, sum(f.voted)::int AS voted
+    FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id <> ''
+    GROUP BY f.group_id HAVING sum(f.heads) FILTER (WHERE f.status = 'approved') >= ${least} ORDER BY f.group_id`);
   return rows;
 }
 
-interface CountRow extends Record<string, unknown> {
+interface VoterFigures extends Record<string, unknown> {
   readonly voters: {
     readonly total: number;
     readonly pending: number;
@@ -61,6 +60,8 @@ interface CountRow extends Record<string, unknown> {
     readonly approvedWeight: string;
     readonly votedWeight: string;
   };
+  /** Changes that the figures are the sum of. */
+  readonly changes: number;
   readonly pendingBallots: number;
   readonly byGroup: readonly {
     readonly groupId: string;
@@ -70,24 +71,26 @@ interface CountRow extends Record<string, unknown> {
   }[];
 }
 
-/** The figures of an event that are counted in one pass over its voters. */
-export async function readVoterFigures(executor: Executor, eventId: string): Promise<CountRow> {
-  const { rows } = await executor.execute<CountRow>(sql`
-    WITH roll AS (
-      SELECT v.status, v.weight_micro, v.group_id, (v.source = 'poll' OR p.participant IS NOT NULL) AS voted
-      FROM voters v LEFT JOIN participation p ON p.voting_event_id = v.voting_event_id AND p.participant = v.id
-      WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL)
+/**
+ * The figures of an event's roll and its ballots on their way. They are sums of the roll's changes: no read grows with the
+ * number of voters.
+ */
+export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
+  const { rows } = await executor.execute<VoterFigures>(sql`
+    WITH f AS MATERIALIZED (SELECT * FROM roll_figures WHERE voting_event_id = ${eventId})
     SELECT
       (SELECT jsonb_build_object(
-        'total', count(*), 'pending', count(*) FILTER (WHERE status = 'pending'),
-        'approved', count(*) FILTER (WHERE status = 'approved'), 'rejected', count(*) FILTER (WHERE status = 'rejected'),
-        'voted', count(*) FILTER (WHERE voted), 'weight', coalesce(sum(weight_micro), 0)::text,
+        'total', coalesce(sum(heads), 0), 'pending', coalesce(sum(heads) FILTER (WHERE status = 'pending'), 0),
+        'approved', coalesce(sum(heads) FILTER (WHERE status = 'approved'), 0),
+        'rejected', coalesce(sum(heads) FILTER (WHERE status = 'rejected'), 0),
+        'voted', coalesce(sum(voted), 0), 'weight', coalesce(sum(weight_micro), 0)::text,
         'approvedWeight', coalesce(sum(weight_micro) FILTER (WHERE status = 'approved'), 0)::text,
-        'votedWeight', coalesce(sum(weight_micro) FILTER (WHERE voted), 0)::text) FROM roll) AS voters,
+        'votedWeight', coalesce(sum(voted_weight_micro), 0)::text) FROM f) AS voters,
+      (SELECT count(*)::int FROM f) AS changes,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,
-          'voters', (SELECT count(*) FROM roll WHERE group_id = g.id),
-          'voted', (SELECT count(*) FROM roll WHERE group_id = g.id AND voted)) ORDER BY g.id), '[]')
+          'voters', (SELECT coalesce(sum(heads), 0) FROM f WHERE group_id = g.id),
+          'voted', (SELECT coalesce(sum(voted), 0) FROM f WHERE group_id = g.id)) ORDER BY g.id), '[]')
         FROM groups g WHERE g.voting_event_id = ${eventId} AND g.deleted_at IS NULL) AS "byGroup"`);
   const [row] = rows;
   if (row === undefined) throw new Error('a statement of aggregates returned no row');

@@ -67,6 +67,29 @@ export const electorateChanges = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
 );
 
+/**
+ * What changes of the roll added to its figures or took from them, by group and status: their sums are the statistics. The
+ * database writes the rows itself, in the statement of the change, and puts many together into few now and then.
+ */
+export const rollFigures = pgTable(
+  'roll_figures',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: bigint({ mode: 'bigint' }).generatedAlwaysAsIdentity(),
+    /** Empty without a group. */
+    groupId: text('group_id').notNull(),
+    /** Empty in rows that say who has voted. */
+    status: text().notNull(),
+    heads: bigint({ mode: 'bigint' }).notNull(),
+    weightMicro: numeric('weight_micro').notNull(),
+    voted: bigint({ mode: 'bigint' }).notNull(),
+    votedWeightMicro: numeric('voted_weight_micro').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
+);
+
 /** Hashes of the keys e-mailed to a voter: all of them are valid until the event closes, or the voter's address or ID changes. */
 export const voterKeys = pgTable(
   'voter_keys',

@@ -53,6 +53,8 @@ function accept(model: Model, { body, key }: Context): Expected[] {
   const open = [refuse(409, 'conflict'), notFound(), refuse(403, 'forbidden')];
   if (invite.accepted !== undefined && invite.accepted !== key.account) return open;
   if (event.account === key.account) return [...open, { status: 200 }, { status: 201 }];
+  // An account sees an event by one invite: a second one replaces nothing.
+  if (invite.accepted === undefined && roleOf(event, key.account) !== undefined) return [conflict('already_shared')];
   const shares = (status: number) =>
     ok(status, undefined, () => {
       invite.accepted = key.account;
