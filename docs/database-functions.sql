@@ -40,12 +40,13 @@ AS $function$
 DECLARE
   e voting_events%ROWTYPE;
   judged record;
-  at bigint := now_ms();
+  at bigint;
   key text := p_participants[1];
   weight bigint := 1000000;
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
   IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
   verdict := event_status(e, at);
   IF verdict <> 'open' THEN RETURN; END IF;
@@ -107,7 +108,7 @@ BEGIN
     VALUES (p_api_key, p_idempotency_key, p_fingerprint, p_claim, at, 201, p_answer, at + 24 * 60 * 60 * 1000)
     ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
       claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-      WHERE k.expires_at <= at OR (k.status IS NULL AND k.claimed_at <= at - 60 * 1000) OR k.claim = excluded.claim;
+      WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim;
     IF NOT FOUND THEN
       SELECT k.fingerprint, k.status, k.body INTO stored_fingerprint, stored_status, stored_answer
       FROM idempotency_keys k WHERE k.api_key_id = p_api_key AND k.key = p_idempotency_key;
@@ -240,13 +241,14 @@ CREATE FUNCTION cast_paid_ballot(
 AS $function$
 DECLARE
   e voting_events%ROWTYPE;
-  at bigint := now_ms();
+  at bigint;
   closed_at bigint;
   key text;
   taken integer;
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
   IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
   verdict := event_status(e, at);
   closed_at := least(e.closed_at, e.ends_at);
@@ -293,7 +295,7 @@ AS $function$
 DECLARE
   e voting_events%ROWTYPE;
   b record;
-  at bigint := now_ms();
+  at bigint;
   closed_at bigint;
   poll boolean;
   shown_id text;
@@ -302,6 +304,7 @@ DECLARE
 BEGIN
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
   status := event_status(e, at);
   -- Whoever changes a visitor's credits takes turns, and before any row is locked: two orders would be a deadlock.
   SELECT p.* INTO b FROM (
@@ -708,6 +711,23 @@ BEGIN
     VALUES (p_event, need.position, p_visitor, 'hold', encode(p_code_tag, 'hex'), need.credits, now_ms());
   END LOOP;
 END $function$;
+
+CREATE FUNCTION is_claim_abandoned(p_claim bytea, p_claimed_at bigint, p_now bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN length(p_claim) = 16 THEN p_claimed_at <= p_now - 60 * 1000
+    ELSE NOT is_process_alive(substring(p_claim FROM 1 FOR 16)) END
+$function$;
+
+CREATE FUNCTION is_process_alive(p_id bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (SELECT 1 FROM service_processes p WHERE p.id = p_id AND p.seen_at > now_ms() - 2000)
+$function$;
 
 CREATE FUNCTION lock_credits(p_event text, p_visitor text)
  RETURNS void

@@ -6,9 +6,9 @@ import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
+import type { DatabaseClock } from '#src/database/database-clock.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { PaymentProviders } from '#src/payments/payment-providers.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -28,7 +28,10 @@ export interface Deps {
   readonly reads: Database;
   /** Connections of the jobs that must never wait for anything else's. */
   readonly jobDatabases: { readonly mails: Database; readonly deletions: Database };
-  readonly clock: Clock;
+  /** The time of the database. */
+  readonly clock: DatabaseClock;
+  /** Names this process among all that share the database, 16 random bytes. */
+  readonly processId: Buffer;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

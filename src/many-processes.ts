@@ -35,7 +35,7 @@ export async function serveAsOneOfMany(): Promise<void> {
   const service = await startService(deps, order.databaseUrl);
   const stop = (): void => {
     endInTime(STOP_MS - 1_000);
-    service.stop().then(() => process.exit(0));
+    service.stop(TIME_LIMITS.drainMs).then(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);

@@ -90,7 +90,7 @@ export async function runMain(read: () => Config): Promise<void> {
     const { service, sandbox, database } = await start(read());
     await asked;
     endInTime(TIME_LIMITS.stopMs);
-    await service.stop();
+    await service.stop(TIME_LIMITS.drainMs);
     await sandbox?.stop();
     await database?.stop();
     process.exit(0);

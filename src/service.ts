@@ -1,54 +1,62 @@
 import cluster from 'node:cluster';
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { createApp } from '#src/app.ts';
+import { BackgroundWork } from '#src/background-work.ts';
 import { createLogKey } from '#src/ballot-log/log-key.ts';
 import { Witness } from '#src/ballot-log/witness.ts';
 import { PaperShelf } from '#src/ballot-paper/paper.ts';
 import { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import { type Config, readVersion } from '#src/config.ts';
-import { connectDatabase } from '#src/database/client.ts';
+import { connectDatabase, cutConnections } from '#src/database/client.ts';
+import { DatabaseClock } from '#src/database/database-clock.ts';
+import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
+import { watchDurability } from '#src/database/watch-durability.ts';
 import type { Deps } from '#src/deps.ts';
 import { createMetrics, serveMetrics } from '#src/http/metrics.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
 import type { Check, Health } from '#src/http/service-routes.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
-import { JOB_PLACES, type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
+import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/check-price.ts';
 import { createPaymentProviders, type ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
+import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { within } from '#src/platform/within.ts';
 import { readFigures } from '#src/read-figures.ts';
 import { Counting } from '#src/results/counting.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
-import { WebhookSender } from '#src/webhooks/deliver.ts';
-import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
 /** Beside one for each job of the group: one that listens for new jobs, and one that looks for them. */
 const JOB_CONNECTIONS = 2;
-/** What webhooks under way get to end; cut off ones are taken up by the next process. */
-const SENDER_GRACE_MS = 3_000;
+const PROCESS_ID_BYTES = 16;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandbox?: ProviderAddresses): Deps {
-  const clock = systemClock;
+  const clock = new DatabaseClock();
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
   const jobPool = (group: 'mails' | 'deletions') =>
-    connectDatabase({ url: databaseUrl, log, maxConnections: JOB_PLACES[group] + JOB_CONNECTIONS });
+    connectDatabase({
+      url: databaseUrl,
+      log,
+      maxConnections: JOB_PLACES[group] + JOB_CONNECTIONS,
+      connectMs: TIME_LIMITS.databaseJobConnectMs,
+    });
   const plans = readPlans(config.plansFile);
   const secrets = createSecrets(config.secretKeys, ({ table, column }) =>
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys'),
@@ -64,6 +72,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     reads,
     jobDatabases: { mails: jobPool('mails'), deletions: jobPool('deletions') },
     clock,
+    processId: randomBytes(PROCESS_ID_BYTES),
     ids: createIds(clock),
     log,
     mailer:
@@ -107,8 +116,11 @@ function shareMetrics(registry: Registry): void {
 
 export interface Service {
   readonly port: number;
-  /** Stops accepting, lets what runs finish, hands jobs back, closes the pool (completions 9.6). */
-  stop(): Promise<void>;
+  /**
+   * Says at `/health` that it stops, then stops accepting, lets what runs finish, hands jobs back, closes the pool (completions 9.6).
+   * @param drainMs how long requests are still taken, so that a proxy learns of it; not at all unless it is said
+   */
+  stop(drainMs?: number): Promise<void>;
 }
 
 /** Lets go of everything that `createDeps` made. */
@@ -118,16 +130,6 @@ export async function closeDeps(deps: Deps): Promise<void> {
   await deps.payments.close();
   const { mails, deletions } = deps.jobDatabases;
   await Promise.all([deps.db, deps.reads, mails, deletions].map((db) => db.$client.end()));
-}
-
-/** Waits no longer than a while for what may hang when the process ends. What fails then is of no more use to anybody. */
-async function within(work: Promise<unknown> | undefined, ms: number): Promise<void> {
-  const waited = new AbortController();
-  await Promise.race([
-    Promise.allSettled([work]),
-    delay(ms, undefined, { signal: waited.signal }).catch(() => undefined),
-  ]);
-  waited.abort();
 }
 
 async function checkDatabase(deps: Deps): Promise<Check> {
@@ -140,18 +142,40 @@ async function checkDatabase(deps: Deps): Promise<Check> {
   }
 }
 
+/** Follows the database's clock, ends what waits for a silent database, and lets jobs rest while this machine's clock is wrong. */
+function watchDatabase(deps: Deps, url: string, work: BackgroundWork): Heartbeat {
+  const drift = new ClockDrift();
+  return new Heartbeat({
+    ...{ url, log: deps.log, processId: deps.processId },
+    onBeat({ databaseMs, askedAt, answeredAt }) {
+      deps.clock.follow(databaseMs, askedAt, answeredAt);
+      const differenceMs = Math.round(systemClock.now() - databaseMs - (answeredAt - askedAt) / 2);
+      if (!drift.look(differenceMs)) return;
+      if (drift.isRight) deps.log.warn({ differenceMs }, 'the clock of this machine is right again');
+      else deps.log.error({ alarm: 'clock_drift', differenceMs }, 'the clock of this machine is wrong: its jobs rest');
+      if (deps.config.worker) work.want(drift.isRight);
+    },
+    onSilence() {
+      cutConnections(deps.db);
+      cutConnections(deps.reads);
+    },
+  });
+}
+
 /** Serves requests, and runs jobs where this process is told to. The database is migrated already. */
 export async function startService(deps: Deps, databaseUrl: string): Promise<Service> {
   const startedAt = performance.now();
-  let worker: JobRunner | undefined;
+  const work = new BackgroundWork(deps);
+  const heartbeat = watchDatabase(deps, databaseUrl, work);
+  await heartbeat.start();
   let stopping = false;
   const readHealth = async (): Promise<Health> => {
-    const database = stopping ? 'failed' : await checkDatabase(deps);
+    const database = stopping || heartbeat.isSilent ? 'failed' : await checkDatabase(deps);
     return {
       uptimeMs: Math.round(performance.now() - startedAt),
       checks: {
         database,
-        worker: deps.config.worker ? (worker?.isWell() === true ? 'ok' : 'failed') : 'off',
+        worker: deps.config.worker ? (work.isWell() ? 'ok' : 'failed') : 'off',
         migrations: 'ok',
       },
     };
@@ -187,14 +211,8 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       deps.events.forgetAll();
     },
   );
-  const sender = deps.config.worker
-    ? new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate))
-    : undefined;
-  sender?.start();
-  if (deps.config.worker) {
-    const databases = { ...deps.jobDatabases, other: deps.db };
-    worker = await runJobs(databases, deps.log, allJobs(deps), recurringJobs(deps));
-  }
+  if (deps.config.worker) await work.start();
+  const durability = watchDurability(deps.db.$client, deps.log);
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
   const { metricsPort } = deps.config;
@@ -212,18 +230,15 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   }, MINUTE_MS);
   return {
     port: listener.port,
-    async stop() {
+    async stop(drainMs = 0) {
       stopping = true;
       clearInterval(lastUsed);
+      durability.stop();
       sharing.stop();
       await metricsServer?.stop();
-      await Promise.all([
-        listener.close(TIME_LIMITS.shutdownGraceMs),
-        within(worker?.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
-        within(sender?.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
-      ]);
+      await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
       await within(deps.authenticator.flushLastUsed(), TIME_LIMITS.closeMs);
-      await within(Promise.all([notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
+      await within(Promise.all([heartbeat.stop(), notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
     },
   };
 }

@@ -4,6 +4,7 @@ import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
 import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
 import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
@@ -30,7 +31,7 @@ export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
     async countFinally(paper) {
-      return deps.counting.finalCount(paper, deps.clock.now());
+      return deps.counting.finalCount(paper, await readNow(deps.db));
     },
   };
 }
@@ -60,7 +61,11 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
-    { name: 'check_changed_logs', schedule: '23 * * * *', work: () => checkLogs(deps, deps.clock.now() - 2 * HOUR_MS) },
+    {
+      name: 'check_changed_logs',
+      schedule: '23 * * * *',
+      work: async () => checkLogs(deps, (await readNow(deps.db)) - 2 * HOUR_MS),
+    },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
@@ -82,7 +87,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     {
       name: 'forget_webhook_deliveries',
       schedule: '23 * * * *',
-      work: () => forgetDeliveries(deps.db, deps.clock.now()),
+      work: async () => forgetDeliveries(deps.db, await readNow(deps.db)),
     },
     { name: 'delete_expired_idempotency_keys', schedule: '* * * * *', work: () => deleteExpiredKeys(deps.db) },
   ];

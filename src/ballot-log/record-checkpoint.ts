@@ -1,4 +1,5 @@
 import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { logOrigin, signCheckpoint } from './checkpoint.ts';
@@ -20,7 +21,7 @@ export async function recordCheckpoint(
   const { size } = frontier;
   const rootHash = Buffer.from(frontier.root());
   const note = signCheckpoint({ origin: logOrigin(deps.logKey.name, event.id), size, rootHash }, deps.logKey);
-  await insertCheckpoint(tx, event.id, { size, rootHash, note }, deps.clock.now());
+  await insertCheckpoint(tx, event.id, { size, rootHash, note }, await readNow(tx));
   const about = { accountId: event.accountId, votingEventId: event.id };
   const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
   await announce(tx, deps, about, 'log.checkpoint', [fact]);

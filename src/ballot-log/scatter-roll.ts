@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Database, inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -44,7 +45,7 @@ async function writeAnew({ db }: ScatterDeps, eventId: string, chunk: number): P
 export async function mixRolls(deps: ScatterDeps): Promise<void> {
   for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
     // Noted with the time before it began: whoever comes meanwhile is mixed the next time.
-    const nowMs = deps.clock.now();
+    const nowMs = await readNow(deps.db);
     await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
     await noteRollMixed(deps.db, eventId, nowMs);
   }
@@ -61,6 +62,6 @@ export async function scatterRoll(deps: ScatterDeps, event: VotingEvent): Promis
   await writeAnew(deps, event.id, CHUNK);
   await inTransaction(deps.db, async (tx) => {
     await forgetVoterKeys(tx, event.id);
-    await noteRollScattered(tx, event.id, deps.clock.now());
+    await noteRollScattered(tx, event.id, await readNow(tx));
   });
 }

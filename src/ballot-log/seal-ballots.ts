@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { openBallot, openWaitingTime } from '#src/ballots/sealed-entries.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -117,7 +118,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
     await setImmediate();
   }
   const event = await findEventById(deps.db, eventId);
-  if (event === undefined || !isFinalAt(event, deps.clock.now())) return;
+  if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
   await closeLog(deps, event);
   if (event.type === 'election') await scatterRoll(deps, event);
 }
@@ -136,12 +137,14 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return NOTHING;
     const paper = await deps.papers.takeLocked(tx, eventId);
-    if (paper === undefined || !hasBegun(paper.event, deps.clock.now())) return NOTHING;
+    // Under the event's lock: nobody closes it, opens it or confirms by another time while this is decided.
+    const nowMs = await readNow(tx);
+    if (paper === undefined || !hasBegun(paper.event, nowMs)) return NOTHING;
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found?.frontier);
     const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
     const before = head.frontier.size;
-    const final = isFinalAt(paper.event, deps.clock.now());
+    const final = isFinalAt(paper.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
     const rows = await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
@@ -220,7 +223,7 @@ async function appendConfiguration(
   const { event } = paper;
   if (head.frontier.size > 0 && head.paperVersion === event.paperVersion) return head;
   const config = await configurationHash(paper);
-  const at = deps.clock.now();
+  const at = await readNow(tx);
   const changed = { ...head, configHash: config, paperVersion: event.paperVersion };
   if (head.frontier.size > 0 && head.configHash === config) return changed;
   const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
@@ -304,6 +307,8 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
     // Counted under another paper, or with ballots still on their way: the next turn closes.
     if (current === undefined || head === undefined || current.event.paperVersion !== paper.event.paperVersion)
       return undefined;
+    const nowMs = await readNow(tx);
+    if (!isFinalAt(current.event, nowMs)) return undefined;
     if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
     // Void ballots are out of the count; their leaves come first.
     if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
@@ -312,7 +317,7 @@ async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
     if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
     const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
     const leaf: Leaf = {
-      ...{ v: 1, t: 'close', e: event.id, at: deps.clock.now() },
+      ...{ v: 1, t: 'close', e: event.id, at: nowMs },
       ...{
         ballots,
         weight: microToDecimal(weightMicro),

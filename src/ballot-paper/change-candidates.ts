@@ -38,7 +38,7 @@ export async function rejectCandidates(
   await guardChange(tx, event, 'change_names');
   await guardChange(tx, event, 'change_ballot_rules');
   const changed = rows.map(({ id }) => id);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const after = await updateCandidates(tx, event.id, changed, { status: 'rejected', updatedAt: nowMs });
   await renewPaper(tx, event.id, nowMs);
   const about = { accountId: event.accountId, votingEventId: event.id };
@@ -63,7 +63,7 @@ export async function deleteCandidates(
   await guardChange(tx, event, 'change_ballot_rules');
   if (await isAnyCandidatePaidFor(tx, event.id, ids))
     throw conflict('event_has_ballots', 'A registration that was paid for depends on one of them.');
-  const deletedAt = deps.clock.now();
+  const deletedAt = event.lockedAt;
   await updateCandidates(tx, event.id, ids, { deletedAt });
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId: event.id });
   await renewPaper(tx, event.id, deletedAt);

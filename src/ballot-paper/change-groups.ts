@@ -28,9 +28,9 @@ export async function createGroup(
   body: z.output<typeof createGroupBody>,
 ): Promise<Group> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   await requireRoom(tx, 'groups', eventId);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const group = await nameConflict(
     insertGroup(tx, {
       votingEventId: eventId,
@@ -62,7 +62,7 @@ export async function changeGroup(
   const changed = changedFields(sentOnly(body), before);
   if (Object.keys(changed).length === 0) return before;
   await guardChange(tx, event, changed.name === undefined ? 'change_words' : 'change_names');
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const renamed = changed.name === undefined ? {} : { nameKey: nameKeyOf(changed.name) };
   const after = await nameConflict(updateGroup(tx, eventId, id, { ...changed, ...renamed, updatedAt: nowMs }));
   await touchPaper(tx, eventId, nowMs);

@@ -17,9 +17,9 @@ export async function createSponsor(
   body: z.output<typeof createSponsorBody>,
 ): Promise<Sponsor> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const count = await requireRoom(tx, 'sponsors', eventId);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const sponsor = await insertSponsor(tx, {
     votingEventId: eventId,
     id: deps.ids.sortable('spn'),
@@ -45,12 +45,12 @@ export async function changeSponsor(
   body: z.output<typeof updateSponsorBody>,
 ): Promise<Sponsor> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const before = await findSponsor(tx, eventId, id);
   if (before === undefined) throw notFound();
   const changed = changedFields(sentOnly(body), before);
   if (Object.keys(changed).length === 0) return before;
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const after = await updateSponsor(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await touchPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'sponsor.updated', id, differenceOf(before, after));
@@ -60,10 +60,10 @@ export async function changeSponsor(
 /** Deletes a sponsor at once (204). @throws ApiError 404 */
 export async function removeSponsor(tx: Transaction, deps: PaperDeps, organizer: Organizer, id: string): Promise<void> {
   const eventId = organizer.event.id;
-  await lockForChange(tx, eventId);
+  const event = await lockForChange(tx, eventId);
   const before = await findSponsor(tx, eventId, id);
   if (before === undefined) throw notFound();
   await deleteSponsor(tx, eventId, id);
-  await touchPaper(tx, eventId, deps.clock.now());
+  await touchPaper(tx, eventId, event.lockedAt);
   await recordPaperChange(tx, deps, organizer, 'sponsor.deleted', id, { before: { name: before.name } });
 }

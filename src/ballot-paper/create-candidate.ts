@@ -46,7 +46,7 @@ export async function createCandidate(
   checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
   await guardChange(tx, event, 'change_names');
   const count = await requireRoomForCandidate(tx, eventId, 'organizer');
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const candidate = await insertCandidate(tx, {
     votingEventId: eventId,
     id: deps.ids.sortable('cnd'),

@@ -30,7 +30,7 @@ export async function createPosition(
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
   await guardChange(tx, event, 'change_ballot_rules');
   const count = await requireRoom(tx, 'positions', eventId);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const position = await insertPosition(tx, {
     ...settings,
     votingEventId: eventId,

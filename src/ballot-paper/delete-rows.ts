@@ -40,7 +40,7 @@ export async function queueDeletion(
   const eventId = organizer.event.id;
   const about = { accountId: organizer.event.accountId, votingEventId: eventId };
   const event = await lockForChange(tx, eventId);
-  const deletedAt = deps.clock.now();
+  const deletedAt = event.lockedAt;
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
   const row = await find(tx, eventId, id);
   if (row === undefined) throw notFound();

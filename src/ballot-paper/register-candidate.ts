@@ -59,7 +59,7 @@ export async function registerCandidate(
   { keyId, paymentAttemptId }: RegistrationOrigin,
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs);
   const candidate = await insertCandidate(tx, {
     votingEventId: event.id,

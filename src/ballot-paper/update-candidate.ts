@@ -76,7 +76,7 @@ export async function changeCandidate(
   // A rejected registration gave its place up: approved after all, it takes one again.
   if (changed.status !== undefined && before.status === 'rejected' && before.source === 'registration')
     await requireRoomForCandidate(tx, eventId, 'registration');
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;

@@ -43,7 +43,7 @@ export async function changePosition(
   for (const name of Object.keys(changed) as (keyof Body)[]) {
     await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_ballot_rules');
   }
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);
   await recordPaperChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));

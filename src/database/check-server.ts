@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
 import { readSchemaState } from './migrate.ts';
 
 /** Why the service does not start, in one line for the operator. */
@@ -25,8 +26,6 @@ export const failed = (name: string, detail: string, cure: string): Finding => (
 
 /** The oldest major version that the tests have run on. */
 export const OLDEST_POSTGRES = 15;
-/** Processes whose clocks differ by more would disagree about what is open. */
-export const MOST_CLOCK_DIFFERENCE_MS = 5_000;
 const CONNECT_MS = 5_000;
 
 export async function connectOnce(url: string): Promise<pg.Client> {

@@ -1,3 +1,4 @@
+import { Duplex } from 'node:stream';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import type { Log } from '#src/platform/log.ts';
@@ -15,7 +16,11 @@ export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
+  /** What is waited for a connection; what a request waits unless said otherwise. */
+  readonly connectMs?: number;
 }
+
+const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 
 // int8 comes back as text by default. Ours are milliseconds, millionths and counts: bigint where they may pass 2^53,
 // which the tables' own columns say; everything selected raw stays text and is converted where it is read.
@@ -25,7 +30,7 @@ export function connectDatabase(options: ConnectOptions): Database {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.maxConnections,
-    connectionTimeoutMillis: TIME_LIMITS.databaseConnectMs,
+    connectionTimeoutMillis: options.connectMs ?? TIME_LIMITS.databaseConnectMs,
     query_timeout: TIME_LIMITS.databaseQueryMs,
     statement_timeout: TIME_LIMITS.databaseStatementMs,
     lock_timeout: TIME_LIMITS.databaseLockMs,
@@ -35,10 +40,26 @@ export function connectDatabase(options: ConnectOptions): Database {
   pool.on('error', (fault) =>
     options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'),
   );
+  const connections = new Set<pg.PoolClient>();
+  connectionsOf.set(pool, connections);
+  pool.on('remove', (client) => connections.delete(client));
   pool.on('connect', (client) => {
+    connections.add(client);
     client.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'a database connection was lost'));
   });
   return drizzle(pool);
+}
+
+/**
+ * Cuts every connection of a pool to a database that gives no answer: what waits on one fails at once, and may be tried
+ * again. The pool makes new ones when it is asked.
+ */
+export function cutConnections({ $client }: Database): void {
+  for (const client of connectionsOf.get($client) ?? []) {
+    // The library's own way to end a connection waits for the server where no query is under way.
+    const stream: unknown = Reflect.get(Reflect.get(client, 'connection') ?? {}, 'stream');
+    if (stream instanceof Duplex) stream.destroy(new Error('Connection terminated: the database gives no answer'));
+  }
 }
 
 const RETRIES = 3;

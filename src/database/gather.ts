@@ -1,3 +1,5 @@
+import { isDatabaseAway } from './is-away.ts';
+
 /** How a gatherer turns rows into one statement, and what it falls back to. */
 export interface GatherOptions<Row, Outcome> {
   /** Runs many rows as one statement; the outcomes stand in the order of the rows. All or none of it is committed. */
@@ -74,7 +76,8 @@ export class Gatherer<Row, Outcome> {
       outcomes = await this.#options.runTogether(batch.map(({ row }) => row));
       if (outcomes.length !== batch.length)
         throw new Error('a gathered statement answered with another number of rows');
-    } catch {
+    } catch (fault) {
+      if (isDatabaseAway(fault)) return this.#refuseAll(batch, fault);
       // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
       await Promise.all(batch.map((one) => this.#runAlone(one)));
       return;
@@ -84,10 +87,18 @@ export class Gatherer<Row, Outcome> {
     });
   }
 
+  /** Where the database is away, what waits would only wait for the same fault, one after another. */
+  #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { reject } of [...batch, ...waiting]) reject(fault);
+  }
+
   async #runAlone({ row, resolve, reject }: Waiting<Row, Outcome>): Promise<void> {
     try {
       resolve(await this.#options.runAlone(row));
     } catch (fault) {
+      if (isDatabaseAway(fault)) this.#refuseAll([], fault);
       reject(fault);
     }
   }

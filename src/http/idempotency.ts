@@ -1,9 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { NOW_MS, nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -13,8 +13,9 @@ import type { JsonObject } from './strict-json.ts';
 import { idempotencyKeys } from './tables.ts';
 
 const KEPT_MS = 24 * HOUR_MS;
-/** A crash leaves a claim behind; after this time the next request with the same key takes it over. */
-const ABANDONED_MS = MINUTE_MS;
+/** Beside the name of the process that holds it. */
+const TOKEN_BYTES = 16;
+const NO_LOCK = Buffer.alloc(8);
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
 
 export interface StoredAnswer {
@@ -36,6 +37,18 @@ interface ClaimRow extends Record<string, unknown> {
   readonly fingerprint: Buffer;
   readonly status: number | null;
   readonly body: string | null;
+  /** Whether the process that holds a claim without an answer has died. */
+  readonly abandoned: boolean;
+}
+
+/** What a key was used for refuses the request itself: nothing of this is stored. */
+export class ClaimRefused extends Error {
+  readonly error: ApiError;
+
+  constructor(error: ApiError) {
+    super(error.message);
+    this.error = error;
+  }
 }
 
 export type ClaimOutcome =
@@ -54,10 +67,17 @@ interface HeldClaim {
 export class IdempotencyStore {
   readonly #db: Database;
   readonly #secrets: Secrets;
+  readonly #processId: Buffer;
 
-  constructor(db: Database, secrets: Secrets) {
+  /** @param processId names this process among all that share the database: its claims are free once it has died */
+  constructor(db: Database, secrets: Secrets, processId: Buffer) {
     this.#db = db;
     this.#secrets = secrets;
+    this.#processId = processId;
+  }
+
+  #newToken(): Buffer {
+    return Buffer.concat([this.#processId, takeRandomBytes(TOKEN_BYTES)]);
   }
 
   /**
@@ -75,16 +95,78 @@ export class IdempotencyStore {
     return this.#secrets.count > 1;
   }
 
-  #judge(request: IdempotentRequest, row: ClaimRow): StoredAnswer {
+  #judge(request: IdempotentRequest, row: Pick<ClaimRow, 'fingerprint' | 'status' | 'body'>): StoredAnswer {
     if (!this.#fingerprints(request).some((own) => own.equals(row.fingerprint))) throw mismatch();
     if (row.status === null || row.body === null) throw inProgress();
     return { status: row.status, body: this.#open(request, row.body) };
   }
 
+  /**
+   * Takes the key for the length of a transaction: a crash leaves nothing of it behind.
+   * @returns the stored answer of the same request, if there is one
+   * @throws ClaimRefused for `idempotency_mismatch`, and for `conflict` while the first still runs
+   */
+  async hold(tx: Transaction, request: IdempotentRequest): Promise<StoredAnswer | undefined> {
+    const { same, all } = this.#locksOf(request);
+    const { rows } = await tx.execute<{ got: boolean }>(sql`
+      SELECT pg_try_advisory_xact_lock(lock) AS got FROM unnest(${sql.param([...same, ...all])}::bigint[]) WITH ORDINALITY AS l (lock, place)
+      ORDER BY place`);
+    const missed = rows.findIndex(({ got }) => !got);
+    if (missed >= 0) throw new ClaimRefused(missed < same.length ? inProgress() : mismatch());
+    // A statement of its own: what was committed before the lock was got is seen now.
+    const row = await this.#find(request, tx);
+    if (row === undefined) return undefined;
+    try {
+      return this.#judge(request, row);
+    } catch (fault) {
+      if (row.status === null && row.abandoned && fault instanceof ApiError && fault.code === 'conflict')
+        return undefined;
+      throw fault instanceof ApiError ? new ClaimRefused(fault) : fault;
+    }
+  }
+
+  /** Stores the answer of a request whose key is held, in the transaction of its effect. */
+  async keep(tx: Transaction, request: IdempotentRequest, answer: Answer): Promise<void> {
+    if (!(await this.#insert(tx, request, answer.status, bodyText(answer)))) throw new ClaimRefused(inProgress());
+  }
+
+  /** Stores an error that a handler decided, after its transaction was undone. */
+  async keepError(request: IdempotentRequest, error: ApiError, body: string): Promise<void> {
+    if (STORED_ERRORS.has(STATUS_BY_CODE[error.code])) await this.#insert(this.#db, request, error.status, body);
+  }
+
+  async #insert(executor: Executor, request: IdempotentRequest, status: number, body: string): Promise<boolean> {
+    const { rowCount } = await executor.execute(sql`
+      INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
+      VALUES (${request.apiKeyId}, ${this.#names(request)[0]}, ${this.#fingerprint(request)}, ${this.#newToken()}, now_ms(),
+        ${status}, ${this.#seal(request, body)}, now_ms() + ${KEPT_MS})
+      ON CONFLICT (api_key_id, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
+            expires_at = excluded.expires_at, status = excluded.status, body = excluded.body
+        WHERE k.expires_at <= now_ms() OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, now_ms()))`);
+    return rowCount === 1;
+  }
+
+  /**
+   * Numbers that stand for the request (`same`) and for its key alone (`all`), under each listed secret key: processes in
+   * the middle of a rotation have one of them in common.
+   */
+  #locksOf(request: IdempotentRequest): { readonly same: string[]; readonly all: string[] } {
+    const lockOf = (mac: Buffer): string => mac.readBigInt64BE().toString();
+    const prints = this.#fingerprints(request).map((print) => print.toString('hex'));
+    const whole = `${request.apiKeyId}\n${request.key}`;
+    return {
+      same: prints
+        .map((print, ring) => this.#secrets.macs('idempotency-key', `${whole}\n${print}`)[ring] ?? NO_LOCK)
+        .map(lockOf),
+      all: this.#secrets.macs('idempotency-key', whole).map(lockOf),
+    };
+  }
+
   /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
     const fingerprint = this.#fingerprint(request);
-    const token = takeRandomBytes(16);
+    const token = this.#newToken();
     const [name, ...earlier] = this.#names(request);
     const { rowCount } = await this.#db.$client.query(
       `INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
@@ -93,7 +175,7 @@ export class IdempotencyStore {
        ON CONFLICT (api_key_id, key) DO UPDATE
          SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
              expires_at = excluded.expires_at, status = NULL, body = NULL
-         WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND k.claimed_at <= ${NOW_MS} - ${ABANDONED_MS})`,
+         WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, ${NOW_MS}))`,
       [request.apiKeyId, name, fingerprint, token, earlier],
     );
     if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
@@ -106,7 +188,7 @@ export class IdempotencyStore {
   /** A request whose claim is made by the statement of its effect. */
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
     const fingerprint = this.#fingerprint(request);
-    const token = takeRandomBytes(16);
+    const token = this.#newToken();
     const held = this.#heldClaim(request, token);
     let taken = false;
     let stored = false;
@@ -144,11 +226,10 @@ export class IdempotencyStore {
     };
   }
 
-  async #find(request: IdempotentRequest): Promise<ClaimRow | undefined> {
-    const { rows } = await this.#db.$client.query<ClaimRow>(
-      `SELECT fingerprint, status, body FROM idempotency_keys WHERE api_key_id = $1 AND key = ANY ($2) AND expires_at > ${NOW_MS}`,
-      [request.apiKeyId, this.#names(request)],
-    );
+  async #find(request: IdempotentRequest, executor: Executor = this.#db): Promise<ClaimRow | undefined> {
+    const { rows } = await executor.execute<ClaimRow>(sql`
+      SELECT fingerprint, status, body, is_claim_abandoned(claim, claimed_at, now_ms()) AS abandoned FROM idempotency_keys
+      WHERE api_key_id = ${request.apiKeyId} AND key = ANY (${sql.param(this.#names(request))}) AND expires_at > now_ms()`);
     return rows[0];
   }
 

@@ -8,7 +8,7 @@ import { type Authentication, admit } from './admit.ts';
 import type { Answer } from './answer.ts';
 import type { Caller } from './caller.ts';
 import type { CostlyReads } from './costly-reads.ts';
-import type { IdempotencyStore, IdempotentRequest, StoredAnswer } from './idempotency.ts';
+import { ClaimRefused, type IdempotencyStore, type IdempotentRequest, type StoredAnswer } from './idempotency.ts';
 import type { ObservedRequest } from './metrics.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
@@ -282,6 +282,9 @@ async function run(
   if (route.run.kind === 'work' && route.run.statement?.when(call) === true) {
     return runStatement(c, route.run.statement.write, call, request, options);
   }
+  if (route.run.kind === 'change' && request !== undefined) {
+    return runChange(c, { ...route, run: route.run }, call, request, options);
+  }
   const outcome = request === undefined ? undefined : await options.idempotency.claim(request);
   if (outcome?.kind === 'replay') return replayStored(c, route, call.target, outcome.answer);
   const claim = outcome?.claim;
@@ -291,6 +294,38 @@ async function run(
     return answer(c, result);
   } catch (fault) {
     if (claim !== undefined) await settle(claim, toApiError(fault), c, options);
+    throw fault;
+  }
+}
+
+/** Runs a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind. */
+async function runChange(
+  c: Context<Env>,
+  route: Route & { readonly run: Extract<Route['run'], { kind: 'change' }> },
+  call: UntypedCall,
+  request: IdempotentRequest,
+  options: PipelineOptions,
+): Promise<Response> {
+  const { idempotency } = options;
+  try {
+    return await inTransaction(options.db, async (tx) => {
+      const stored = await idempotency.hold(tx, request);
+      if (stored !== undefined) return () => replayStored(c, route, call.target, stored);
+      const result = await route.run.handle(call, tx);
+      await idempotency.keep(tx, request, result);
+      return () => answer(c, result);
+    })
+      .finally(() => options.changed(call.target))
+      .then((respondNow) => respondNow());
+  } catch (fault) {
+    if (fault instanceof ClaimRefused) throw fault.error;
+    const error = toApiError(fault);
+    try {
+      await idempotency.keepError(request, error, envelope(error, c.get('requestId')));
+    } catch (second) {
+      // The next request with this key is judged like a first one; the caller is told of the first fault.
+      options.log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
+    }
     throw fault;
   }
 }
@@ -338,7 +373,7 @@ async function settle(
   try {
     await claim.settleError(error, envelope(error, c.get('requestId')));
   } catch (second) {
-    // The claim frees itself after a minute; the caller is told of the first fault.
+    // The claim frees itself when this process ends; the caller is told of the first fault.
     options.log.warn({ fault: summariseFault(second) }, 'an idempotency claim was not settled');
   }
 }

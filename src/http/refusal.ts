@@ -24,6 +24,7 @@ function composeRefusal(error: ApiError, rawHeaders: readonly string[]): Refusal
     'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': requestId,
+    ...(error.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(error.retryAfterSeconds) }),
   };
   return { status: error.status, requestId, headers, body };
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { type AddressInfo, type ListenOptions as NetListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -9,6 +10,7 @@ import type { ObservedRequest } from './metrics.ts';
 import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 import { checkFraming, checkRequestSyntax } from './request-headers.ts';
 import { parseRequestTarget } from './request-target.ts';
+import { toApiError } from './to-api-error.ts';
 
 export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;
@@ -52,6 +54,8 @@ export interface ListenOptions extends SocketOptions {
 
 export interface Listener {
   readonly port: number;
+  /** Goes on taking requests for a while, each as the last one of its connection. */
+  drain(ms: number): Promise<void>;
   /** Stops accepting, lets requests in flight finish within the grace, then cuts what is left. */
   close(graceMs: number): Promise<void>;
 }
@@ -142,7 +146,7 @@ class FrontDoor {
     if (fault instanceof ApiError) return fault;
     if (fault instanceof RequestError) return badRequest('The request target is not valid.');
     this.#log?.error({ fault: summariseFault(fault) }, 'a request failed outside of the app');
-    return new ApiError('internal', 'The request could not be completed. Retry with backoff.');
+    return toApiError(fault);
   }
 
   /** Cuts off the peers that do not read: an answer is kept for them for a while, and not for ever. */
@@ -234,6 +238,14 @@ class FrontDoor {
     return (this.#server.address() as AddressInfo).port;
   }
 
+  async drain(ms: number): Promise<void> {
+    this.#draining = true;
+    for (const response of this.#unanswered) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+    }
+    await delay(ms);
+  }
+
   async close(graceMs: number): Promise<void> {
     this.#draining = true;
     // Closes idle and silent connections too.
@@ -254,5 +266,5 @@ class FrontDoor {
 export async function listen(options: ListenOptions): Promise<Listener> {
   const door = new FrontDoor(options);
   const port = await door.listen(options);
-  return { port, close: (graceMs) => door.close(graceMs) };
+  return { port, drain: (ms) => door.drain(ms), close: (graceMs) => door.close(graceMs) };
 }

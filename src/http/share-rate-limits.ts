@@ -13,7 +13,7 @@ type Row = { key: string; remaining_ms: string };
 
 /**
  * Adds what this process used of each key to what all used, and takes over the sum. Processes have clocks of their own: what
- * they share is how long a quota takes to be full again, by the database's clock. Keys are hashed already where they are secret.
+ * they share is how long a quota takes to be full again, by the database's clock. Were that one set back, nothing has passed since. Keys are hashed already where they are secret.
  */
 export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Promise<void> {
   const used = limiter.drainUsed();
@@ -22,9 +22,10 @@ export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Prom
   const { rows } = await pool.query<Row>({
     name: 'share_rate_limits',
     text: `WITH clock AS MATERIALIZED (SELECT now_ms() AS now)
-      INSERT INTO rate_limits AS r (key, full_at)
-      SELECT key, clock.now + used FROM clock, unnest($1::text[], $2::double precision[]) AS u (key, used)
-      ON CONFLICT (key) DO UPDATE SET full_at = greatest(r.full_at - (SELECT now FROM clock), 0) + excluded.full_at
+      INSERT INTO rate_limits AS r (key, full_at, noted_at)
+      SELECT key, clock.now + used, clock.now FROM clock, unnest($1::text[], $2::double precision[]) AS u (key, used)
+      ON CONFLICT (key) DO UPDATE SET noted_at = excluded.noted_at,
+        full_at = greatest(r.full_at - greatest((SELECT now FROM clock), r.noted_at), 0) + excluded.full_at
       RETURNING key, full_at - (SELECT now FROM clock) AS remaining_ms`,
     values: [sorted.map(([key]) => key), sorted.map(([, ms]) => ms)],
   });

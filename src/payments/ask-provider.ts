@@ -1,4 +1,5 @@
-import { SECOND_MS } from '#src/platform/clock.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -59,15 +60,21 @@ export async function askProvider(
   attempt: PaymentAttempt,
   { always = false }: { readonly always?: boolean } = {},
 ): Promise<PaymentAttempt> {
-  const until = deps.clock.now() + WAIT_MS;
+  const until = monotonicMs() + WAIT_MS;
   let current = attempt;
   while (always || isOpen(current.status)) {
-    if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
+    if (
+      await takeAsking(deps.db, attempt, {
+        againAfterMs: always ? 0 : ASK_AGAIN_MS,
+        leaseMs: LEASE_MS,
+        processId: deps.processId,
+      })
+    ) {
       return askAndSettle(deps, attempt);
     }
     current = await requireAttempt(deps, attempt);
     if (current.askingUntil === null && !always) return current;
-    if (deps.clock.now() > until) throw providerUnavailable();
+    if (monotonicMs() > until) throw providerUnavailable();
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }
   return current;
@@ -141,7 +148,7 @@ async function readPage(
     ...(page?.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
   };
   const state = await provider.readCheckout(credentials, handle);
-  const overdue = state.kind === 'unpaid' && deps.clock.now() >= attempt.expiresAt;
+  const overdue = state.kind === 'unpaid' && (await readNow(deps.db)) >= attempt.expiresAt;
   // Closed at the provider before it is given up here: nobody shall pay for what has ended.
   return overdue && provider.expireCheckout !== undefined ? provider.expireCheckout(credentials, handle) : state;
 }

@@ -111,22 +111,33 @@ export async function takePageNumber(executor: Executor, ref: AttemptRef): Promi
   return row.pages;
 }
 
+export interface Asking {
+  /** 0 asks in any case, unless somebody is asking now. */
+  readonly againAfterMs: number;
+  readonly leaseMs: number;
+  /** The process that asks: what it holds is free once it has died. */
+  readonly processId: Buffer;
+}
+
 /**
- * Takes the right to ask the provider: nobody else is asking, and the last answer is old enough.
- * @param againAfterMs 0 asks in any case, unless somebody is asking now
+ * Takes the right to ask the provider: nobody else who is alive is asking, and the last answer is old enough.
  */
 export async function takeAsking(
   executor: Executor,
   ref: AttemptRef,
-  { againAfterMs, leaseMs }: { readonly againAfterMs: number; readonly leaseMs: number },
+  { againAfterMs, leaseMs, processId }: Asking,
 ): Promise<boolean> {
   const rows = await executor
     .update(paymentAttempts)
-    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
+    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint`, askingBy: processId })
     .where(
       and(
         at(ref),
-        or(isNull(paymentAttempts.askingUntil), lte(paymentAttempts.askingUntil, nowMs)),
+        or(
+          isNull(paymentAttempts.askingUntil),
+          lte(paymentAttempts.askingUntil, nowMs),
+          sql`${paymentAttempts.askingBy} IS NOT NULL AND NOT is_process_alive(${paymentAttempts.askingBy})`,
+        ),
         or(isNull(paymentAttempts.askedAt), lte(paymentAttempts.askedAt, sql`${nowMs} - ${againAfterMs}::bigint`)),
       ),
     )

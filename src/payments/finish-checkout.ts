@@ -1,4 +1,5 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/route.ts';
 import { ApiError, conflict, notFound } from '#src/platform/errors.ts';
@@ -92,7 +93,7 @@ export async function fulfilPayment(
 
 /** In a savepoint: what was half given is undone when it cannot be given whole. */
 async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
-  const paidAtMs = attempt.paidAt ?? deps.clock.now();
+  const paidAtMs = attempt.paidAt ?? (await readNow(tx));
   try {
     return await tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs));
   } catch (fault) {

@@ -11,6 +11,8 @@ import type { PaymentProviders } from './payment-providers.ts';
 export interface PaymentDeps {
   readonly db: Database;
   readonly clock: Clock;
+  /** Names this process among all that share the database. */
+  readonly processId: Buffer;
   readonly ids: Ids;
   readonly log: Log;
   readonly secrets: Secrets;

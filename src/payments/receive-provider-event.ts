@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
@@ -59,6 +60,7 @@ async function store(
 ): Promise<void> {
   const place = { table: 'provider_events', column: 'body', row: `${business.id}/${notice.eventKey}` };
   await inTransaction(deps.db, async (tx) => {
+    const nowMs = await readNow(tx);
     const isNew = await insertProviderEvent(tx, {
       paymentBusinessId: business.id,
       eventKey: notice.eventKey,
@@ -68,8 +70,8 @@ async function store(
       checkoutSessionId: notice.checkoutSessionId,
       providerPaymentId: notice.providerPaymentId,
       body: deps.secrets.seal(rawBody, place),
-      ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: deps.clock.now() } : {}),
-      receivedAt: deps.clock.now(),
+      ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: nowMs } : {}),
+      receivedAt: nowMs,
     });
     if (!isNew || notice.topic === 'other') return;
     const job = { businessId: business.id, eventKey: notice.eventKey };
@@ -86,7 +88,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   if (event === undefined || event.processedAt !== null) return;
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) {
-    if (deps.clock.now() < event.receivedAt + PATIENCE_MS) throw new Error('no attempt for this message yet');
+    if ((await readNow(deps.db)) < event.receivedAt + PATIENCE_MS) throw new Error('no attempt for this message yet');
     // The merchant's account may sell other things too.
     await endProviderEvent(deps.db, job.businessId, job.eventKey, 'unmatched');
     return;
@@ -108,5 +110,5 @@ async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<Payme
 
 /** Forgets messages after 30 days. */
 export async function forgetProviderEvents(deps: PaymentDeps): Promise<void> {
-  await dropProviderEvents(deps.db, deps.clock.now() - KEPT_MS);
+  await dropProviderEvents(deps.db, (await readNow(deps.db)) - KEPT_MS);
 }

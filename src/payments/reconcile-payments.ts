@@ -1,9 +1,10 @@
-import { inTransaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { CONFIRM_GRACE_MS, closeTime, statusAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
 import { askProvider } from './ask-provider.ts';
 import { listDueAttempts, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
@@ -39,21 +40,19 @@ async function lookAt(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void>
 
 /** Paid, and never asked for: once nothing can be given for it any more, the money goes back (completions 7.4). */
 async function giveBackWhatIsOver(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
-  const reason = await whyOver(deps, attempt);
-  if (reason === undefined) return;
   await inTransaction(deps.db, async (tx) => {
+    const reason = await whyOver(tx, attempt);
+    if (reason === undefined) return;
     const locked = await lockAttempt(tx, attempt);
     if (locked?.status === 'succeeded') await cancelAndGiveBack(tx, deps, locked, reason);
   });
 }
 
-async function whyOver(deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
-  const event = await findEventById(deps.db, attempt.votingEventId);
+/** Held as it is: an event that is opened again meanwhile takes what was paid for. */
+async function whyOver(tx: Transaction, attempt: PaymentAttempt): Promise<EndReason | undefined> {
+  const event = await holdEvent(tx, attempt.votingEventId);
   if (event === undefined) return 'event_gone';
-  const nowMs = deps.clock.now();
-  const closedAt = closeTime(event);
-  const over = statusAt(event, nowMs) === 'closed' && closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS;
-  return over ? 'event_closed' : undefined;
+  return isFinalAt(event, await readNow(tx)) ? 'event_closed' : undefined;
 }
 
 /** The next look comes later each time, until nothing can change any more. */
@@ -64,7 +63,7 @@ async function postpone(deps: PaymentDeps, attempt: PaymentAttempt): Promise<voi
     const checks = current.checks + 1;
     const pauseMs = Math.min(MINUTE_MS * 2 ** Math.min(checks, 10), LONGEST_PAUSE_MS);
     // Looked at once more right after its page has ended.
-    const nowMs = deps.clock.now();
+    const nowMs = await readNow(tx);
     const next = nowMs + pauseMs;
     const ending = isOpen(current.status) && current.expiresAt > nowMs ? Math.min(next, current.expiresAt + 1) : next;
     await noteOnAttempt(tx, current, { checks, checkAt: ending });

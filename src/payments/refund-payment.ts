@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
@@ -61,11 +62,11 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const attempt = await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
     const moved = await moveRefund(tx, ref, result.kind, result.kind === 'refused' ? null : result.refundId);
     if (attempt === undefined || moved === undefined) return;
-    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, ref.providerPaymentId, deps.clock.now());
+    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, ref.providerPaymentId, await readNow(tx));
     if (result.kind === 'pending') {
       await enqueue(tx, REFUND_PAYMENT, ref, {
         key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`,
-        runAtMs: deps.clock.now() + ASK_AGAIN_MS,
+        runAtMs: (await readNow(tx)) + ASK_AGAIN_MS,
       });
     }
     if (result.kind === 'refused') {

@@ -1,4 +1,5 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
@@ -53,7 +54,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'unpaid':
     case 'missing':
       // Nothing can be paid any more, and this was the last ask.
-      if (deps.clock.now() >= attempt.expiresAt) await end(tx, deps, attempt, 'cancelled', 'expired');
+      if ((await readNow(tx)) >= attempt.expiresAt) await end(tx, deps, attempt, 'cancelled', 'expired');
       return;
     default:
       throw new Error(`no rule for ${state satisfies never}`);
@@ -115,7 +116,7 @@ async function applyPaid(
   const mismatch = await mismatchOf(tx, deps, attempt, payment);
   if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
   if (isOpen(attempt.status)) {
-    const nowMs = deps.clock.now();
+    const nowMs = await readNow(tx);
     await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
       providerPaymentId,
       providerReference: payment.reference,
@@ -152,7 +153,7 @@ async function applyReversed(
   attempt: PaymentAttempt,
   payment: ProviderPayment,
 ): Promise<void> {
-  const nowMs = deps.clock.now();
+  const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const ours = await moveRefund(tx, refund, 'refunded', null);

@@ -1,4 +1,5 @@
 import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import type { Claim } from '#src/http/route.ts';
@@ -54,7 +55,7 @@ export async function startCheckout(
   if (attempt.status === 'pending' && attempt.page !== null) {
     const answer = paymentRequired(attempt, attempt.page);
     if (claim !== undefined)
-      await inTransaction(deps.db, (tx) => claim.store(tx, answer, keptMs(deps, attempt.expiresAt)));
+      await inTransaction(deps.db, async (tx) => claim.store(tx, answer, keptMs(await readNow(tx), attempt.expiresAt)));
     return answer;
   }
   return openPage(deps, attempt, claim);
@@ -65,8 +66,8 @@ export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, tol
 }
 
 /** The way to a page is told again until the page expires. */
-function keptMs(deps: PaymentDeps, expiresAt: number): number {
-  return Math.max(SECOND_MS, expiresAt - deps.clock.now());
+function keptMs(nowMs: number, expiresAt: number): number {
+  return Math.max(SECOND_MS, expiresAt - nowMs);
 }
 
 async function resumable(
@@ -77,7 +78,7 @@ async function resumable(
   if (claim === undefined) return undefined;
   const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKeys);
   if (known === undefined) return undefined;
-  if (isOpen(known.status) && deps.clock.now() < known.expiresAt) return known;
+  if (isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
   await releaseRequest(deps.db, known);
   return undefined;
 }
@@ -88,7 +89,7 @@ async function createAttempt(
   claim: Claim | undefined,
 ): Promise<PaymentAttempt> {
   const { event } = order;
-  const nowMs = deps.clock.now();
+  const nowMs = await readNow(deps.db);
   limitVisitor(deps, order);
   const business =
     event.paymentBusinessId === null
@@ -151,7 +152,7 @@ export async function openPage(deps: PaymentDeps, attempt: PaymentAttempt, claim
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);
-    await claim?.store(tx, answer, keptMs(deps, expiresAt));
+    await claim?.store(tx, answer, keptMs(await readNow(tx), expiresAt));
     return answer;
   });
 }

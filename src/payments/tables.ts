@@ -63,6 +63,8 @@ export const paymentAttempts = pgTable(
     askedAt: timeMs('asked_at'),
     /** Set while the provider is being asked: nobody else asks, everybody waits. */
     askingUntil: timeMs('asking_until'),
+    /** The process that asks. Once it has died, the next one need not wait for that time. */
+    askingBy: bytes('asking_by'),
     /** When reconciliation looks again; null once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),

@@ -15,12 +15,20 @@ export const TIME_LIMITS = {
   answerMs: 900_000,
   /** How long a refused peer may take to read why, before its connection is cut. */
   refusalLingerMs: 1_000,
+  /** How long requests are taken after the signal to stop: a proxy learns meanwhile that they go elsewhere. */
+  drainMs: 1_500,
   shutdownGraceMs: 10_000,
-  databaseConnectMs: 1_000,
+  /** What a request waits for a connection. */
+  databaseConnectMs: 500,
+  /** Jobs have more time: nothing waits for one of them. */
+  databaseJobConnectMs: 2_000,
+  /** How often each process shows that it is alive, and how long the database may leave that unanswered. */
+  heartbeatMs: 500,
+  databaseSilenceMs: 1_000,
   /** Counted by the client: the only limit that ends a query on a silent network. */
   databaseQueryMs: 4_000,
   databaseStatementMs: 3_000,
-  databaseLockMs: 2_000,
+  databaseLockMs: 1_000,
   databaseIdleInTransactionMs: 5_000,
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
@@ -36,5 +44,5 @@ export const TIME_LIMITS = {
   /** What closing connections gets then: more than it needs, unless something hangs. */
   closeMs: 3_000,
   /** From the signal to the end of the process, whatever hangs. */
-  stopMs: 19_000,
+  stopMs: 21_000,
 } as const;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
@@ -46,7 +47,7 @@ async function mailRegistration(
   const event = await findEventById(deps.db, eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
   if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
-  if (statusAt(event, deps.clock.now()) === 'closed') return;
+  if (statusAt(event, await readNow(deps.db)) === 'closed') return;
   const { email } = voter;
   // A registration that got no mail never expires. The attempts at a mail count as one.
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to: email, accountId: event.accountId }))) return;

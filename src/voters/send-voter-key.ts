@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
@@ -44,7 +45,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const event = await findEventById(deps.db, request.eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
-  if (statusAt(event, deps.clock.now()) === 'closed') return;
+  if (statusAt(event, await readNow(deps.db)) === 'closed') return;
   // The attempts at a mail count as one.
   const counted = { to: voter.email, accountId: event.accountId };
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;

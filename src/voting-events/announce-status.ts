@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { finalTime, publishedTime, statusAt } from './lifecycle.ts';
-import { findEventById, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
+import { holdEvent, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
 
@@ -32,9 +33,10 @@ export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof paylo
 
 async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    const event = await findEventById(tx, eventId);
+    // Held as it is: a close that is under way is told of by whoever closes.
+    const event = await holdEvent(tx, eventId);
     if (event === undefined) return;
-    const nowMs = deps.clock.now();
+    const nowMs = await readNow(tx);
     const marked = (await announceStatus(tx, deps, event, nowMs)) ?? event;
     await announceResults(tx, deps, marked, nowMs);
   });

@@ -55,7 +55,7 @@ export async function createInvite(
   body: z.output<typeof createInviteBody>,
 ): Promise<Invite> {
   const event = await lockForChange(tx, organizer.event.id);
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   await deleteExpiredInvites(tx, event.id, nowMs);
   if ((await countInvites(tx, event.id)) >= INVITES_PER_EVENT) throw planLimit('invites_per_event', INVITES_PER_EVENT);
   const id = deps.ids.sortable('inv');
@@ -106,7 +106,7 @@ export async function acceptWithToken(
   const event = await lockForChange(tx, found.votingEventId);
   const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw conflict('own_event', 'This event is your own.');
-  const nowMs = deps.clock.now();
+  const nowMs = event.lockedAt;
   const refusal = refusalOf(invite, caller, nowMs);
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;

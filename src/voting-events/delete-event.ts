@@ -28,7 +28,7 @@ export async function deleteVotingEvent(
   await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });
   await giveEventBack(tx, event.accountId);
   const { id, code, title } = event;
-  await retireEndpoints(tx, id, deps.clock.now());
+  await retireEndpoints(tx, id, event.lockedAt);
   await recordEvent(tx, deps, {
     type: 'voting_event.deleted',
     data: { id, code, title },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import type { Database } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
@@ -38,7 +39,7 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   const invite = await findInvite(deps.db, eventId, inviteId);
   const sealed = await findSealedToken(deps.db, eventId, inviteId);
   if (event === undefined || invite === undefined || sealed === undefined) return;
-  if (inviteStatusAt(invite, deps.clock.now()) !== 'pending') return;
+  if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
   // The attempts at a mail count as one.
   const counted = { to: invite.email, accountId: event.accountId };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { Gatherer } from '#src/database/gather.ts';
-import { SECOND_MS } from '#src/platform/clock.ts';
+import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -117,12 +117,12 @@ export class WebhookSender {
     this.#hurried = false;
     let waitMs = FAULT_PAUSE_MS;
     try {
-      if (this.#deps.clock.now() >= this.#looksAgainAt) await this.#look();
+      if (monotonicMs() >= this.#looksAgainAt) await this.#look();
       await this.#read();
       for (const lane of this.#lanes.values()) this.#turns.add(lane);
       this.#send();
       const hungry = [...this.#lanes.values()].some((lane) => lane.isHungry);
-      waitMs = hungry ? BREATH_MS : Math.max(this.#looksAgainAt - this.#deps.clock.now(), BREATH_MS);
+      waitMs = hungry ? BREATH_MS : Math.max(this.#looksAgainAt - monotonicMs(), BREATH_MS);
     } catch (fault) {
       this.#deps.log.warn({ fault: summariseFault(fault) }, 'due webhooks could not be read');
     }
@@ -131,7 +131,8 @@ export class WebhookSender {
 
   /** Looks for endpoints with something due, keeps those that are held, and drops what was read of one that was changed. */
   async #look(): Promise<void> {
-    const nowMs = this.#deps.clock.now();
+    // Of this process alone: what counts between processes is the database's time, in the statement.
+    const nowMs = monotonicMs();
     for (const lane of this.#lanes.values()) {
       // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
       if (lane.heldUntil <= nowMs && !lane.isAtWork) this.#lanes.delete(lane.endpointId);
@@ -157,7 +158,7 @@ export class WebhookSender {
       const lane = this.#lanes.get(endpointId);
       if (lane !== undefined) lane.mayHaveMore = true;
     }
-    this.#looksAgainAt = this.#deps.clock.now() + LOOK_AGAIN_MS;
+    this.#looksAgainAt = monotonicMs() + LOOK_AGAIN_MS;
   }
 
   /** Reads what is due for the lanes that have run dry. */
@@ -176,7 +177,7 @@ export class WebhookSender {
       const lane = this.#turns.next(this.#doubtful < PER_PROCESS_DOUBTFUL);
       if (lane === undefined) return;
       // An exchange that the hold might not outlast is left for when it was renewed.
-      if (lane.heldUntil < this.#deps.clock.now() + TIME_LIMITS.webhookExchangeMs) continue;
+      if (lane.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
       const delivery = lane.begin();
       if (delivery !== undefined) this.#run(lane, delivery);
       this.#turns.add(lane);

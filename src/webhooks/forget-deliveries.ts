@@ -13,7 +13,7 @@ const CHUNK = 1_000;
 /** Forgets what is older than the history that is kept, and what belongs to endpoints that are gone. */
 export async function forgetDeliveries(db: Database, nowMs: number): Promise<void> {
   await deleteRetiredEndpoints(db, nowMs - RETIRED_MS);
-  await dropHolds(db, nowMs - DAY_MS);
+  await dropHolds(db);
   let after = '';
   for (;;) {
     const step = await dropDeliveries(db, after, nowMs - HISTORY_MS, CHUNK);

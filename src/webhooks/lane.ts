@@ -15,7 +15,7 @@ const READ_AHEAD = 120;
 /** What a sender knows of one endpoint that it holds. */
 export class Lane {
   readonly endpointId: string;
-  /** Until when the endpoint is this sender's alone, Unix ms of this process. */
+  /** Until when the endpoint is this sender's alone, of `monotonicMs`. */
   heldUntil = 0;
   /** Whether more may be due than was read. */
   mayHaveMore = true;

@@ -1,4 +1,5 @@
 import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import type { PostOutcome } from './guarded-post.ts';
@@ -31,7 +32,7 @@ export async function noteFailure(
   const endpoint = await lockEndpoint(tx, delivery.endpointId);
   // Deleted while it was under way: there is nothing left to note.
   if (endpoint === undefined) return;
-  const nowMs = deps.clock.now();
+  const nowMs = await readNow(tx);
   const { status, durationMs, body } = outcome;
   const tries = delivery.tries + 1;
   const slow = outcome.error === 'timeout' || status === 429;

@@ -228,6 +228,6 @@ export async function dropDeliveries(
   return row === undefined ? undefined : { endpointId: row.endpoint_id, dropped: Number(row.dropped) };
 }
 
-export async function dropHolds(executor: Executor, beforeMs: number): Promise<void> {
-  await executor.execute(sql`DELETE FROM webhook_holds WHERE held_until < ${beforeMs}`);
+export async function dropHolds(executor: Executor): Promise<void> {
+  await executor.execute(sql`DELETE FROM webhook_holds WHERE held_until < now_ms()`);
 }

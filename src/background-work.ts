@@ -1,0 +1,82 @@
+import type { Deps } from '#src/deps.ts';
+import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { within } from '#src/platform/within.ts';
+import { WebhookSender } from '#src/webhooks/deliver.ts';
+import { createPoster } from '#src/webhooks/guarded-post.ts';
+import { allJobs, recurringJobs } from '#src/work.ts';
+
+/** What webhooks under way get to end; cut off ones are taken up by the next process. */
+const SENDER_GRACE_MS = 3_000;
+
+interface Running {
+  readonly worker: JobRunner;
+  readonly sender: WebhookSender;
+}
+
+/** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
+export class BackgroundWork {
+  readonly #deps: Deps;
+  #wanted = false;
+  #running: Running | undefined;
+  #turning: Promise<void> | undefined;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Whether jobs make progress. */
+  isWell(): boolean {
+    return this.#running?.worker.isWell() === true;
+  }
+
+  /** @throws what beginning throws */
+  async start(): Promise<void> {
+    this.#wanted = true;
+    await this.#turn();
+  }
+
+  async stop(): Promise<void> {
+    this.#wanted = false;
+    await this.#turn();
+  }
+
+  /** The same without waiting; what fails is logged, and tried again when it is asked for again. */
+  want(wanted: boolean): void {
+    if (wanted === this.#wanted && wanted === (this.#running !== undefined)) return;
+    this.#wanted = wanted;
+    this.#turn().catch((fault: unknown) =>
+      this.#deps.log.error({ fault: summariseFault(fault) }, 'jobs could not be begun or ended'),
+    );
+  }
+
+  async #turn(): Promise<void> {
+    while (this.#turning !== undefined) await this.#turning.catch(() => undefined);
+    if (this.#wanted === (this.#running !== undefined)) return;
+    this.#turning = this.#wanted ? this.#begin() : this.#end();
+    try {
+      await this.#turning;
+    } finally {
+      this.#turning = undefined;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const deps = this.#deps;
+    const databases = { ...deps.jobDatabases, other: deps.db };
+    const worker = await runJobs(databases, deps.log, allJobs(deps), recurringJobs(deps));
+    const sender = new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate));
+    sender.start();
+    this.#running = { worker, sender };
+  }
+
+  async #end(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    await Promise.all([
+      within(running?.worker.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
+      within(running?.sender.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
+    ]);
+  }
+}

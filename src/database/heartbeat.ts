@@ -1,0 +1,145 @@
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
+import pg from 'pg';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+
+/** What the database answered, and when. */
+export interface Beat {
+  /** The database's time, Unix ms. */
+  readonly databaseMs: number;
+  /** Of `monotonicMs`. */
+  readonly askedAt: number;
+  readonly answeredAt: number;
+}
+
+export interface HeartbeatOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** Names this process among all that share the database, 16 bytes. */
+  readonly processId: Buffer;
+  /** Hears every answer. */
+  readonly onBeat: (beat: Beat) => void;
+  /** Hears that the database gives no answer, again and again for as long as it gives none. */
+  readonly onSilence: () => void;
+}
+
+const BEAT = `
+  INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING seen_at`;
+/** Rows of processes that were killed; each tells nothing after two seconds. */
+const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
+
+class Silence extends Error {
+  override readonly name = 'DatabaseSilent';
+}
+
+/** Waits for an answer as long as the database may be silent. What has come already and was not read yet is no silence. */
+async function withinPatience<T>(answer: Promise<T>): Promise<T> {
+  const ended = new AbortController();
+  const silence = async (): Promise<never> => {
+    await delay(TIME_LIMITS.databaseSilenceMs, undefined, { signal: ended.signal, ref: false });
+    // A process that was busy finds the time over before it has looked at its sockets.
+    for (let look = 0; look < 3; look += 1) await setImmediate();
+    throw new Silence('the database gives no answer');
+  };
+  const waiting = silence();
+  // Once the answer is there, nothing is waited for.
+  waiting.catch(() => undefined);
+  try {
+    return await Promise.race([answer, waiting]);
+  } finally {
+    ended.abort();
+  }
+}
+
+/**
+ * Shows the other processes that this one is alive, and asks the database for its time, twice a second on a connection of
+ * its own. A database that neither answers nor breaks its connections is noticed within a second and a half: everything
+ * that waits for it would wait for minutes otherwise.
+ */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #stopping = new AbortController();
+  readonly #first = Promise.withResolvers<void>();
+  #beating: Promise<void> | undefined;
+  #client: pg.Client | undefined;
+  #silent = false;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the database gives no answer at the moment. */
+  get isSilent(): boolean {
+    return this.#silent;
+  }
+
+  /** Resolves after the first answer, or the first time that none came. */
+  async start(): Promise<void> {
+    this.#beating = this.#keepBeating();
+    await this.#first.promise;
+  }
+
+  /** Takes this process off the list: what it had begun is free at once. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#beating;
+  }
+
+  async #keepBeating(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await this.#beatOnOneConnection();
+      } catch (fault) {
+        this.#noteFault(fault);
+      } finally {
+        this.#first.resolve();
+        // One that is silent is cut off; its end is not waited for.
+        this.#client?.end().catch(() => undefined);
+        this.#client = undefined;
+      }
+      await this.#pause();
+    }
+  }
+
+  #noteFault(fault: unknown): void {
+    if (fault instanceof Silence) {
+      if (!this.#silent) this.#options.log.warn('the database gives no answer: what waits for it is refused');
+      this.#silent = true;
+      this.#options.onSilence();
+    } else if (!this.#stopping.signal.aborted) {
+      this.#options.log.warn({ fault: summariseFault(fault) }, 'the database could not be asked for its time');
+    }
+  }
+
+  async #beatOnOneConnection(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#options.url,
+      application_name: 'voting-service heartbeat',
+      // Longer than what is waited for here: a row that is locked is no silence.
+      statement_timeout: TIME_LIMITS.databaseStatementMs,
+    });
+    this.#client = client;
+    // A connection that is lost fails the query that waits on it.
+    client.on('error', () => undefined);
+    await withinPatience(client.connect());
+    await withinPatience(client.query(FORGET));
+    while (!this.#stopping.signal.aborted) {
+      const askedAt = monotonicMs();
+      const { rows } = await withinPatience(
+        client.query<{ seen_at: string }>({ name: 'beat', text: BEAT, values: [this.#options.processId] }),
+      );
+      this.#silent = false;
+      this.#options.onBeat({ databaseMs: Number(rows[0]?.seen_at), askedAt, answeredAt: monotonicMs() });
+      this.#first.resolve();
+      await this.#pause();
+    }
+    await withinPatience(client.query('DELETE FROM service_processes WHERE id = $1', [this.#options.processId]));
+  }
+
+  #pause(): Promise<void> {
+    const { signal } = this.#stopping;
+    return delay(TIME_LIMITS.heartbeatMs, undefined, { signal }).catch(() => undefined);
+  }
+}

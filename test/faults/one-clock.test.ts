@@ -1,0 +1,145 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
+import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+afterEach(() => vi.restoreAllMocks());
+
+const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
+  (await service.deps.db.$client.query(text, values)).rows[0] as Row;
+
+/** Everything that this process would read off its own clock is this far ahead of the database. */
+function setAhead(ms: number): void {
+  const clock = service.deps.clock;
+  const before = clock.now.bind(clock);
+  vi.spyOn(clock, 'now').mockImplementation(() => before() + ms);
+}
+
+describe('a job of a process whose clock is ahead', () => {
+  test('neither closes the log of an open election nor drops its keys', async () => {
+    const event = await createTestEvent(service, account, { type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [
+      PLURALITY,
+    ]);
+    await service.deps.db.$client.query(
+      `INSERT INTO voter_keys SELECT (jsonb_populate_record(NULL::voter_keys, jsonb_build_object(
+         'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1))).*`,
+      [event.id],
+    );
+    setAhead(HOUR_MS);
+    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    const { closed_size: closed } = await one<{ closed_size: string | null }>(
+      'SELECT closed_size FROM ballot_logs WHERE voting_event_id = $1',
+      [event.id],
+    );
+    const { keys } = await one<{ keys: string }>('SELECT count(*) AS keys FROM voter_keys WHERE voting_event_id = $1', [
+      event.id,
+    ]);
+    expect([closed, keys]).toEqual([null, '1']);
+  });
+
+  test('tells nobody of an end that has not come', async () => {
+    const event = await createTestEvent(service, account, { endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
+    await service.deps.db.$client.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
+    setAhead(HOUR_MS);
+    await announceTimedEvents(service.deps);
+    const { status } = await one<{ status: string }>(
+      'SELECT announced_status AS status FROM voting_events WHERE id = $1',
+      [event.id],
+    );
+    expect(status).toBe('open');
+  });
+});
+
+describe('a window that ends while somebody waits for the event', () => {
+  test('is over for a confirm that gets the lock after it', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const path = `/public/voting-events/${event.id}/ballot`;
+    const cast = await service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+    const { confirmationCode } = demand(cast, 201);
+    const aged = 'UPDATE pending_ballots SET cast_at = cast_at - 3600000 WHERE voting_event_id = $1';
+    await service.deps.db.$client.query(aged, [event.id]);
+    const client = await service.deps.db.$client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
+      // Final in 300 ms; whoever locks the event now finishes its log.
+      await client.query(
+        'UPDATE voting_events SET closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1 WHERE id = $1',
+        [event.id],
+      );
+      const confirmed = service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote });
+      await pause(600);
+      await client.query('COMMIT');
+      const { status, body } = await confirmed;
+      expect([status, body.error?.details.reason]).toEqual([403, 'event_closed']);
+    } finally {
+      client.release();
+    }
+  });
+
+  test('takes nothing back: every ballot that was cast with 201 during a close can be confirmed', async () => {
+    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const path = `/public/voting-events/${event.id}/ballot`;
+    const casts = Array.from({ length: 60 }, async (_, index) => {
+      await pause(index * 3);
+      return service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+    });
+    await pause(70);
+    demand(
+      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
+      200,
+    );
+    const taken = (await Promise.all(casts)).filter(({ status }) => status === 201);
+    expect(taken.length).toBeGreaterThan(0);
+    const confirms = await Promise.all(
+      taken.map(({ body }) =>
+        service.call(
+          'POST',
+          `${path}/confirm`,
+          { confirmationCode: body.data.confirmationCode },
+          { key: account.vote },
+        ),
+      ),
+    );
+    expect(new Set(confirms.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+});
+
+test('a clock of the database that is set back gives no key a quota that is used up', async () => {
+  const pool = service.deps.db.$client;
+  const limiter = new RateLimiter();
+  limiter.take('key_stepped', 600, monotonicMs());
+  await exchangeRateLimits(pool, limiter);
+  const { source } = await one<{ source: string }>("SELECT pg_get_functiondef('now_ms()'::regprocedure) AS source");
+  await pool.query(`CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
+    RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 60000`);
+  try {
+    for (let times = 0; times < 5; times += 1) {
+      expect(limiter.take('key_stepped', 600, monotonicMs()).retryAfterSeconds).toBeUndefined();
+      await exchangeRateLimits(pool, limiter);
+    }
+    expect(limiter.look('key_stepped', 600, monotonicMs()).resetSeconds).toBeLessThanOrEqual(1);
+  } finally {
+    await pool.query(source);
+  }
+});
