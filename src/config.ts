@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
@@ -195,10 +195,4 @@ export function readVotingKey(environment: Environment = process.env): string | 
 /** What the verifier runs with: this environment, and the key where one was given. */
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };
-}
-
-/** The version that `/health` and the API document name. */
-export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'package.json'), 'utf8'));
-  return z.object({ version: z.string() }).parse(manifest).version;
 }

@@ -53,13 +53,19 @@ function sourceFiles(folder = SOURCE): string[] {
 
 const files = sourceFiles().map((file) => ({ name: path.relative(SOURCE, file), text: readFileSync(file, 'utf8') }));
 
-const imports: Import[] = files.flatMap(({ name, text }) =>
-  [...text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from '([^']+)'/gms)].map((match) => ({
+const imports: Import[] = files.flatMap(({ name, text }) => [
+  ...[...text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from '([^']+)'/gms)].map((match) => ({
     from: name,
     to: match[2] ?? '',
     typeOnly: match[1] !== undefined,
   })),
-);
+  // What is loaded only when it is needed.
+  ...[...text.matchAll(/\bimport\('([^']+)'\)/g)].map((match) => ({
+    from: name,
+    to: match[1] ?? '',
+    typeOnly: false,
+  })),
+]);
 
 const roomOf = (file: string): string | undefined => (file.includes('/') ? file.split('/')[0] : undefined);
 const internal = imports

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ApiError, forbidden } from '#src/platform/errors.ts';
+import type { PlanName } from './plan-names.ts';
 
-export type PlanName = 'free' | 'pro' | 'enterprise';
-export const PLAN_NAMES: readonly PlanName[] = ['free', 'pro', 'enterprise'];
+export type { PlanName } from './plan-names.ts';
 
 export type PlanFeature = 'paid_features' | 'data_export';
 

@@ -1,12 +1,8 @@
-import { createAccount } from '#src/accounts/create-account.ts';
-import { type CreatedApiKey, createApiKey } from '#src/accounts/create-api-key.ts';
-import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
-import { listAccounts, listApiKeys, revokeApiKey, updatePlan } from '#src/accounts/repository.ts';
-import { inTransaction } from '#src/database/client.ts';
+import type { CreatedApiKey } from '#src/accounts/create-api-key.ts';
+import { PLAN_NAMES, type PlanName } from '#src/accounts/plan-names.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { findEventByReference } from '#src/voting-events/find-event.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 import { parseDays, parseEmail, parseName, parsePlan, parseScopes } from './options.ts';
 
@@ -19,6 +15,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     .option('--contact-email <address>', 'where to write when something of it stops working', parseEmail)
     .action((options: { name: string; plan: PlanName; contactEmail?: string }) =>
       withDeps(async (deps) => {
+        const { createAccount } = await import('#src/accounts/create-account.ts');
         const account = await createAccount(deps.db, deps, options);
         const keys = ['--name "our server" --scopes read,write', '--name "voting page" --scopes vote'];
         return {
@@ -29,9 +26,11 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     );
 
   command(accounts, 'list', 'list accounts', 'accounts list', 'accounts list --json').action(() =>
-    withDeps(async (deps) => ({
-      value: (await listAccounts(deps.db)).map(({ id, name, plan, createdAt }) => ({ id, name, plan, createdAt })),
-    })),
+    withDeps(async (deps) => {
+      const { listAccounts } = await import('#src/accounts/repository.ts');
+      const rows = await listAccounts(deps.db);
+      return { value: rows.map(({ id, name, plan, createdAt }) => ({ id, name, plan, createdAt })) };
+    }),
   );
 
   command(accounts, 'set-plan', 'put an account on another plan', 'accounts set-plan --account acc_… --plan enterprise')
@@ -39,6 +38,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     .requiredOption('--plan <plan>', PLAN_NAMES.join(', '), parsePlan)
     .action((options: { account: string; plan: PlanName }) =>
       withDeps(async (deps) => {
+        const { updatePlan } = await import('#src/accounts/repository.ts');
         const row = await updatePlan(deps.db, options.account, options.plan);
         if (row === undefined) throw notFound();
         return { value: { id: row.id, name: row.name, plan: row.plan } };
@@ -82,6 +82,8 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
     .option('--expires-in-days <days>', 'when it ends', parseDays)
     .action(({ account: accountId, name, scopes, event, expiresInDays }: CreateKeyOptions) =>
       withDeps(async (deps) => {
+        const { createApiKey } = await import('#src/accounts/create-api-key.ts');
+        const { findEventByReference } = await import('#src/voting-events/find-event.ts');
         const found = event === undefined ? null : await findEventByReference(deps.db, accountId, event);
         const input = {
           accountId,
@@ -104,6 +106,8 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
     .option('--key <id>', 'the key')
     .action((id: string | undefined, options: { key?: string }) =>
       withDeps(async (deps) => {
+        const { revokeApiKey } = await import('#src/accounts/repository.ts');
+        const { inTransaction } = await import('#src/database/client.ts');
         const row = await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now()));
         if (row === undefined) throw notFound();
         return { value: { id: row.id, name: row.name, revokedAt: row.revokedAt } };
@@ -112,6 +116,7 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
 }
 
 async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answer> {
+  const { listApiKeys } = await import('#src/accounts/repository.ts');
   const keys = await listApiKeys(deps.db, accountId);
   const value = keys.map(({ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt }) => ({
     ...{ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt },

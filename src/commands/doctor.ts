@@ -4,7 +4,6 @@ import { createTransport } from 'nodemailer';
 import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned } from '#src/database/check-server.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import type { Answer, Cli } from './cli.ts';
 
 /** Less room than this on the disk of DATA_DIR is soon used up by logs and mails that wait. */
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -93,27 +92,4 @@ async function checkDisk({ dataDir }: Config): Promise<Finding> {
 /** What of the surroundings a running service needs beside its database. */
 export function checkSurroundings(config: Config): Promise<Finding[]> {
   return Promise.all([checkMailServer(config), checkSender(config), checkBaseUrl(config), checkDisk(config)]);
-}
-
-const MARKS = { ok: '✓', warning: '!', failed: '✗' } as const;
-
-export function addDoctorCommand({ program, command, withDatabase }: Cli): void {
-  command(
-    program,
-    'doctor',
-    'check settings, keys, database, mail server, address and disk; nothing is changed',
-    'doctor',
-  ).action(() =>
-    withDatabase(async (config, check): Promise<Answer> => {
-      const findings = [...(await check()), ...(await checkSurroundings(config))];
-      return {
-        value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),
-        shown: findings.map(({ name, status, detail }) => ({ ' ': MARKS[status], check: name, found: detail })),
-        next: findings
-          .filter(({ cure, status }) => status !== 'ok' && cure !== '')
-          .map(({ name, cure }) => `${name}: ${cure}`),
-        refused: findings.some(({ status }) => status === 'failed'),
-      };
-    }),
-  );
 }

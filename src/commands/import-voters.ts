@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { InvalidArgumentError } from 'commander';
 import { listGroupIdsByName } from '#src/ballot-paper/list-group-ids.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -14,7 +13,8 @@ import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { type Roll, type RollBatch, type RollFormat, readRoll, scanRoll } from './read-roll.ts';
 import { type RejectedLine, RejectedLines, reasonOf, reportFileOf } from './rejected-lines.ts';
 
-interface ImportOptions {
+/** What `voters import` is asked for. */
+export interface ImportOptions {
   readonly event: string;
   readonly file: string;
   readonly format?: RollFormat;
@@ -22,11 +22,6 @@ interface ImportOptions {
   readonly skipExisting?: boolean;
   readonly again?: boolean;
   readonly rejected?: string;
-}
-
-function parseFormat(text: string): RollFormat {
-  if (text === 'csv' || text === 'jsonl') return text;
-  throw new InvalidArgumentError('must be csv or jsonl');
 }
 
 /** Rejected lines that are shown at once; all of them stand in the report. */
@@ -165,7 +160,8 @@ async function beginRun(deps: Deps, eventId: string, roll: Roll, options: Import
   return beginImport(deps.db, eventId, roll.hash, startedAt);
 }
 
-async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise<Answer> {
+/** Imports a roll, or says what an import would do. @throws ApiError, RollRefused for a file that cannot be imported */
+export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise<Answer> {
   const author = await authorFor(deps, options.event);
   const roll = await scanRoll(options.file, options.format);
   const reportFile = path.resolve(options.rejected ?? reportFileOf(roll));
@@ -250,34 +246,4 @@ function answerOf(ended: Ended): Answer {
     next: nextOf(ended),
     refused: rejected > 0 || progress.finishedAt === null,
   };
-}
-
-const HELP = `
-The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
-and status where wanted. Commas, semicolons and tabs are understood. A .jsonl file holds one such object a line, as in
-POST …/voters/batch, whose rules are applied. UTF-8.
-
-Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
-A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.`;
-
-/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3). */
-export function addVoterCommands(cli: Cli): void {
-  const voters = cli.group('voters', 'the roll of an event');
-  cli
-    .command(
-      voters,
-      'import',
-      'import voters from a CSV or JSON-lines file',
-      'voters import --event CODE --file roll.csv --dry-run',
-      'voters import --event CODE --file roll.csv',
-    )
-    .requiredOption('--event <idOrCode>', 'the event')
-    .requiredOption('--file <file>', 'a CSV file, or .jsonl with one JSON object a line')
-    .option('--format <format>', 'csv or jsonl, where the name does not tell', parseFormat)
-    .option('--dry-run', 'say what would happen, and store nothing')
-    .option('--skip-existing', 'pass over voters that the event has already, instead of rejecting their lines')
-    .option('--again', 'begin with the first line, although the file was imported before')
-    .option('--rejected <file>', 'where rejected lines are written; beside the file unless set')
-    .addHelpText('after', HELP)
-    .action((options: ImportOptions) => cli.withDeps((deps) => importRoll(cli, deps, options)));
 }

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { listPending, migrate } from '#src/database/migrate.ts';
-import { type JobState, listJobs, retryFailedJobs, retryJob } from '#src/jobs/inspect.ts';
+import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 
@@ -34,6 +33,7 @@ export function addOperationCommands({ program, command, group, withDeps, withDa
         // A schema that this role may not change is what `--check` is asked about.
         if (failure !== undefined && !(check === true && failure.name === 'schema'))
           throw conflict('database_not_ready', `${failure.detail}. ${failure.cure}`);
+        const { listPending, migrate } = await import('#src/database/migrate.ts');
         const pending = await listPending(url);
         if (check !== true) await migrate(url);
         const value = { pending: check === true ? pending : [], applied: check === true ? [] : pending };
@@ -52,6 +52,7 @@ export function addOperationCommands({ program, command, group, withDeps, withDa
     .option('--limit <count>', 'at most so many, oldest first', parseCount, 1_000)
     .action((options: { state?: JobState; task?: string; limit: number }) =>
       withDeps(async (deps): Promise<Answer> => {
+        const { listJobs } = await import('#src/jobs/inspect.ts');
         const value = await listJobs(deps.db, options);
         const failed = value.filter(({ state }) => state === 'failed');
         return {
@@ -68,6 +69,7 @@ export function addOperationCommands({ program, command, group, withDeps, withDa
       if ((id === undefined) === (allFailed !== true))
         self.error('error: name one job, or --all-failed', { exitCode: 2 });
       return withDeps(async (deps): Promise<Answer> => {
+        const { retryFailedJobs, retryJob } = await import('#src/jobs/inspect.ts');
         if (id === undefined) return { value: { retried: await retryFailedJobs(deps.db) } };
         const job = await retryJob(deps.db, id);
         if (job === undefined) throw conflict('job_gone', 'this job is done, was never there, or runs right now.');

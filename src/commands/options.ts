@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { PLAN_NAMES, type PlanName } from '#src/accounts/plans.ts';
+import { PLAN_NAMES, type PlanName } from '#src/accounts/plan-names.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { emailFault } from '#src/platform/email-address.ts';
 import { nameFault, normaliseText, rawTextFault } from '#src/platform/text.ts';

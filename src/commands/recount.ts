@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { InvalidArgumentError } from 'commander';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
@@ -7,15 +6,14 @@ import { type CountCheck, checkCount, comparable, differencesOf, judged } from '
 import { EventCounter } from '#src/results/count-event.ts';
 import type { EventResults } from '#src/results/view-schemas.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
-import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
+import { type Answer, commandLine, type Row } from './cli.ts';
 
-interface RecountOptions {
+export interface RecountOptions {
   readonly event: string;
-  readonly baseUrl?: string;
-  readonly key?: string;
 }
 
-interface Service {
+/** The running service that a count is compared with. */
+export interface Service {
   readonly baseUrl: string;
   readonly key: string;
 }
@@ -24,12 +22,6 @@ interface Service {
 const CALM_ATTEMPTS = 10;
 const PAUSE_MS = 200;
 const LIVE_TIMEOUT_MS = 30_000;
-
-function parseUrl(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidArgumentError('must be an address such as https://vote.example.org');
-  return text.replace(/\/+$/, '');
-}
 
 /** Counts with a counter that has seen no ballot yet: from the first one on. */
 async function countAnew(deps: Deps, paper: BallotPaper): Promise<EventResults> {
@@ -68,7 +60,8 @@ async function checkLive(deps: Deps, service: Service, paper: BallotPaper): Prom
   return { check: 'service', status: 'differs', detail: 'votes kept coming in while it was counted: run it again' };
 }
 
-async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
+/** Counts from the first ballot on, and compares. @throws ApiError 404 for an unknown event */
+export async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
   const paper = await deps.papers.take(await findAnyEvent(deps.db, options.event));
   if (paper === undefined) throw notFound();
   const { results, checks: inside } = await checkCount(deps, paper, () => countAnew(deps, paper));
@@ -96,36 +89,4 @@ async function recount(deps: Deps, options: RecountOptions, service: Service | u
         ],
     refused: !agrees,
   };
-}
-
-const HELP = `
-The count is held against the roll (who voted), the signed log with each ballot's leaf, and after the end against the
-result that the log bears. With --base-url it is compared with what the running service answers at the same moment; the
-key comes from the environment as VOTING_KEY.
-
-Exit status: 0 everything agrees, 1 something differs (the last table says what), 2 wrong usage.`;
-
-/** `recount`: counts from the first ballot on, and compares (completions 9.3; trust I9). */
-export function addRecountCommand(cli: Cli): void {
-  cli
-    .command(
-      cli.program,
-      'recount',
-      'count the box of an event from the first ballot on, and compare',
-      'recount --event CODE',
-      'recount --event CODE --base-url https://vote.example.org',
-    )
-    .requiredOption('--event <idOrCode>', 'the event')
-    .option('--base-url <url>', 'address of the running service to compare with', parseUrl)
-    .option('--key <key>', 'a read key of the event’s account; better in the environment as VOTING_KEY')
-    .addHelpText('after', HELP)
-    .action((options: RecountOptions) =>
-      cli.withDeps((deps) => {
-        const { baseUrl } = options;
-        if (baseUrl === undefined) return recount(deps, options, undefined);
-        const key = cli.votingKey(options.key);
-        if (key === undefined) throw conflict('no_key', 'set VOTING_KEY to a read key of the event’s account.');
-        return recount(deps, options, { baseUrl, key });
-      }),
-    );
 }

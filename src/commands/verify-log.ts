@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { adoptLogKey, readLogSigningKey } from '#src/ballot-log/service-identity.ts';
 import type { Answer, Cli } from './cli.ts';
 
 const VERIFIER = path.resolve(import.meta.dirname, '../../verifier/main.ts');
@@ -18,10 +17,7 @@ interface VerifyOptions {
 }
 
 /** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
-export function addLogCommands(
-  { command, group, json, withDatabase }: Cli,
-  environmentWith: (votingKey: string | undefined) => Readonly<Record<string, string | undefined>>,
-): void {
+export function addLogCommands({ command, group, json, withDatabase, verifierEnvironment }: Cli): void {
   const log = group('log', 'ballot logs');
 
   command(
@@ -33,6 +29,7 @@ export function addLogCommands(
     .requiredOption('--out <file>', 'a new file, readable by you alone')
     .action(({ out }: { out: string }) =>
       withDatabase(async (config, _check, url): Promise<Answer> => {
+        const { readLogSigningKey } = await import('#src/ballot-log/service-identity.ts');
         const key = await readLogSigningKey(config, url);
         writeFileSync(out, `${key.toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
         return {
@@ -49,6 +46,7 @@ export function addLogCommands(
     'log adopt-key',
   ).action(() =>
     withDatabase(async (config, _check, url): Promise<Answer> => {
+      const { adoptLogKey } = await import('#src/ballot-log/service-identity.ts');
       const verifierKey = await adoptLogKey(config, url);
       return {
         value: { verifierKey },
@@ -84,7 +82,7 @@ export function addLogCommands(
       // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.
       const child = spawn(process.execPath, [VERIFIER, ...named, ...printing], {
         stdio: 'inherit',
-        env: environmentWith(key),
+        env: await verifierEnvironment(key),
       });
       const [code]: unknown[] = await once(child, 'exit');
       process.exitCode = typeof code === 'number' ? code : 2;

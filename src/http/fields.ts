@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { countryCodeFault } from '#src/platform/country-code.ts';
 import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { codePointLength, nameFault, normaliseText, paragraphFault, rawTextFault } from '#src/platform/text.ts';
@@ -85,24 +86,12 @@ export const returnUrlField = (embedded: boolean) =>
     .overwrite(trimUrl)
     .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
-const COUNTRY_CODES = new Set(
-  'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'.split(
-    ' ',
-  ),
-);
-
-/** ISO 3166-1 alpha-2 in any case. Matched as ASCII before folding, so that a dotless ı is not an I. */
+/** ISO 3166-1 alpha-2 in any case. */
 export const countryCodeField = () =>
   z
     .string()
     .overwrite((text) => text.trim())
-    .check(
-      faultless((text) =>
-        /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase())
-          ? undefined
-          : 'must be a two-letter country code (ISO 3166-1)',
-      ),
-    )
+    .check(faultless(countryCodeFault))
     .overwrite((text) => text.toUpperCase())
     .meta({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1, two letters.' });
 

@@ -1,0 +1,2 @@
+export type PlanName = 'free' | 'pro' | 'enterprise';
+export const PLAN_NAMES: readonly PlanName[] = ['free', 'pro', 'enterprise'];

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { text as readText } from 'node:stream/consumers';
+import { findAccount } from '#src/accounts/repository.ts';
+import type { Deps } from '#src/deps.ts';
+import { listBusinesses } from '#src/payments/business-repository.ts';
+import { connectBusiness, refreshBusiness } from '#src/payments/connect-business.ts';
+import type { ProviderCredentials, ProviderName } from '#src/payments/providers/provider.ts';
+import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
+import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import type { PaymentBusiness } from '#src/payments/types.ts';
+import { viewBusiness } from '#src/payments/views.ts';
+import { conflict, notFound } from '#src/platform/errors.ts';
+import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
+import { CREDENTIALS_HELP } from './payment-businesses.ts';
+
+/** What `payment-businesses connect` is asked for. */
+export interface ConnectOptions {
+  readonly account: string;
+  readonly provider: ProviderName;
+  readonly displayName: string;
+  readonly country: string;
+  readonly sandbox?: boolean;
+}
+
+/** Two lines of standard input: arguments would stand in the list of processes. */
+async function askCredentials(): Promise<ProviderCredentials | undefined> {
+  if (process.stdin.isTTY) return undefined;
+  const [secretKey = '', webhookSecret = ''] = (await readText(process.stdin)).split('\n').map((line) => line.trim());
+  return secretKey === '' ? undefined : { secretKey, ...(webhookSecret === '' ? {} : { webhookSecret }) };
+}
+
+function show(deps: Deps, business: PaymentBusiness): Row {
+  const webhookUrl = `${deps.config.baseUrl}/provider-webhooks/${business.provider}/${business.id}`;
+  return { ...viewBusiness(business), webhookUrl };
+}
+
+async function credentialsFor(cli: Cli, deps: Deps, id: string, options: ConnectOptions): Promise<ProviderCredentials> {
+  if (options.sandbox === true) {
+    if (readSandboxAddress(deps.config.dataDir) === undefined) {
+      throw conflict(
+        'no_sandbox',
+        'the sandbox does not run: start the service with its embedded database (npm start).',
+      );
+    }
+    const secretKey = sandboxKey(id, options.country, randomBytes(16).toString('hex'));
+    return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
+  }
+  const credentials = (await cli.paymentCredentials()) ?? (await askCredentials());
+  if (credentials === undefined) throw conflict('no_credentials', CREDENTIALS_HELP);
+  return credentials;
+}
+
+/** Connects an account at a provider. @throws ApiError for an unknown account, or without keys */
+export async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Promise<Answer> {
+  if ((await findAccount(deps.db, options.account)) === undefined) throw notFound();
+  const id = deps.ids.sortable('biz');
+  const { account: accountId, provider, displayName, country, sandbox = false } = options;
+  const credentials = await credentialsFor(cli, deps, id, options);
+  const connection = { id, accountId, provider, displayName, country, sandbox, credentials };
+  const value = show(deps, await connectBusiness(deps, connection));
+  return {
+    value,
+    next: [
+      ...(sandbox ? [] : [`At ${provider}, have messages sent to ${String(value['webhookUrl'])}`]),
+      `PUT /voting-events/EVENT/payment-business with {"paymentBusinessId":"${id}"} lets an event be paid through it`,
+      ...(value['ready'] === true
+        ? []
+        : [`Not ready yet. Once it is, ${commandLine(`payment-businesses refresh ${id}`)}`]),
+    ],
+  };
+}
+
+/** The connected businesses, of one account or of all. */
+export async function list(deps: Deps, accountId: string | undefined): Promise<Answer> {
+  const businesses = await listBusinesses(deps.db, accountId);
+  return {
+    value: businesses.map((business) => ({
+      ...viewBusiness(business),
+      accountId: business.accountId,
+      sandbox: business.sandbox,
+    })),
+  };
+}
+
+/** Asks the provider again what a business may do, with new keys where there are some. */
+export async function refresh(cli: Cli, deps: Deps, id: string): Promise<Answer> {
+  return { value: show(deps, await refreshBusiness(deps, id, await cli.paymentCredentials())) };
+}

@@ -1,0 +1,25 @@
+import type { Answer, Cli } from './cli.ts';
+
+const MARKS = { ok: '✓', warning: '!', failed: '✗' } as const;
+
+export function addDoctorCommand({ program, command, withDatabase }: Cli): void {
+  command(
+    program,
+    'doctor',
+    'check settings, keys, database, mail server, address and disk; nothing is changed',
+    'doctor',
+  ).action(() =>
+    withDatabase(async (config, check): Promise<Answer> => {
+      const { checkSurroundings } = await import('./doctor.ts');
+      const findings = [...(await check()), ...(await checkSurroundings(config))];
+      return {
+        value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),
+        shown: findings.map(({ name, status, detail }) => ({ ' ': MARKS[status], check: name, found: detail })),
+        next: findings
+          .filter(({ cure, status }) => status !== 'ok' && cure !== '')
+          .map(({ name, cure }) => `${name}: ${cure}`),
+        refused: findings.some(({ status }) => status === 'failed'),
+      };
+    }),
+  );
+}

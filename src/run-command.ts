@@ -1,0 +1,72 @@
+import type { Answer, Cli } from '#src/commands/cli.ts';
+import { explainFault } from '#src/commands/explain-fault.ts';
+import { print } from '#src/commands/print.ts';
+import { ConfigError, loadEnvironmentFile, readConfig } from '#src/config.ts';
+import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
+import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
+import { migrate } from '#src/database/migrate.ts';
+import type { Deps } from '#src/deps.ts';
+import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
+import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createLog } from '#src/platform/log.ts';
+import { checkStart, joinRunning } from '#src/prepare-start.ts';
+import { withSecretKey } from '#src/secret-key.ts';
+import { closeDeps, createDeps } from '#src/service.ts';
+
+// What commands do their work with. Loaded when one does: help and completion need nothing of it.
+
+const REFUSED = 1;
+
+function sandboxOf(dataDir: string): ProviderAddresses | undefined {
+  const url = readSandboxAddress(dataDir);
+  return url === undefined ? undefined : { providerA: url, providerB: url };
+}
+
+/** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
+export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> {
+  loadEnvironmentFile();
+  const given = readConfig();
+  const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
+  const url = given.databaseUrl ?? database?.url ?? '';
+  try {
+    // The embedded database is this checkout's own; another one is migrated by `migrate` and by the start alone.
+    if (database !== undefined) await migrate(url);
+    const deps = createDeps(
+      await joinRunning(withSecretKey(given), url),
+      url,
+      createLog('silent'),
+      sandboxOf(given.dataDir),
+    );
+    try {
+      const answer = await work(deps);
+      print(answer, json);
+      if (answer.refused === true) process.exitCode = REFUSED;
+    } finally {
+      await closeDeps(deps);
+    }
+  } finally {
+    await database?.stop();
+  }
+}
+
+/** Gives the settings, with the address of the embedded database where there is no other; nothing is migrated or checked. */
+export async function withDatabase(work: Parameters<Cli['withDatabase']>[0], json: boolean): Promise<void> {
+  loadEnvironmentFile();
+  const given = readConfig();
+  const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
+  try {
+    const config = withSecretKey(given);
+    const url = given.databaseUrl ?? database?.url ?? '';
+    const answer = await work(config, () => checkStart(config, url, () => systemClock.now()), url);
+    print(answer, json);
+    if (answer.refused === true) process.exitCode = REFUSED;
+  } finally {
+    await database?.stop();
+  }
+}
+
+/** What was wrong, in words for a person; undefined for a fault of our own, which keeps its stack. */
+export function wordsOf(fault: unknown): string | undefined {
+  return fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse ? fault.message : explainFault(fault);
+}

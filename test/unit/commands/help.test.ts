@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const CLI = path.join(ROOT, 'src/cli.ts');
+const LIST_LOADED = path.join(ROOT, 'test/harness/list-loaded.ts');
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'voting-help-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(...words: string[]) {
+  const file = path.join(folder, 'loaded');
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, LOADED_FILE: file };
+  const ended = spawnSync(process.execPath, ['--import', LIST_LOADED, CLI, ...words], { env, encoding: 'utf8' });
+  const loaded = readFileSync(file, 'utf8').split('\n');
+  const packages = loaded.flatMap((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
+  return { ...ended, loaded, packages: [...new Set(packages)] };
+}
+
+/** Asks bash what it would offer for a line. */
+function complete(script: string, ...words: string[]): string[] {
+  const line = words.map((word) => `'${word}'`).join(' ');
+  const asked = `${script}\nCOMP_WORDS=(voting ${line}); COMP_CWORD=${words.length}; _voting_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', asked], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.split('\n').filter((word) => word !== '');
+}
+
+describe('help and completion', () => {
+  test.each([['--help'], ['--version'], ['voters', 'import', '--help'], ['completion', 'bash']])(
+    '%s %s loads the tree of commands and nothing that does their work',
+    (...words) => {
+      const { status, stdout, loaded, packages } = run(...words);
+      expect(status).toBe(0);
+      expect(stdout).not.toBe('');
+      expect(packages).toEqual(['commander']);
+      expect(loaded.filter((url) => url.includes('/src/')).length).toBeLessThan(30);
+    },
+  );
+
+  test('bash is offered commands, then those of a group, then options of the one that stands there', () => {
+    const { stdout } = run('completion', 'bash');
+    expect(complete(stdout, '')).toEqual(expect.arrayContaining(['accounts', 'keys', 'migrate', 'doctor', '--json']));
+    expect(complete(stdout, 'acc')).toEqual(['accounts']);
+    expect(complete(stdout, 'accounts', '')).toEqual(expect.arrayContaining(['create', 'list', 'set-plan']));
+    expect(complete(stdout, 'accounts', 'create', '--')).toEqual(
+      expect.arrayContaining(['--name', '--plan', '--contact-email', '--json']),
+    );
+    // The value of an option is no command.
+    expect(complete(stdout, 'voters', 'import', '--event', 'keys', '--dry')).toEqual(['--dry-run']);
+  });
+
+  test('each shell gets every command, under the name it is called by', () => {
+    const commands = ['set-plan', 'payment-businesses', 'disconnect', 'verify', 'recount'];
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { stdout, status } = run('completion', shell, '--name', 'vote-ops');
+      expect([shell, status]).toEqual([shell, 0]);
+      expect(stdout).toContain('_vote_ops_complete');
+      expect(commands.filter((word) => !stdout.includes(word))).toEqual([]);
+    }
+    expect(run('completion', 'tcsh').status).toBe(2);
+  });
+});
