@@ -534,7 +534,11 @@ describe('results', () => {
         candidates.map((candidate) => candidate.tied),
         winners.length,
       ]);
-    const open = (await results(event, '')).body.data;
+    // The seed is drawn when the log opens, a moment after the event.
+    const open = await eventually(async () => {
+      const { data } = (await results(event, '')).body;
+      return data.lot.seedHash === null ? undefined : data;
+    });
     expect([open.final, open.lot.seed, tied(open)]).toEqual([false, null, [[[true, true], 0]]]);
     await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
     // Ballots are still confirmed: who knew the seed could choose by the last of them.

@@ -88,7 +88,7 @@ describe('deployment', () => {
     const dockerfile = read('Dockerfile');
     const copied = [...dockerfile.matchAll(/^COPY (\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
     const read_ = SOURCES.flatMap((text) => [
-      ...text.matchAll(/import\.meta\.(?:dirname|url)[^;\n]*?'(?:\.\.\/)+(\w+)/g),
+      ...text.matchAll(/import\.meta\.(?:dirname|url)[^;\n]*?'(?:\.\.\/)+(\w+)(?![\w.])/g),
       ...text.matchAll(/new URL\('(?:\.\.\/)+(\w+)[^']*', import\.meta\.url/g),
     ]).map((match) => match[1] ?? '');
     expect(read_).toContain('migrations');
