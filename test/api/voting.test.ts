@@ -9,7 +9,13 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 let service: TestService;
 let account: TestAccount;
