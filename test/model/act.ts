@@ -349,6 +349,9 @@ export async function payAttempt(world: World, id: string, outcome: 'pay' | 'fai
   const attempt = world.model.attempts.get(id);
   if (attempt === undefined || attempt.paid || attempt.refused || attempt.ended || attempt.checkoutUrl === '') return;
   if (world.driver.now() > attempt.createdAt + 55 * MINUTE) return;
+  // Providers tell whole seconds: within the second of the close, before and after cannot be told apart.
+  const [now, { event }] = [world.driver.now(), attempt];
+  if (statusOf(event, now) === 'closed' && statusOf(event, now - 1_500) !== 'closed') await world.driver.advance(2_000);
   world.note(`-- the payer of ${id}: ${outcome}`);
   const answer = await world.driver.pay(attempt.checkoutUrl, outcome);
   if (outcome === 'pay') {

@@ -29,7 +29,7 @@ import {
   voterOfIdentity,
   wrongKeys,
 } from './participants.ts';
-import { attemptStatuses, besides, castResult, codeOf, firstCall, isSecond, keep, mixed, second } from './paying.ts';
+import { attemptStatuses, besides, castResult, codeOf, firstCall, isSecond, keep, second } from './paying.ts';
 import {
   attemptBody,
   type Entry,
@@ -277,8 +277,9 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
 }
 
 const gate = (_: Model, { event, body }: Context): Expected[] => {
-  const paid = event.payToVote !== null && !isSecond(body);
-  return paid && !LIMITS[event.account.plan].paid ? [forbidden('plan_feature'), ...mixed(body)] : [];
+  // Whatever else stands beside an attempt's ID, it is no first call.
+  const paid = event.payToVote !== null && body['paymentAttemptId'] === undefined;
+  return paid && !LIMITS[event.account.plan].paid ? [forbidden('plan_feature')] : [];
 };
 const base = '/public/voting-events/:e';
 export const castingRoutes: readonly Route[] = [

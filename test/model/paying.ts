@@ -104,9 +104,6 @@ export function firstCall(
 export const isSecond = (body: Json): boolean => Object.keys(body).length === 1 && 'paymentAttemptId' in body;
 /** A second call's body holds nothing else: which of the two is named first is left open. */
 export const besides = (body: Json): string[] => ('paymentAttemptId' in body ? Object.keys(body) : []);
-/** Whether such a body is a first or a second call is open. */
-export const mixed = (body: Json): Expected[] =>
-  'paymentAttemptId' in body ? [refuse(422, 'validation_error', undefined, { store: 'no' })] : [];
 const pageOver = (attempt: Attempt, now: number) => now > attempt.createdAt + HOUR;
 export function attemptStatuses(attempt: Attempt, now: number): string[] {
   if (attempt.fulfilled !== undefined) return ['fulfilled'];

@@ -21,7 +21,7 @@ import { at, type Json } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
 import type { Model, Route } from './model.ts';
 import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
-import { besides, firstCall, isSecond, mainUnit, mixed, second } from './paying.ts';
+import { besides, firstCall, isSecond, mainUnit, second } from './paying.ts';
 import { duplicates, rollClosed, voterFrom } from './roll.ts';
 import {
   type Candidate,
@@ -99,7 +99,7 @@ function ballot(model: Model, { event, query }: Context): Expected[] {
     avatarUrl: one.avatarUrl,
   }));
   const seed = query.get('seed');
-  const name = `${event.id} ${event.ballot.candidateOrder} ${seed} ${approved.map((one) => `${one.id}${one.sortOrder}`).join(' ')} ${event.positions.length}`;
+  const name = `${event.id} ${event.ballot.candidateOrder} ${seed} ${approved.map((one) => `${one.id}${one.sortOrder}${one.positionIds.join('+')}`).join(' ')} ${event.positions.length}`;
   const stable = event.ballot.candidateOrder === 'fixed' || seed !== null;
   const before = stable ? model.orders.get(name) : undefined;
   const order = (value: unknown) => (Array.isArray(value) ? value.map((one) => String(at(one, 'id'))).join(' ') : '');
@@ -433,8 +433,8 @@ function checkout(model: Model, context: Context): Expected[] {
 const firstGate =
   (paid: (event: Event) => boolean) =>
   (_: Model, { event, body }: Context): Expected[] =>
-    paid(event) && !LIMITS[event.account.plan].paid && !isSecond(body)
-      ? [forbidden('plan_feature'), ...mixed(body)]
+    paid(event) && !LIMITS[event.account.plan].paid && body['paymentAttemptId'] === undefined
+      ? [forbidden('plan_feature')]
       : [];
 const base = '/public/voting-events/:e';
 export const publicRoutes: readonly Route[] = [
