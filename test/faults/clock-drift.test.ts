@@ -1,0 +1,131 @@
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { watchDurability } from '#src/database/watch-durability.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
+import type { StartedService } from '#test/harness/started-service.ts';
+import { runStatements } from '#test/harness/test-database.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+let real: RealProcesses;
+
+beforeAll(async () => {
+  real = await startRealProcesses();
+}, 60_000);
+afterAll(() => real.stop());
+
+interface Stepped {
+  readonly service: StartedService;
+  /** Sets the clock of that process alone. */
+  step(offset: string): void;
+}
+
+async function startStepped(offset: string, settings: Readonly<Record<string, string>> = {}): Promise<Stepped> {
+  const file = path.join(real.folder, `time-${Math.random()}`);
+  // Replaced whole: the library reads it at every look at the clock.
+  const step = (to: string): void => {
+    writeFileSync(`${file}.new`, `${to}\n`);
+    renameSync(`${file}.new`, file);
+  };
+  step(offset);
+  const service = await real.start({
+    ...{ LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1' },
+    ...{ FAKETIME_DONT_FAKE_MONOTONIC: '1', ...settings },
+  });
+  return { service, step };
+}
+
+async function dataOf<Data>(answer: Promise<Response>): Promise<Data> {
+  return ((await (await answer).json()) as { data: Data }).data;
+}
+
+const workerOf = async ({ service }: Stepped): Promise<string> =>
+  (await dataOf<{ checks: { worker: string } }>(ask(service.port, 'GET', '/health'))).checks.worker;
+
+const alarmsOf = ({ service }: Stepped): number => service.output().match(/"alarm":"clock_drift"/g)?.length ?? 0;
+
+describe.skipIf(!existsSync(FAKETIME) && process.env['REQUIRE_FAKETIME'] === undefined)('a process whose clock', () => {
+  test.each(['+30m', '-30m'])(
+    'steps by %s says so, rests its jobs, shows the database’s time, and takes its jobs up again',
+    async (offset) => {
+      const event = await createTestEvent(real.inside, real.account, { endsAt: Date.now() + 10 * MINUTE_MS }, [
+        PLURALITY,
+      ]);
+      const one = await startStepped('+0s', { WORKER: 'on' });
+      expect(await workerOf(one)).toBe('ok');
+      one.step(offset);
+      await eventually(async () => ((await workerOf(one)) === 'failed' ? true : undefined), 10_000);
+      expect(alarmsOf(one)).toBe(1);
+      const { key } = { key: real.account.write };
+      const shown = await dataOf<{ status: string }>(
+        ask(one.service.port, 'GET', `/voting-events/${event.id}`, { key }),
+      );
+      expect(shown.status).toBe('open');
+      const made = await dataOf<{ createdAt: number }>(
+        ask(one.service.port, 'POST', '/voting-events', {
+          key,
+          body: { title: 'Made', type: 'poll' },
+        }),
+      );
+      expect(Math.abs(made.createdAt - Date.now())).toBeLessThan(2_000);
+      one.step('+0s');
+      await eventually(async () => ((await workerOf(one)) === 'ok' ? true : undefined), 10_000);
+      expect(await one.service.stop()).toBe(0);
+    },
+    60_000,
+  );
+
+  test('is 4 s off from the next one’s, or steps back by that, refuses nobody and sends its webhooks', async () => {
+    const receiver = await startReceiver();
+    try {
+      const ahead = await startStepped('+4s', { WORKER: 'on' });
+      const behind = await startStepped('-4s');
+      const endpoint = { url: receiver.url, eventTypes: ['voting_event.created'] };
+      const { key } = { key: real.account.write };
+      demand(await real.inside.call('POST', '/webhook-endpoints', endpoint, { key }), 201);
+      const statuses = new Set<number>();
+      const create = async ({ service }: Stepped): Promise<void> => {
+        const body = { title: 'Told of', type: 'poll' };
+        statuses.add((await ask(service.port, 'POST', '/voting-events', { key, body })).status);
+        statuses.add((await ask(service.port, 'GET', '/health')).status);
+      };
+      for (let times = 0; times < 10; times += 1) for (const one of [ahead, behind]) await create(one);
+      await eventually(() => (receiver.received.length === 20 ? true : undefined), 10_000);
+      ahead.step('-4s');
+      behind.step('+4s');
+      for (let times = 0; times < 10; times += 1) for (const one of [ahead, behind]) await create(one);
+      await eventually(() => (receiver.received.length === 40 ? true : undefined), 4_000);
+      expect([...statuses].sort()).toEqual([200, 201]);
+    } finally {
+      await receiver.stop();
+    }
+  }, 60_000);
+});
+
+test('a server that stops waiting for its disk raises an alarm with each look', async () => {
+  const lines: string[] = [];
+  const log = createLog('error', { write: (line: string) => void lines.push(line) });
+  // A connection for each look: the setting of a database is that of connections made after it.
+  const pool = new pg.Pool({ connectionString: real.databaseUrl, maxUses: 1 });
+  const watch = watchDurability(pool, log, 50);
+  const alarms = () => lines.filter((line) => line.includes('"alarm":"database_not_durable"'));
+  try {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(alarms()).toEqual([]);
+    await runStatements(real.server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
+    await eventually(() => (alarms().length > 1 ? true : undefined));
+    expect(alarms()[0]).toContain('"settings":["synchronous_commit"]');
+  } finally {
+    watch.stop();
+    await pool.end();
+    await runStatements(real.server.url, ['ALTER DATABASE voting RESET synchronous_commit']);
+  }
+});

@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
+import { rollRestarts } from '#test/harness/roll-restarts.ts';
+import { freePort } from '#test/harness/started-service.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+let real: RealProcesses;
+
+beforeAll(async () => {
+  real = await startRealProcesses();
+}, 60_000);
+afterAll(() => real.stop());
+
+describe('a process that is told to stop', () => {
+  test('says so at /health at once, answers what still comes, then refuses connections and ends with 0', async () => {
+    const one = await real.start();
+    const stopped = one.stop();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const begin = performance.now();
+    const health = await ask(one.port, 'GET', '/health');
+    expect([health.status, performance.now() - begin < 500]).toEqual([503, true]);
+    const answer = await ask(one.port, 'GET', '/me', { key: real.account.read });
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect(await stopped).toBe(0);
+    await expect(ask(one.port, 'GET', '/health')).rejects.toThrow();
+  }, 30_000);
+
+  test('fails no request behind a proxy that goes by /health, in ten restarts under load', async () => {
+    const { requests, failed, ended } = await rollRestarts(real, 10);
+    expect(failed).toEqual([]);
+    expect([...ended]).toEqual([0]);
+    expect(requests).toBeGreaterThan(500);
+  }, 180_000);
+});
+
+describe('after kill -9', () => {
+  test('a request is repeated with its Idempotency-Key within 3 s, whatever was under way', async () => {
+    const other = await real.start();
+    const event = await createTestEvent(real.inside, real.account, {}, [PLURALITY]);
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const took: number[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const killed = await real.start();
+      const codes = await Promise.all(
+        Array.from({ length: 5 }, async () => {
+          const target = `/public/voting-events/${event.id}/ballot/cast`;
+          const cast = await ask(other.port, 'POST', target, {
+            key: real.account.vote,
+            body: { visitorId: visitor(), votes },
+          });
+          return ((await cast.json()) as { data: { confirmationCode: string } }).data.confirmationCode;
+        }),
+      );
+      // Held in the middle of their work: whoever wants the event or a plan's row waits for this one.
+      const blocker = await real.inside.deps.db.$client.connect();
+      await blocker.query('BEGIN');
+      await blocker.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
+      const calls = [
+        ...codes.map(
+          (confirmationCode) =>
+            [`/public/voting-events/${event.id}/ballot/confirm`, { confirmationCode }, real.account.vote] as const,
+        ),
+        [`/voting-events/${event.id}/voters`, { name: 'V', voterId: visitor() }, real.account.write] as const,
+        [`/voting-events/${event.id}/groups`, { name: `G ${round}` }, real.account.write] as const,
+      ].map(([target, body, key]) => ({ target, options: { body, key, headers: { 'Idempotency-Key': visitor() } } }));
+      const first = calls.map(({ target, options }) =>
+        ask(killed.port, 'POST', target, options).catch(() => undefined),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      const died = performance.now();
+      killed.child.kill('SIGKILL');
+      await blocker.query('COMMIT');
+      blocker.release();
+      await Promise.all(first);
+      await Promise.all(
+        calls.map(({ target, options }) =>
+          eventually(async () => {
+            const answer = await ask(other.port, 'POST', target, options);
+            await answer.arrayBuffer();
+            if (answer.status >= 500 || answer.status === 409) return undefined;
+            expect(answer.status).toBeLessThan(300);
+            took.push(performance.now() - died);
+            return true;
+          }),
+        ),
+      );
+    }
+    took.sort((one, next) => one - next);
+    expect(took[Math.floor(took.length * 0.95)]).toBeLessThan(3_000);
+    expect(await other.stop()).toBe(0);
+  }, 120_000);
+});
+
+describe('`npm start`', () => {
+  const isUp = (port: number): Promise<boolean> =>
+    ask(port, 'GET', '/health').then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+
+  test('leaves no process behind when what it started is told to stop', async () => {
+    const port = await freePort();
+    const { PATH = '', HOME = '' } = process.env;
+    const npm: ChildProcess = spawn('npm', ['start', '--silent'], {
+      cwd: ROOT,
+      env: {
+        ...{
+          PATH,
+          HOME,
+          DATABASE_URL: real.databaseUrl,
+          SECRET_KEY: real.secretKey,
+          DATA_DIR: real.folder,
+          PORT: String(port),
+        },
+        ...{ BASE_URL: 'https://vote.example.org', WORKER: 'off', LOG_LEVEL: 'error', HOST: '127.0.0.1' },
+      },
+      stdio: 'ignore',
+    });
+    const ended = once(npm, 'exit');
+    await eventually(async () => ((await isUp(port)) ? true : undefined));
+    npm.kill('SIGTERM');
+    await ended;
+    // The service ends its connections first; then nothing holds the port.
+    await eventually(async () => {
+      const answer = await ask(port, 'GET', '/health').catch(() => undefined);
+      return answer === undefined ? true : undefined;
+    }, 15_000);
+    expect(npm.exitCode === 0 || npm.signalCode === 'SIGTERM').toBe(true);
+  }, 60_000);
+});

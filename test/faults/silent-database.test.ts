@@ -1,0 +1,111 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let direct: TestService;
+let account: TestAccount;
+let silent: boolean;
+let proxy: Server;
+let sockets: Socket[];
+let service: TestService;
+
+/** A way to the database that can be cut in the middle: both ends stay open, and nothing goes through any more. */
+beforeEach(async () => {
+  direct = await startTestService({ worker: false });
+  account = await createTestAccount(direct);
+  const target = new URL(direct.databaseUrl);
+  silent = false;
+  sockets = [];
+  proxy = createServer((inner) => {
+    const outer = connect(Number(target.port), target.hostname);
+    sockets.push(inner, outer);
+    for (const [from, to] of [[inner, outer] as const, [outer, inner] as const]) {
+      from.on('data', (bytes) => {
+        if (!silent) to.write(bytes);
+      });
+      from.on('error', () => undefined);
+      from.on('close', () => to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', () => resolve()));
+  const address = proxy.address();
+  const url = new URL(direct.databaseUrl);
+  url.port = String(address !== null && typeof address === 'object' ? address.port : 0);
+  service = await direct.on(url.href);
+});
+afterEach(async () => {
+  await service.stop();
+  for (const socket of sockets) socket.destroy();
+  await new Promise<void>((resolve) => proxy.close(() => resolve()));
+  await direct.stop();
+});
+
+interface Timed {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly ms: number;
+}
+
+describe('while the database is silent', () => {
+  test('every request is answered 500 with Retry-After within 2 s, and all is well again when it speaks', async () => {
+    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const calls: (() => Promise<Response>)[] = [];
+    const add = (method: string, target: string, key: string, body?: unknown, headers = {}) =>
+      calls.push(() =>
+        fetch(`http://127.0.0.1:${service.port}${target}`, {
+          method,
+          headers: {
+            Authorization: `Bearer ${key}`,
+            ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+            ...headers,
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+      );
+    const base = `/public/voting-events/${event.id}/ballot`;
+    for (let times = 0; times < 10; times += 1) {
+      add('POST', `${base}/cast`, account.vote, { visitorId: visitor(), votes });
+      add('POST', `${base}/cast`, account.vote, { visitorId: visitor(), votes }, { 'Idempotency-Key': visitor() });
+      add('POST', `${base}/confirm`, account.vote, { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' });
+      add('GET', `/voting-events/${event.id}/voters`, account.read);
+      add('GET', '/voting-events', account.read);
+      add('PATCH', `/voting-events/${event.id}`, account.write, { title: `Title ${times}` });
+      add('POST', '/voting-events', account.write, { title: 'New', type: 'poll' }, { 'Idempotency-Key': visitor() });
+    }
+    // Some are under way when it falls silent, others come while it is.
+    const time = async (call: () => Promise<Response>): Promise<Timed> => {
+      const begin = performance.now();
+      const answer = await call();
+      await answer.arrayBuffer();
+      return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - begin };
+    };
+    await Promise.all(calls.slice(0, 7).map(time));
+    silent = true;
+    const begun = calls.map(async (call, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 50));
+      return time(call);
+    });
+    const answers = await Promise.all(begun);
+    expect(new Set(answers.map(({ status, retryAfter }) => `${status} ${retryAfter}`))).toEqual(new Set(['500 1']));
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2_000);
+    const health = await time(() => fetch(`http://127.0.0.1:${service.port}/health`));
+    expect(health.status).toBe(503);
+    expect(health.ms).toBeLessThan(1_000);
+    silent = false;
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () =>
+      (await fetch(`http://127.0.0.1:${service.port}/health`)).status === 200 ? true : undefined,
+    );
+    const well = await Promise.all(calls.map(time));
+    expect(well.filter(({ status }) => status >= 500)).toEqual([]);
+  }, 60_000);
+});

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+
+/** A load balancer as common ones are: it asks each process for `/health`, and sends requests to those that are well. */
+export interface HealthProxy {
+  readonly port: number;
+  /** The ports of the processes behind it. */
+  use(ports: readonly number[]): void;
+  /** Waits until a process is sent requests. */
+  whenWell(port: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const LOOK_EVERY_MS = 200;
+
+/** Requests are passed on once, as they are: nothing that fails is tried again, and connections to the processes are kept. */
+export async function startHealthProxy(): Promise<HealthProxy> {
+  let ports: readonly number[] = [];
+  const well = new Set<number>();
+  const agents = new Map<number, Agent>();
+  let turn = 0;
+  const look = async (port: number): Promise<void> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(2_000) }).catch(
+      () => undefined,
+    );
+    await answer?.arrayBuffer();
+    if (answer?.status === 200) well.add(port);
+    else well.delete(port);
+  };
+  const timer = setInterval(() => {
+    for (const port of ports) void look(port);
+  }, LOOK_EVERY_MS);
+  const pass = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const able = ports.filter((port) => well.has(port));
+    const port = able[turn++ % Math.max(able.length, 1)];
+    if (port === undefined) {
+      outgoing.writeHead(502).end('none is well');
+      return;
+    }
+    const agent = agents.get(port) ?? new Agent({ keepAlive: true });
+    agents.set(port, agent);
+    const { method, url, headers } = incoming;
+    const inner = request({
+      port,
+      host: '127.0.0.1',
+      method,
+      path: url,
+      headers: { ...headers, connection: 'keep-alive' },
+      agent,
+    });
+    inner.on('response', (answer) => {
+      const { connection: _connection, ...kept } = answer.headers;
+      outgoing.writeHead(answer.statusCode ?? 502, kept);
+      answer.pipe(outgoing);
+    });
+    inner.on('error', (fault) => {
+      if (!outgoing.headersSent) outgoing.writeHead(502);
+      outgoing.end(String(fault));
+    });
+    incoming.pipe(inner);
+  };
+  const server = createServer(pass).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address !== 'object') throw new Error('no port');
+  return {
+    port: address.port,
+    use(next) {
+      ports = next;
+    },
+    async whenWell(port) {
+      while (!well.has(port)) await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+    async stop() {
+      clearInterval(timer);
+      for (const agent of agents.values()) agent.destroy();
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
