@@ -87,6 +87,7 @@ export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () =
     authenticator: deps.authenticator,
     rateLimiter,
     costlyReads: new CostlyReads(),
+    load: deps.load,
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // Who changes an event sees the change with their next request; other processes are told by the database.
     changed: (target) => {

@@ -7,6 +7,7 @@ import type { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
+import type { Load } from '#src/http/load.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { PaymentProviders } from '#src/payments/payment-providers.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -32,6 +33,8 @@ export interface Deps {
   readonly clock: DatabaseClock;
   /** Names this process among all that share the database, 16 random bytes. */
   readonly processId: Buffer;
+  /** How much there is to do, and what is refused for it. */
+  readonly load: Load;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

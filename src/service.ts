@@ -17,6 +17,7 @@ import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
 import type { Deps } from '#src/deps.ts';
+import { Load } from '#src/http/load.ts';
 import { createMetrics, serveMetrics } from '#src/http/metrics.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { type Listener, listen } from '#src/http/serve.ts';
@@ -74,6 +75,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     jobDatabases: { mails: jobPool('mails'), deletions: jobPool('deletions') },
     clock,
     processId: randomBytes(PROCESS_ID_BYTES),
+    load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
     ids: createIds(clock),
     log,
     mailer:
@@ -169,6 +171,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   const work = new BackgroundWork(deps);
   const heartbeat = watchDatabase(deps, databaseUrl, work);
   await heartbeat.start();
+  deps.load.start();
   let stopping = false;
   const readHealth = async (): Promise<Health> => {
     const database = stopping || heartbeat.isSilent ? 'failed' : await checkDatabase(deps);
@@ -235,6 +238,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
       stopping = true;
       clearInterval(lastUsed);
       durability.stop();
+      deps.load.stop();
       sharing.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);

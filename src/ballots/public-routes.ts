@@ -25,6 +25,7 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
   return [
     workRoute({
       operationId: 'castBallot',
+      urgency: 'cast',
       summary: 'Cast a ballot',
       method: 'POST',
       path: `${path}/cast`,
@@ -90,6 +91,7 @@ export function publicBallotRoutes(deps: Deps, payments: CheckoutDeps, receipts:
     }),
     workRoute({
       operationId: 'confirmBallot',
+      urgency: 'confirm',
       summary: 'Confirm a cast ballot',
       method: 'POST',
       path: `${path}/confirm`,

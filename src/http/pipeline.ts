@@ -9,12 +9,14 @@ import type { Answer } from './answer.ts';
 import type { Caller } from './caller.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import { ClaimRefused, type IdempotencyStore, type IdempotentRequest, type StoredAnswer } from './idempotency.ts';
+import { type Load, urgencyOf } from './load.ts';
 import type { ObservedRequest } from './metrics.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { readRequestBody } from './read-body.ts';
 import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from './request-headers.ts';
-import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { parseRequestTarget } from './request-target.ts';
 import type { DeferredClaim, Method, RequestContext, Route, UntypedCall } from './route.ts';
+import { paramsOf, resourceOf } from './route-path.ts';
 import { answer, type Env, replay, send } from './send-answer.ts';
 import { type JsonObject, parseJsonBody } from './strict-json.ts';
 import { toApiError } from './to-api-error.ts';
@@ -30,6 +32,8 @@ export interface PipelineOptions {
   readonly authenticator: Authentication;
   readonly rateLimiter: RateLimiter;
   readonly costlyReads: CostlyReads;
+  /** Says what there is no time for. */
+  readonly load: Load;
   readonly idempotency: IdempotencyStore;
   /** Told what a request was about whose change was committed. */
   readonly changed: (target: unknown) => void;
@@ -91,7 +95,8 @@ async function frame(c: Context<Env>, next: () => Promise<void>, options: Pipeli
 function answerError(c: Context<Env>, fault: unknown, options: PipelineOptions): Response {
   const error = toApiError(fault);
   const [requestId, startedAt] = [c.get('requestId'), c.get('startedAt')];
-  if (error.status === 500) {
+  // What there was no time for stands in the line of the request, and needs no time for a second one.
+  if (error.status === 500 && error.details?.['reason'] !== 'overloaded') {
     options.log.error(
       { requestId, reason: error.details?.['reason'], fault: summariseFault(fault) },
       'a request failed',
@@ -136,27 +141,18 @@ async function dispatch(c: Context<Env>, byMethod: Map<Method, Route>, options: 
     );
   }
   c.set('route', route);
+  let leave: (() => void) | undefined;
   try {
+    if (route.unlimited !== true) leave = options.load.enter(urgencyOf(route));
     const caller = await admit(c, route, options);
     const result = await respond(c, route, caller, options);
     logLine(c, result.status, c.get('startedAt'), options);
     return result;
   } catch (fault) {
     return answerError(c, fault, options);
+  } finally {
+    leave?.();
   }
-}
-
-const REST = '{.+}';
-
-const partsOfPaths = new Map<string, readonly string[]>();
-
-/** The parts of a route's path; routes are few, and each is taken apart once. */
-function partsOf({ path }: Route): readonly string[] {
-  const kept = partsOfPaths.get(path);
-  if (kept !== undefined) return kept;
-  const parts = path.slice(1).split('/');
-  partsOfPaths.set(path, parts);
-  return parts;
 }
 
 function whenGone({ env: { outgoing } }: Context<Env>): AbortSignal {
@@ -164,17 +160,6 @@ function whenGone({ env: { outgoing } }: Context<Env>): AbortSignal {
   if (outgoing.destroyed) controller.abort();
   else outgoing.once('close', () => controller.abort());
   return controller.signal;
-}
-
-/** The values of the path's parameters, from the segments as they were decoded once. */
-function paramsOf(route: Route, target: RequestTarget): Record<string, string> {
-  const params: Record<string, string> = {};
-  partsOf(route).forEach((part, index) => {
-    // `:name{.+}` stands at the end and takes everything that is left, slashes included.
-    if (part.endsWith(REST)) params[part.slice(1, -REST.length)] = target.segments.slice(index).join('/');
-    else if (part.startsWith(':')) params[part.slice(1)] = target.segments[index] ?? '';
-  });
-  return params;
 }
 
 async function respond(c: Context<Env>, route: Route, caller: Caller, options: PipelineOptions): Promise<Response> {
@@ -232,17 +217,6 @@ async function respond(c: Context<Env>, route: Route, caller: Caller, options: P
 function replayStored(c: Context<Env>, route: Route, target: unknown, stored: StoredAnswer): Response {
   const revise = route.run.kind === 'work' ? route.run.replayed : undefined;
   return replay(c, revise === undefined ? stored : { status: stored.status, body: revise(target, stored.body) });
-}
-
-/** The address of what a request is about. An event is one resource by its ID and by its code in any case. */
-function resourceOf(route: Route, { params }: RequestContext, target: unknown): string {
-  const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
-  const id = typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
-  const parts = partsOf(route).map((part) => {
-    if (part === ':idOrCode') return id ?? params['idOrCode'] ?? '';
-    return part.startsWith(':') ? (params[part.slice(1).replace(REST, '')] ?? '') : part;
-  });
-  return `/${parts.join('/')}`;
 }
 
 async function respondRaw(

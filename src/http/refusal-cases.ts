@@ -67,6 +67,10 @@ export const REFUSAL_CASES = {
     code: 'internal',
     when: 'The payment provider did not answer, or refused. Nothing is stored as paid; the call may be repeated.',
   },
+  overloaded: {
+    code: 'internal',
+    when: 'Too many requests arrive at once. Nothing was done; the call may be repeated after `Retry-After`.',
+  },
   not_found: { code: 'not_found', when: 'What the request names does not exist, or the key may not see it.' },
   plan_limit: {
     code: 'plan_limit',

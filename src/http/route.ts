@@ -3,6 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from './answer.ts';
 import type { AnswerShapes } from './answer-shapes.ts';
 import type { Caller, Scope } from './caller.ts';
+import type { Urgency } from './load.ts';
 import type { RefusalCase } from './refusal-cases.ts';
 import { type Role, requireRole, roleFor } from './role.ts';
 import type { JsonObject } from './strict-json.ts';
@@ -93,8 +94,10 @@ interface RouteBase<Query extends z.ZodType, Body extends z.ZodType, Target> ext
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The role that the caller needs in the event that the path names. Left out: what the scope says (`roleFor`). */
   readonly role?: Role;
-  /** Never refused for how often it is asked. Takes no key: `scope: 'none'`. */
+  /** Never refused for how often it is asked, or how much there is to do. Takes no key: `scope: 'none'`. */
   readonly unlimited?: true;
+  /** How late it is given up where there is too much to do; by its method unless said otherwise. */
+  readonly urgency?: Urgency;
   /** The only query parameters it takes. None when left out. */
   readonly query?: Query;
   /** The body it takes. None when left out. */
@@ -178,6 +181,7 @@ export interface Route extends RouteDocument {
   readonly requestsPerMinute?: number;
   /** Never refused for how often it is asked: monitoring must see a service that is well. */
   readonly unlimited?: true;
+  readonly urgency?: Urgency;
   readonly run: RouteRun;
 }
 
@@ -227,6 +231,7 @@ function common<Target>(spec: RouteBase<z.ZodType, z.ZodType, Target> & { method
     scope: spec.scope,
     role,
     ...(spec.unlimited === undefined ? {} : { unlimited: spec.unlimited }),
+    ...(spec.urgency === undefined ? {} : { urgency: spec.urgency }),
     ...documentOf(spec),
     query: spec.query,
     body,

@@ -36,6 +36,7 @@ function commonRefusals(route: Route): RefusalCase[] {
   return [
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
     'rate_limited',
+    ...(route.unlimited === true ? [] : (['overloaded'] as const)),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
   ];
@@ -97,7 +98,7 @@ function headersOf(route: Route, status: number, own: Readonly<Record<string, st
   const names = [
     ...ANSWER_HEADERS,
     ...(isKeyed(route) && status !== 401 && status !== 500 ? KEYED_HEADERS : []),
-    ...(status === 429 ? ['Retry-After'] : []),
+    ...(status === 429 || status === 500 ? ['Retry-After'] : []),
     ...(isPost(route) && REPLAYED.has(status) ? ['Idempotent-Replayed'] : []),
   ];
   return {
@@ -116,11 +117,12 @@ function describeRefusal(
   book: SchemaBook,
 ): JsonSchema {
   const json = refusalBody(route, status, codes, cases);
-  if (cases.length > 0) return json;
+  const shared = cases.length === 1 && cases[0] === 'overloaded';
+  if (cases.length > 0 && !shared) return json;
   // Many operations refuse in the same words: they share one response.
   const words = codes.map((code) => capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())));
   const kind = `${isKeyed(route) ? '' : 'WithoutKey'}${isPost(route) && REPLAYED.has(status) ? 'Replayable' : ''}`;
-  return book.nameResponse(`${words.join('Or')}${kind}`, json);
+  return book.nameResponse(`${words.join('Or')}${shared ? 'OrOverloaded' : ''}${kind}`, json);
 }
 
 function refusalBody(

@@ -1,0 +1,84 @@
+import { monotonicMs } from '#src/platform/clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
+
+/** What is given up first when there is too much to do, and what last: whoever confirms has done everything else already. */
+export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
+
+/** How much there is to do. */
+export interface Pressure {
+  /** Requests that wait for a connection to the database. */
+  readonly waiting: number;
+  /** Requests that are not answered yet. */
+  readonly underWay: number;
+  /** How late the process comes to what is due, ms. */
+  readonly delayMs: number;
+}
+
+/** Up to where each kind of request is taken. The last are such that what was taken is answered within about a second. */
+export const MOST_PRESSURE: Readonly<Record<Urgency, Pressure>> = {
+  read: { waiting: 150, underWay: 250, delayMs: 150 },
+  change: { waiting: 300, underWay: 500, delayMs: 300 },
+  cast: { waiting: 600, underWay: 1_000, delayMs: 600 },
+  confirm: { waiting: 1_200, underWay: 2_000, delayMs: 1_200 },
+};
+
+/** Of a route that says nothing of it: what only reads is given up first. */
+export function urgencyOf({ urgency, method }: { readonly urgency?: Urgency; readonly method: string }): Urgency {
+  return urgency ?? (method === 'GET' ? 'read' : 'change');
+}
+
+const LOOK_EVERY_MS = 50;
+/** One look is late whenever something takes its time; so many in a row are late where there is too much to do. */
+const LOOKS = 4;
+
+/** Refused before any work: the caller may come again. */
+function overloaded(): ApiError {
+  return new ApiError('internal', 'Too many requests arrive at once. Retry.', { reason: 'overloaded' }, 1);
+}
+
+/** Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. */
+export class Load {
+  readonly #countWaiting: () => number;
+  readonly #late: number[] = [];
+  #underWay = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param countWaiting how many requests wait for a connection to the database */
+  constructor(countWaiting: () => number) {
+    this.#countWaiting = countWaiting;
+  }
+
+  start(): void {
+    let due = monotonicMs() + LOOK_EVERY_MS;
+    this.#timer = setInterval(() => {
+      const now = monotonicMs();
+      this.#late.push(now - due);
+      if (this.#late.length > LOOKS) this.#late.shift();
+      due = now + LOOK_EVERY_MS;
+    }, LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  pressure(): Pressure {
+    const delayMs = this.#late.length < LOOKS ? 0 : Math.max(0, Math.min(...this.#late));
+    return { waiting: this.#countWaiting(), underWay: this.#underWay, delayMs };
+  }
+
+  /**
+   * Takes a request, or refuses it.
+   * @returns what is called when it is answered
+   * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
+   */
+  enter(urgency: Urgency): () => void {
+    const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
+    if (now.waiting >= most.waiting || now.underWay >= most.underWay || now.delayMs >= most.delayMs) throw overloaded();
+    this.#underWay += 1;
+    return () => {
+      this.#underWay -= 1;
+    };
+  }
+}

@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
+import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const IN_ORDER: readonly Urgency[] = ['read', 'change', 'cast', 'confirm'];
+
+let service: TestService;
+let account: TestAccount;
+let event: TestEvent;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+});
+afterAll(() => service.stop());
+afterEach(() => vi.restoreAllMocks());
+
+const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
+  read: () => service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read }),
+  change: () =>
+    service.call(
+      'POST',
+      '/voting-events',
+      { title: 'New', type: 'poll' },
+      {
+        ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } },
+      },
+    ),
+  cast: () => {
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const path = `/public/voting-events/${event.id}/ballot/cast`;
+    return service.call('POST', path, { visitorId: visitor(), votes }, { key: account.vote });
+  },
+  confirm: () => {
+    const path = `/public/voting-events/${event.id}/ballot/confirm`;
+    return service.call('POST', path, { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' }, { key: account.vote });
+  },
+};
+
+const isShed = ({ status, body, headers }: TestAnswer): boolean => {
+  if (status !== 500) return false;
+  expect([body.error.code, body.error.details.reason, headers.get('retry-after')]).toEqual([
+    'internal',
+    'overloaded',
+    '1',
+  ]);
+  return true;
+};
+
+describe('past the capacity of the process', () => {
+  test.each(['waiting', 'underWay', 'delayMs'] as const)(
+    'requests are given up in order by %s: reads first, confirms last, /health never',
+    async (sign) => {
+      for (const [place, urgency] of IN_ORDER.entries()) {
+        const none = { waiting: 0, underWay: 0, delayMs: 0 };
+        vi.spyOn(service.deps.load, 'pressure').mockReturnValue({ ...none, [sign]: MOST_PRESSURE[urgency][sign] });
+        const shed: boolean[] = [];
+        for (const kind of IN_ORDER) shed.push(isShed(await calls[kind]()));
+        expect(shed).toEqual(IN_ORDER.map((_, index) => index <= place));
+        expect((await service.call('GET', '/health/live')).status).toBe(200);
+        expect((await service.call('GET', '/health')).status).toBe(200);
+        vi.restoreAllMocks();
+      }
+      for (const kind of IN_ORDER) expect(isShed(await calls[kind]())).toBe(false);
+    },
+  );
+
+  test('nothing is done for what is given up: no statement, nothing of a quota, no claim', async () => {
+    vi.spyOn(service.deps.load, 'pressure').mockReturnValue({ waiting: 1e6, underWay: 0, delayMs: 0 });
+    const pools = [service.deps.db.$client, service.deps.reads.$client];
+    const queries = pools.map((pool) => vi.spyOn(pool, 'query'));
+    const connects = pools.map((pool) => vi.spyOn(pool, 'connect'));
+    for (const kind of IN_ORDER) {
+      const answer = await calls[kind]();
+      expect(isShed(answer)).toBe(true);
+      expect(answer.headers.get('x-ratelimit-remaining')).toBeNull();
+    }
+    const texts = queries.flatMap(({ mock }) => mock.calls.map((call) => JSON.stringify(call)));
+    expect(texts.filter((text) => !text.includes('share_rate_limits'))).toEqual([]);
+    expect(connects.flatMap(({ mock }) => mock.calls)).toEqual([]);
+  });
+
+  test('what waits is counted as long as it waits', () => {
+    let waiting = 0;
+    const load = new Load(() => waiting);
+    const left = Array.from({ length: MOST_PRESSURE.read.underWay }, () => load.enter('read'));
+    expect(() => load.enter('read')).toThrow('Too many requests');
+    expect(load.enter('change')).toBeTypeOf('function');
+    for (const leave of left) leave();
+    expect(load.enter('read')).toBeTypeOf('function');
+    waiting = MOST_PRESSURE.read.waiting;
+    expect(() => load.enter('read')).toThrow('Too many requests');
+    waiting = 0;
+    expect(load.enter('read')).toBeTypeOf('function');
+  });
+
+  test('a process that comes late to everything says so, and not one that was held up once', async () => {
+    const load = new Load(() => 0);
+    load.start();
+    const hold = (ms: number): void => {
+      const until = performance.now() + ms;
+      while (performance.now() < until);
+    };
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    hold(400);
+    await new Promise((resolve) => setTimeout(resolve, 70));
+    expect(load.pressure().delayMs).toBeLessThan(150);
+    for (let turn = 0; turn < 6; turn += 1) {
+      hold(300);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect(load.pressure().delayMs).toBeGreaterThan(150);
+    await vi.waitFor(() => expect(load.pressure().delayMs).toBeLessThan(150), { timeout: 5_000 });
+    load.stop();
+  });
+});
