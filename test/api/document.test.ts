@@ -120,7 +120,7 @@ describe('the API document', () => {
 
   test('declares every reason that the program can give for a refusal', () => {
     const declared = new Set(routes.flatMap((route) => route.refusals ?? []));
-    const general = ['rate_limited', 'idempotency_in_progress', 'role', 'not_found', 'plan_limit'];
+    const general = ['rate_limited', 'idempotency_in_progress', 'role', 'not_found', 'plan_limit', 'overloaded'];
     const unused = Object.keys(REFUSAL_CASES).filter(
       (name) => !declared.has(name as keyof typeof REFUSAL_CASES) && !general.includes(name),
     );

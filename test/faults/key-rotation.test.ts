@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
@@ -138,4 +144,90 @@ test('a stored answer comes before the judgement of a body that is refused by no
   before.deps.events.forget(event.id);
   const repeat = await post(before, path, body, account.vote, headers);
   expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', first.body]);
+});
+
+describe('a rotation in two steps, while votes go on', () => {
+  test.each([
+    ['the old key alone', 'the new one listed behind it', OLD, `${OLD},${NEW}`],
+    ['the new one listed behind the old', 'the new one in front', `${OLD},${NEW}`, `${NEW},${OLD}`],
+    ['the new one in front', 'the new key alone', `${NEW},${OLD}`, NEW],
+  ])(
+    'works on each of two processes, one with %s, one with %s',
+    async (_one, _other, left, right) => {
+      const one = await startTestService({ secretKey: left });
+      const other = await one.under(right);
+      try {
+        const owner = await createTestAccount(one);
+        const guest = await createTestAccount(one);
+        const event = await createTestEvent(one, owner, {}, [PLURALITY]);
+        const election = await createTestEvent(one, owner, { type: 'election' }, [PLURALITY]);
+        const base = `/public/voting-events/${event.id}/ballot`;
+        for (const [here, there] of [[one, other] as const, [other, one] as const]) {
+          const headers = { 'Idempotency-Key': visitor() };
+          const body = { visitorId: visitor(), votes: votesFor(event) };
+          const cast = await post(here, `${base}/cast`, body, owner.vote, headers);
+          const again = await post(there, `${base}/cast`, body, owner.vote, headers);
+          expect([again.status, again.body]).toEqual([201, cast.body]);
+          const confirm = { confirmationCode: cast.body.data.confirmationCode };
+          demand(await post(there, `${base}/confirm`, confirm, owner.vote, { 'Idempotency-Key': visitor() }), 200);
+          demand(await post(here, `${base}/confirm`, confirm, owner.vote), 200);
+          const email = `${visitor()}@club.example`;
+          demand(await post(here, `/voting-events/${election.id}/voters`, { name: 'Vera', email }, owner.write), 201);
+          const voting = `/public/voting-events/${election.id}`;
+          const voterKey = await mailedVoterKey(one, () =>
+            post(here, `${voting}/voter-key/request`, { email }, owner.vote),
+          );
+          const ballot = { voterKey, email, votes: votesFor(election) };
+          const { confirmationCode } = demand(await post(there, `${voting}/ballot/cast`, ballot, owner.vote), 201);
+          demand(await post(here, `${voting}/ballot/confirm`, { confirmationCode }, owner.vote), 200);
+          demand(
+            await post(here, `/voting-events/${election.id}/voters`, { name: 'Otto', voterId: visitor() }, owner.write),
+            201,
+          );
+          const list = `/voting-events/${election.id}/voters?limit=1`;
+          const { nextCursor } = (await here.call('GET', list, undefined, { key: owner.read })).body;
+          expect(
+            (
+              await there.call('GET', `${list}&cursor=${encodeURIComponent(nextCursor)}`, undefined, {
+                key: owner.read,
+              })
+            ).status,
+          ).toBe(200);
+          const csv = await here.call('GET', `/voting-events/${event.id}/results/csv`, undefined, { key: owner.read });
+          const { pathname, search } = new URL(csv.headers.get('location') ?? '', `http://127.0.0.1:${here.port}`);
+          expect((await there.call('GET', pathname + search)).status).toBe(200);
+          const shared = await createTestEvent(here, owner, {}, [], false);
+          const before = one.mails().length;
+          demand(
+            await post(
+              here,
+              `/voting-events/${shared.id}/invites`,
+              { email: 'guest@club.example', role: 'viewer' },
+              owner.write,
+            ),
+            201,
+          );
+          const token = await eventually(() => /vit_[0-9a-z]+/.exec(one.mails(before).join('\n'))?.[0]);
+          demand(await post(there, '/invites/accept', { token }, guest.write), 200);
+        }
+        for (let round = 0; round < 10; round += 1) {
+          const headers = { 'Idempotency-Key': visitor() };
+          const title = `Once ${round}`;
+          const both = await Promise.all(
+            [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
+          );
+          expect(both.every(({ status }) => status === 201 || status === 409)).toBe(true);
+          const { rows } = await one.deps.db.$client.query(
+            'SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2',
+            [title, owner.id],
+          );
+          expect(rows.length).toBe(1);
+        }
+      } finally {
+        await other.stop();
+        await one.stop();
+      }
+    },
+    60_000,
+  );
 });
