@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
+import { addBackupCommands } from '#src/commands/backup-commands.ts';
 import { type Cli, commandLine } from '#src/commands/cli.ts';
 import { addCompletionCommand } from '#src/commands/completion.ts';
 import { addDoctorCommand } from '#src/commands/doctor-command.ts';
@@ -52,6 +53,8 @@ const cli: Cli = {
   group: (name, description) => program.command(name).description(description).exitOverride(),
   withDeps: async (work) => (await import('#src/run-command.ts')).withDeps(work, isJson()),
   withDatabase: async (work) => (await import('#src/run-command.ts')).withDatabase(work, isJson()),
+  withServer: async (work) => (await import('#src/run-command.ts')).withServer(work, isJson()),
+  withPrograms: async (work) => (await import('#src/run-command.ts')).withPrograms(work, isJson()),
   json: isJson,
   paymentCredentials: async () => (await import('#src/config.ts')).readPaymentCredentials(),
   votingKey: async (given) => given ?? (await import('#src/config.ts')).readVotingKey(),
@@ -65,6 +68,7 @@ addPaymentBusinessCommands(cli);
 addRecountCommand(cli);
 addLogCommands(cli);
 addOperationCommands(cli);
+addBackupCommands(cli);
 addDoctorCommand(cli);
 addCompletionCommand(cli);
 

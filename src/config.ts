@@ -196,3 +196,12 @@ export function readVotingKey(environment: Environment = process.env): string | 
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };
 }
+
+/** Where programs of PostgreSQL may be: PG_BIN names their folder, PATH is searched as always. */
+export function readProgramFolders(environment: Environment = process.env): {
+  readonly named: string | undefined;
+  readonly path: readonly string[];
+} {
+  const { PG_BIN: named, PATH: searched = '' } = withoutEmpty(environment);
+  return { named, path: searched.split(path.delimiter).filter((folder) => folder !== '') };
+}

@@ -1,7 +1,7 @@
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { explainFault } from '#src/commands/explain-fault.ts';
 import { print } from '#src/commands/print.ts';
-import { ConfigError, loadEnvironmentFile, readConfig } from '#src/config.ts';
+import { ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { connectEmbeddedDatabase } from '#src/database/embedded.ts';
 import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { migrate } from '#src/database/migrate.ts';
@@ -9,6 +9,7 @@ import type { Deps } from '#src/deps.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { conflict } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';
 import { checkStart, joinRunning } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
@@ -40,8 +41,7 @@ export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: bool
     );
     try {
       const answer = await work(deps);
-      print(answer, json);
-      if (answer.refused === true) process.exitCode = REFUSED;
+      show(answer, json);
     } finally {
       await closeDeps(deps);
     }
@@ -59,11 +59,33 @@ export async function withDatabase(work: Parameters<Cli['withDatabase']>[0], jso
     const config = withSecretKey(given);
     const url = given.databaseUrl ?? database?.url ?? '';
     const answer = await work(config, () => checkStart(config, url, () => systemClock.now()), url);
-    print(answer, json);
-    if (answer.refused === true) process.exitCode = REFUSED;
+    show(answer, json);
   } finally {
     await database?.stop();
   }
+}
+
+function show(answer: Answer, json: boolean): void {
+  print(answer, json);
+  if (answer.refused === true) process.exitCode = REFUSED;
+}
+
+/** Gives the settings and the address of a server of its own; the embedded one is backed up in another way. */
+export async function withServer(work: Parameters<Cli['withServer']>[0], json: boolean): Promise<void> {
+  loadEnvironmentFile();
+  const config = readConfig();
+  if (config.databaseUrl === undefined)
+    throw conflict(
+      'embedded_database',
+      `the embedded database is backed up by stopping the service and copying ${config.dataDir}. With DATABASE_URL set, that server is backed up.`,
+    );
+  show(await work(config, config.databaseUrl, readProgramFolders()), json);
+}
+
+/** Gives where PostgreSQL's programs may be; no setting of the service is read. */
+export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], json: boolean): Promise<void> {
+  loadEnvironmentFile();
+  show(await work(readProgramFolders()), json);
 }
 
 /** What was wrong, in words for a person; undefined for a fault of our own, which keeps its stack. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
+import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderCredentials } from '#src/payments/providers/provider.ts';
 
@@ -35,6 +36,13 @@ export interface Cli {
    * @param work its second parameter is what the start asks of database and keys
    */
   withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;
+  /**
+   * Gives the settings, the address of a database server of its own, and where PostgreSQL's programs may be.
+   * @throws ApiError 409 for the embedded database, with how that one is backed up
+   */
+  withServer(work: (config: Config, url: string, programs: ProgramFolders) => Promise<Answer>): Promise<void>;
+  /** Gives where PostgreSQL's programs may be: for commands that need neither settings nor a database. */
+  withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
   json(): boolean;
   /** The keys of a payment business, where the environment holds them. */

@@ -1,25 +1,33 @@
+import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
-  chownSync,
-  cpSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
+  readFileSync,
+  renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embedded.ts';
-import { clusterFolder, findHome } from '#src/database/embedded-home.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import {
+  hasPostgresTools,
+  makeServerFolder,
+  type OwnServer,
+  startOwnServer,
+  startServer,
+  stopServer,
+} from '#test/harness/own-server.ts';
+import { freePort, runCommand as runAlone } from '#test/harness/started-service.ts';
 import {
   createTestAccount,
   eventually,
@@ -28,102 +36,93 @@ import {
   type TestService,
 } from '#test/harness/test-service.ts';
 
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const OPERATIONS = readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8');
+/** What stands in the fenced blocks of "Backup and restore". */
+const DOCUMENTED = [
+  ...(/\n## Backup and restore\n(.*?)\n## /s.exec(OPERATIONS)?.[1] ?? '').matchAll(/^```\w+\n(.*?)^```$/gms),
+].map((match) => match[1] ?? '');
+
+/** The documented block with a word in it. */
+function documented(word: string): string {
+  const [block, ...more] = DOCUMENTED.filter((text) => text.includes(word));
+  if (block === undefined || more.length > 0) throw new Error(`docs/operations.md has no one block with ${word}`);
+  return block;
+}
+
 let folder: string;
-const running: EmbeddedDatabase[] = [];
+let archive: string;
+let server: OwnServer;
+const restored: string[] = [];
 
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-backup-test-'));
-  // As root, PostgreSQL runs as another user, who has to pass.
-  chmodSync(folder, 0o711);
-});
-afterAll(async () => {
-  for (const database of running) await database.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const KEY = Buffer.alloc(32, 7).toString('base64');
 
-async function start(name: string): Promise<EmbeddedDatabase> {
-  const dataDir = path.join(folder, name);
-  mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-  const database = await startEmbeddedDatabase({ dataDir, log: () => undefined });
-  running.push(database);
-  return database;
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-async function clusterOf(name: string): Promise<{ home: string; cluster: string }> {
-  const home = (await findHome(path.join(folder, name))) ?? '';
-  return { home, cluster: clusterFolder(home) };
+/** Runs lines of the page as they stand there, with what an operator puts in. */
+function runDocumented(
+  text: string,
+  given: Readonly<Record<string, string>>,
+  changes: readonly (readonly [string, string])[] = [],
+): Ended {
+  const lines = changes.reduce((all, [from, to]) => {
+    if (!all.includes(from)) throw new Error(`the documented lines lack ${from}`);
+    return all.replaceAll(from, to);
+  }, text);
+  const { PATH = '', HOME = '' } = process.env;
+  const env = {
+    PATH: `${path.dirname(process.execPath)}:${PATH}`,
+    HOME,
+    SECRET_KEY: KEY,
+    DATA_DIR: path.join(folder, 'data'),
+    ...given,
+  };
+  const { status, stdout, stderr } = spawnSync('sh', ['-ec', lines], { cwd: ROOT, env, encoding: 'utf8' });
+  return { code: status, stdout, stderr };
 }
 
-/** A session that stays: a base backup begins and ends in one. */
-async function withSession<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Runs `restore` with other words than the documented ones. */
+const restoreWith = (...words: string[]): Promise<Ended> =>
+  runAlone(
+    ['restore', '--backup', path.join(folder, 'backups/2026-11-20'), '--archive', archive, '--json', ...words],
+    {},
+  );
+
+async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    return await work(client);
+    return (await client.query<Row>(text)).rows;
   } finally {
     await client.end();
   }
 }
 
-const append = (file: string, text: string): void => writeFileSync(file, text, { flag: 'a' });
+/** The database's own time, which the log is replayed by. */
+const moment = async (url: string): Promise<string> =>
+  (
+    await query<{ at: string }>(
+      url,
+      `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at`,
+    )
+  )[0]?.at ?? '';
 
-/** A database that archives its write-ahead log, as docs/operations.md says. */
-async function startArchiving(name: string, archive: string): Promise<EmbeddedDatabase> {
-  await (await start(name)).stop();
-  const { cluster } = await clusterOf(name);
-  const { uid, gid } = statSync(cluster);
-  mkdirSync(archive, { mode: 0o700 });
-  chownSync(archive, uid, gid);
-  const command = `test ! -f ${archive}/%f && cp %p ${archive}/%f`;
-  append(path.join(cluster, 'postgresql.auto.conf'), `archive_mode = 'on'\narchive_command = '${command}'\n`);
-  return start(name);
+/** Waits until everything that was written stands in the archive. */
+async function awaitArchive(url: string): Promise<void> {
+  const [row] = await query<{ file: string }>(url, 'SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS file');
+  await query(url, 'SELECT pg_switch_wal()');
+  await eventually(() => (existsSync(path.join(archive, row?.file ?? '')) ? true : undefined), 30_000);
 }
 
-/** What `pg_basebackup` does, with the server's own functions: the package of the embedded database lacks the program. */
-async function takeBaseBackup(url: string, name: string, target: string): Promise<void> {
-  const { cluster } = await clusterOf(name);
-  await withSession(url, async (client) => {
-    await client.query("SELECT pg_backup_start('base', fast => true)");
-    const left = [path.join(cluster, 'postmaster.pid'), path.join(cluster, 'postmaster.opts')];
-    const inLog = path.join(cluster, 'pg_wal') + path.sep;
-    cpSync(cluster, target, { recursive: true, filter: (file) => !left.includes(file) && !file.startsWith(inLog) });
-    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
-    writeFileSync(path.join(target, 'backup_label'), rows[0]?.labelfile ?? '');
-  });
-}
-
-/** Puts a base backup where an embedded database is looked for, to be brought to a named moment. */
-async function restore(backup: string, archive: string, from: string, name: string, moment: string): Promise<void> {
-  const { home, cluster } = await clusterOf(from);
-  const target = path.join(folder, name, 'postgres');
-  mkdirSync(target, { recursive: true, mode: statSync(home).mode & 0o777 });
-  for (const dir of [path.join(folder, name), target]) chmodSync(dir, 0o711);
-  const restored = clusterFolder(target);
-  cpSync(backup, restored, { recursive: true });
-  cpSync(path.join(home, 'password'), path.join(target, 'password'));
-  const lines = [
-    `restore_command = 'cp ${archive}/%f %p'`,
-    `recovery_target_name = '${moment}'`,
-    "recovery_target_action = 'promote'",
-    "archive_mode = 'off'",
-  ];
-  append(path.join(restored, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
-  writeFileSync(path.join(restored, 'recovery.signal'), '');
-  mkdirSync(path.join(restored, 'pg_wal'), { recursive: true });
-  giveLike(cluster, restored);
-}
-
-/** Owner and modes of a cluster for a copy of it: the server refuses anything wider. */
-function giveLike(cluster: string, copy: string): void {
-  const { uid, gid } = statSync(cluster);
-  for (const entry of readdirSync(copy, { recursive: true, withFileTypes: true })) {
-    const file = path.join(entry.parentPath, entry.name);
-    chmodSync(file, entry.isDirectory() ? 0o700 : 0o600);
-    chownSync(file, uid, gid);
-  }
-  chmodSync(copy, 0o700);
-  chownSync(copy, uid, gid);
-}
+const onPort = (port: number): string => {
+  const url = new URL(server.url);
+  url.port = String(port);
+  return url.href;
+};
 
 async function vote(service: TestService, account: TestAccount, event: TestEvent, count: number): Promise<void> {
   const [position] = event.positions;
@@ -133,55 +132,211 @@ async function vote(service: TestService, account: TestAccount, event: TestEvent
     ]);
 }
 
-describe('backup and restore', () => {
-  test('give back the moment before a mistake: every ballot, the same count, the log that observers know, and voting goes on', async () => {
-    const [archive, backup] = [path.join(folder, 'archive'), path.join(folder, 'base')];
-    const database = await startArchiving('live', archive);
-    await migrate(database.url);
-    const service = await startTestService({ databaseUrl: database.url, worker: false });
-    const account = await createTestAccount(service);
-    const key = { key: account.read };
-    const event = await createTestEvent(service, account, {}, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+describe.skipIf(!hasPostgresTools)('backup and restore', () => {
+  let account: TestAccount;
+  let event: TestEvent;
+  let service: TestService;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'voting-backup-test-'));
+    // As root, PostgreSQL runs as another user, who has to pass.
+    chmodSync(folder, 0o711);
+    archive = makeServerFolder(path.join(folder, 'archive'));
+    mkdirSync(path.join(folder, 'backups'));
+    const lines = documented('archive_command').replaceAll('/archive/', `${archive}/`).split('\n');
+    server = await startOwnServer(path.join(folder, 'live'), lines);
+    await migrate(server.url);
+    service = await startTestService({ databaseUrl: server.url, worker: false });
+    account = await createTestAccount(service);
+    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  }, 120_000);
+  afterAll(async () => {
+    await service?.stop();
+    for (const data of restored) stopServer(data);
+    server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  const results = () => `/voting-events/${event.id}/results`;
+  const readResults = async (from: TestService) =>
+    demand(await from.call('GET', results(), undefined, { key: account.read }), 200);
+
+  /** The documented line, for a moment, to a folder of its own. */
+  async function restoreTo(name: string, at: string): Promise<{ data: string; url: string }> {
+    const data = path.join(folder, name);
+    const port = await freePort();
+    const given = { BACKUPS: path.join(folder, 'backups'), ARCHIVE: archive, RESTORED: data };
+    const changes = [
+      ['2026-11-21T09:59:00Z', at],
+      ['5433', String(port)],
+    ] as const;
+    restored.push(data);
+    const end = runDocumented(documented('-- restore '), given, changes);
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+    expect(end.stderr).toContain(`127.0.0.1:${port}`);
+    expect(end.stderr).toContain(`recount --event ${event.code}`);
+    return { data, url: onPort(port) };
+  }
+
+  /** What must hold on a restored server: results, count, log; and it takes the next vote. */
+  async function expectWhole(
+    url: string,
+    before: Record<string, unknown>,
+    observer: string,
+    seen: string,
+  ): Promise<void> {
+    const again = await startTestService({ databaseUrl: url, secretKey: service.secretKey, worker: false });
+    try {
+      const after = await readResults(again);
+      expect({ ...after, asOf: 0 }).toEqual({ ...before, asOf: 0 });
+      expect(await runCommand(again, ['recount', '--event', event.code, '--json'])).toMatchObject({ code: 0 });
+      const where = ['--base-url', `http://127.0.0.1:${again.port}`, '--event', event.id, '--since', seen];
+      const verified = await runCommand(again, ['log', 'verify', ...where, '--json'], { VOTING_KEY: observer });
+      expect(verified).toMatchObject({ code: 0, stderr: '' });
+      await vote(again, account, event, 1);
+      expect((await readResults(again)).stats.ballots).toBe(after.stats.ballots + 1);
+    } finally {
+      await again.stop();
+    }
+  }
+
+  test('give back two moments in a row by the documented lines: every ballot, the same count, the log that observers know, and voting goes on', async () => {
     await vote(service, account, event, 5);
-    await takeBaseBackup(database.url, 'live', backup);
+    const taken = runDocumented(documented('-- backup '), {
+      BACKUP_URL: server.url,
+      BACKUPS: path.join(folder, 'backups'),
+    });
+    expect(taken, taken.stderr).toMatchObject({ code: 0 });
+    const manifest = readFileSync(path.join(folder, 'backups/2026-11-20/backup.json'), 'utf8');
+    expect(JSON.parse(manifest)).toMatchObject({
+      serverMajor: 15,
+      timeline: 1,
+      secretKeyIds: [expect.stringMatching(/^[0-9a-f]{8}$/)],
+    });
+    for (const secret of [KEY, new URL(server.url).password])
+      expect(manifest + taken.stdout + taken.stderr).not.toContain(secret);
+
     await vote(service, account, event, 6);
     await sealBallots(service, event.id);
     const observer = await createObserverKey(service, account, event.id);
     const seen = path.join(folder, 'checkpoint.txt');
     writeFileSync(seen, String((await new LogReader(service, event.id, observer).get('checkpoint')).body));
     await vote(service, account, event, 2);
-    const results = `/voting-events/${event.id}/results`;
-    const before = demand(await service.call('GET', results, undefined, key), 200);
-    const last = await withSession(database.url, async (client) => {
-      await client.query("SELECT pg_create_restore_point('before_the_mistake')");
-      await client.query('DELETE FROM voting_events');
-      const { rows } = await client.query<{ file: string }>(
-        'SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS file',
-      );
-      await client.query('SELECT pg_switch_wal()');
-      return path.join(archive, rows[0]?.file ?? '');
-    });
-    await eventually(() => (existsSync(last) ? true : undefined), 20_000);
-    await service.stop();
-    await database.stop();
+    const first = { at: await moment(server.url), results: await readResults(service) };
+    expect(first.results.stats.ballots).toBe(13);
+    await vote(service, account, event, 3);
+    await awaitArchive(server.url);
 
-    await restore(backup, archive, 'live', 'restored', 'before_the_mistake');
-    const restored = await start('restored');
-    const again = await startTestService({ databaseUrl: restored.url, secretKey: service.secretKey, worker: false });
-    try {
-      const after = demand(await again.call('GET', results, undefined, key), 200);
-      expect({ ...after, asOf: 0 }).toEqual({ ...before, asOf: 0 });
-      expect(after.stats.ballots).toBe(13);
-      expect(await runCommand(again, ['recount', '--event', event.code, '--json'])).toMatchObject({ code: 0 });
-      const where = ['--base-url', `http://127.0.0.1:${again.port}`, '--event', event.id, '--since', seen];
-      const verified = await runCommand(again, ['log', 'verify', ...where, '--json'], { VOTING_KEY: observer });
-      expect(verified).toMatchObject({ code: 0, stderr: '' });
-      await vote(again, account, event, 1);
-      expect(demand(await again.call('GET', results, undefined, key), 200).stats.ballots).toBe(14);
-    } finally {
-      await again.stop();
+    const rehearsal = await restoreTo('rehearsal', first.at);
+    await expectWhole(rehearsal.url, first.results, observer, seen);
+    // The rehearsal goes on beside production, which loses its events by mistake after some more votes.
+    await query(rehearsal.url, 'SELECT pg_switch_wal()');
+    await vote(service, account, event, 4);
+    const second = { at: await moment(server.url), results: await readResults(service) };
+    expect(second.results.stats.ballots).toBe(20);
+    await query(server.url, 'DELETE FROM voting_events');
+    await awaitArchive(server.url);
+
+    const again = await restoreTo('again', second.at);
+    await expectWhole(again.url, second.results, observer, seen);
+    expect(
+      await query(rehearsal.url, "SELECT name FROM pg_settings WHERE name = 'archive_mode' AND setting <> 'off'"),
+    ).toEqual([]);
+  }, 240_000);
+
+  test('refuse a moment that the archive does not hold, one before the backup, and a log with a gap', async () => {
+    const data = path.join(folder, 'refused');
+    const late = await restoreWith('--to', data, '--at', '2999-01-01T00:00:00Z');
+    expect(late).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(late.stdout).error.message).toMatch(
+      /the moment 2999-01-01 00:00:00\+00 was not reached: the last transaction .* is of \d{4}-/,
+    );
+    const early = await restoreWith('--to', data, '--at', '2020-01-01T00:00:00Z');
+    expect(early).toMatchObject({ code: 1, stdout: expect.stringContaining('take an older backup') });
+    const unknown = await restoreWith('--to', data, '--point', 'nowhere');
+    expect(unknown).toMatchObject({ code: 1, stdout: expect.stringContaining('the point nowhere was not reached') });
+    const zoneless = await restoreWith('--to', data, '--at', '2026-11-21T09:59:00');
+    expect(zoneless).toMatchObject({ code: 2, stdout: expect.stringContaining('time zone') });
+
+    const { lastWalFile } = JSON.parse(readFileSync(path.join(folder, 'backups/2026-11-20/backup.json'), 'utf8'));
+    const next = path.join(
+      archive,
+      lastWalFile.slice(0, 16) +
+        (Number.parseInt(lastWalFile.slice(16), 16) + 1).toString(16).toUpperCase().padStart(8, '0'),
+    );
+    renameSync(next, `${next}.away`);
+    const gap = await restoreWith('--to', data);
+    expect(gap).toMatchObject({ code: 1, stdout: expect.stringContaining(`lacks ${path.basename(next)}`) });
+    renameSync(`${next}.away`, next);
+    expect(existsSync(data)).toBe(false);
+    const inUse = await restoreWith('--to', archive);
+    expect(inUse).toMatchObject({ code: 1, stdout: expect.stringContaining('not empty') });
+  }, 120_000);
+
+  test('ask which timeline is production’s where the archive holds several, and follow the one that is named', async () => {
+    const [data] = restored;
+    if (data === undefined) throw new Error('no rehearsal');
+    // After a fail-over the other server archives; so does a rehearsal that was set up by hand.
+    stopServer(data);
+    const command = `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`;
+    appendFileSync(path.join(data, 'postgresql.auto.conf'), `archive_mode = 'on'\n${command}`);
+    startServer(data);
+    const url = onPort(
+      Number(/port = '(\d+)'/.exec(readFileSync(path.join(data, 'postgresql.auto.conf'), 'utf8'))?.[1]),
+    );
+    // A fail-over archives where it began; without that file nothing can follow it.
+    const nameless = await restoreWith('--to', path.join(folder, 'nameless'), '--timeline', '2');
+    expect(nameless).toMatchObject({ code: 1, stdout: expect.stringContaining('00000002.history') });
+    copyFileSync(path.join(data, 'pg_wal/00000002.history'), path.join(archive, '00000002.history'));
+    chmodSync(path.join(archive, '00000002.history'), 0o644);
+    await query(url, 'CREATE TABLE of_the_other (id int)');
+    await awaitArchive(url);
+
+    const unclear = await restoreWith('--to', path.join(folder, 'unclear'));
+    expect(unclear).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/timeline.*--timeline 2 after a fail-over, --timeline 1 where a rehearsal/),
+    });
+    for (const [timeline, there] of [
+      [1, false],
+      [2, true],
+    ] as const) {
+      const [target, port] = [path.join(folder, `timeline-${timeline}`), await freePort()];
+      restored.push(target);
+      const end = await restoreWith('--to', target, '--timeline', String(timeline), '--port', String(port));
+      expect(end, end.stdout).toMatchObject({ code: 0, stderr: '' });
+      const [row] = await query<{ there: boolean }>(
+        onPort(port),
+        "SELECT to_regclass('of_the_other') IS NOT NULL AS there",
+      );
+      expect([timeline, row?.there]).toEqual([timeline, there]);
     }
+  }, 120_000);
+
+  test('refuse a backup of a server that archives nothing, or fails to, and of the embedded database, each in one line', async () => {
+    const to = path.join(folder, 'backups/none');
+    const backup = (settings: Readonly<Record<string, string>>) =>
+      runAlone(['backup', '--to', to], { SECRET_KEY: KEY, DATA_DIR: path.join(folder, 'data'), ...settings });
+    const embedded = await backup({});
+    expect(embedded).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^Refused: the embedded database is backed up by stopping the service and copying [^\n]+\n$/,
+      ),
+    });
+    appendFileSync(path.join(server.data, 'postgresql.conf'), "archive_command = 'false'\n");
+    await query(server.url, 'SELECT pg_reload_conf()');
+    const failing = await backup({ DATABASE_URL: server.url });
+    expect(failing).toMatchObject({ code: 1, stderr: expect.stringMatching(/could not archive [0-9A-F]{24}/) });
+    expect(existsSync(path.join(to, 'backup.json'))).toBe(false);
+    const [, rehearsal] = restored;
+    const url = onPort(
+      Number(/port = '(\d+)'/.exec(readFileSync(path.join(rehearsal ?? '', 'postgresql.auto.conf'), 'utf8'))?.[1]),
+    );
+    const none = await backup({ DATABASE_URL: url });
+    expect(none).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Refused: the server does not archive[^\n]+\n$/),
+    });
   }, 120_000);
 });

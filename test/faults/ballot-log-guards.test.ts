@@ -50,18 +50,20 @@ async function voteTimes(running: TestService, event: TestEvent, times: number):
   await sealBallots(running, event.id);
 }
 
-describe('the role of the service, as the operator’s guide makes it', () => {
-  const guide = readFileSync(path.join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
-  const statements = (/```sql\n(CREATE ROLE[^`]+)```/.exec(guide)?.[1] ?? '').replaceAll('voting_app', ROLE);
+describe('the role of the service, as deploy/roles.sql makes it', () => {
+  const file = readFileSync(path.join(import.meta.dirname, '../../deploy/roles.sql'), 'utf8');
+  // Roles belong to the whole server, which other tests share.
+  const statements = file.replace(/voting_(app|owner|backup)/g, `${ROLE}_$1`);
   let url: string;
   let asRole: TestService;
   let role: pg.Client;
 
   beforeAll(async () => {
     const password = randomBytes(12).toString('hex');
-    await service.deps.db.$client.query(statements.replace("'…'", `'${password}'`));
+    await service.deps.db.$client.query(statements);
+    await service.deps.db.$client.query(`ALTER ROLE ${ROLE}_app PASSWORD '${password}'`);
     const address = new URL(service.databaseUrl);
-    [address.username, address.password] = [ROLE, password];
+    [address.username, address.password] = [`${ROLE}_app`, password];
     url = address.href;
     asRole = await service.on(url);
     role = new pg.Client({ connectionString: url });
@@ -70,7 +72,10 @@ describe('the role of the service, as the operator’s guide makes it', () => {
   afterAll(async () => {
     await role?.end();
     await asRole?.stop();
-    await service.deps.db.$client.query(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`);
+    const roles = ['app', 'owner', 'backup'].map((name) => `${ROLE}_${name}`).join(', ');
+    await service.deps.db.$client.query(
+      `REASSIGN OWNED BY ${ROLE}_owner TO CURRENT_USER; DROP OWNED BY ${roles}; DROP ROLE ${roles}`,
+    );
   });
 
   test('starts on a migrated database, and serves an event from its opening to its deletion', async () => {

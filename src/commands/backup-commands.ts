@@ -1,0 +1,76 @@
+import { InvalidArgumentError } from 'commander';
+import type { Cli } from './cli.ts';
+import type { RestoreOptions } from './restore-backup.ts';
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
+
+/** A moment with its time zone, as PostgreSQL reads it. */
+function parseMoment(text: string): string {
+  const [, date, time, zone] = MOMENT.exec(text.trim()) ?? [];
+  const written = `${date}T${time}${zone === 'Z' ? 'Z' : zone?.padEnd(6, ':00')}`;
+  if (date === undefined || Number.isNaN(Date.parse(written)))
+    throw new InvalidArgumentError('must be a moment with its time zone, such as 2026-11-21T09:59:00Z');
+  return `${date} ${time}${zone === 'Z' ? '+00' : zone}`;
+}
+
+function parsePoint(text: string): string {
+  if (/^[\w.:@ -]{1,63}$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name that pg_create_restore_point was given');
+}
+
+function parseNumber(text: string): number {
+  const number = Number(text);
+  if (!/^\d{1,9}$/.test(text) || number < 1) throw new InvalidArgumentError('must be a whole number from 1');
+  return number;
+}
+
+function parsePort(text: string): number {
+  const port = parseNumber(text);
+  if (port > 65_535) throw new InvalidArgumentError('must be a port number');
+  return port;
+}
+
+const BACKUP_HELP = `
+DATABASE_URL names a role that may take backups (deploy/roles.sql makes voting_backup). The folder gets data/, the base
+backup, and backup.json, what it is of. The server must archive its write-ahead log: without it, only the moment of the
+backup could be given back. Programs of PostgreSQL are looked for in PG_BIN, PATH and /usr/lib/postgresql.`;
+
+const RESTORE_HELP = `
+Neither the backup, nor the archive, nor the production server is written to: the restored server archives nothing. It
+listens on 127.0.0.1 only. Without --at and --point, everything that the archive holds is given back.
+
+Exit status: 0 the moment is there, 1 refused or the moment cannot be given back, 2 wrong usage.`;
+
+/** `backup` and `restore`: any moment of the database, given back on a server of its own (completions 9.3). */
+export function addBackupCommands({ program, command, withServer, withPrograms, json }: Cli): void {
+  command(program, 'backup', 'take and check a base backup of the database', 'backup --to /backups/2026-11-20')
+    .requiredOption('--to <folder>', 'a new folder')
+    .addHelpText('after', BACKUP_HELP)
+    .action((options: { to: string }) =>
+      withServer(async (config, url, programs) =>
+        (await import('./take-backup.ts')).takeBackup({ config, url, programs, json: json() }, options.to),
+      ),
+    );
+
+  command(
+    program,
+    'restore',
+    'give back a moment, on a new server beside the running one',
+    'restore --backup /backups/2026-11-20 --archive /archive --to /restored --at 2026-11-21T09:59:00Z --port 5433',
+  )
+    .requiredOption('--backup <folder>', 'what `backup` made')
+    .requiredOption('--archive <folder>', 'the archived write-ahead log')
+    .requiredOption('--to <folder>', 'a new folder for the database')
+    .option('--at <time>', 'the last moment that is to be there, with its time zone', parseMoment)
+    .option('--point <name>', 'the named moment that is to be there (pg_create_restore_point)', parsePoint)
+    .option('--timeline <number>', 'of production, where the archive holds several', parseNumber)
+    .option('--port <port>', 'where the restored server listens', parsePort, 5433)
+    .addHelpText('after', RESTORE_HELP)
+    .action((options: RestoreOptions, self) => {
+      if (options.at !== undefined && options.point !== undefined)
+        self.error('error: name a time or a point, not both', { exitCode: 2 });
+      return withPrograms(async (programs) =>
+        (await import('./restore-backup.ts')).restoreBackup(options, programs, json()),
+      );
+    });
+}

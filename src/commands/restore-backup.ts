@@ -1,0 +1,323 @@
+import { constants } from 'node:fs';
+import {
+  appendFile,
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import path from 'node:path';
+import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/database/embedded-user.ts';
+import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
+import { conflict } from '#src/platform/errors.ts';
+import {
+  type BackupManifest,
+  chooseTimeline,
+  countSegments,
+  dataFolder,
+  readArchive,
+  readManifest,
+} from './backup-files.ts';
+import { type Answer, commandLine } from './cli.ts';
+import { NO_PROGRESS, showProgress } from './progress.ts';
+import { ownFiles, type Recovered, replay } from './recovery-server.ts';
+import { requireDone, runProgram } from './run-program.ts';
+
+/** What `restore` is asked for. */
+export interface RestoreOptions {
+  readonly backup: string;
+  readonly archive: string;
+  readonly to: string;
+  /** As PostgreSQL reads it, with a time zone. */
+  readonly at?: string;
+  readonly point?: string;
+  readonly timeline?: number;
+  readonly port: number;
+}
+
+const NAMES = ['postgres', 'pg_ctl', 'pg_verifybackup'];
+const BLOCK = '# Written by `restore`';
+
+/** In single quotes, as a configuration file of the server wants it. */
+const quoted = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+const shellQuoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
+
+async function requireNewFolder(folder: string): Promise<void> {
+  if ((await stat(folder).catch(() => undefined)) === undefined) return;
+  await rmdir(folder).catch(() => {
+    throw conflict('folder_in_use', `${folder} is there already, and not empty: name a new folder.`);
+  });
+}
+
+/** Root's server runs as an ordinary user, who has to come to the files. */
+function requireReach(user: ServerUser | undefined, archive: string, parent: string): void {
+  const mayRead = canRun(
+    '/bin/sh',
+    ['-c', 'cd -- "$1" && for one in *; do test -r "$one" || exit 1; done', 'sh', archive],
+    user,
+  );
+  if (!mayRead)
+    throw conflict(
+      'archive_unreadable',
+      `the user that PostgreSQL runs as (${user?.uid ?? 'yours'}) cannot read every file of ${archive}. Give it the right to.`,
+    );
+  if (!canEnter(parent, user))
+    throw conflict(
+      'folder_unreachable',
+      `the user that PostgreSQL runs as (${user?.uid ?? 'yours'}) cannot enter ${parent}. Name a folder elsewhere, such as below /var/lib.`,
+    );
+}
+
+/** Copies a tree with the modes and the owner that the server insists on. @param onCopied hears how many files are there */
+async function copyTree(
+  from: string,
+  to: string,
+  user: ServerUser | undefined,
+  onCopied: (files: number) => void,
+): Promise<void> {
+  let copied = 0;
+  const give = async (file: string): Promise<void> => {
+    if (user !== undefined) await chown(file, user.uid, user.gid);
+  };
+  await mkdir(to, { mode: 0o700 });
+  await give(to);
+  for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
+    const source = path.join(entry.parentPath, entry.name);
+    const target = path.join(to, path.relative(from, source));
+    if (entry.isDirectory()) await mkdir(target, { recursive: true, mode: 0o700 });
+    else {
+      await mkdir(path.dirname(target), { recursive: true, mode: 0o700 });
+      await copyFile(source, target, constants.COPYFILE_FICLONE);
+      await chmod(target, 0o600);
+      copied += 1;
+      onCopied(copied);
+    }
+    await give(target);
+  }
+}
+
+const countFiles = async (folder: string): Promise<number> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => !entry.isDirectory()).length;
+
+/** What the restored server is told for good: it stands beside production, and must not write where that one does. */
+const lastingSettings = (port: number): Record<string, string> => ({
+  archive_mode: 'off',
+  archive_command: '',
+  primary_conninfo: '',
+  primary_slot_name: '',
+  synchronous_standby_names: '',
+  listen_addresses: '127.0.0.1',
+  port: String(port),
+  ssl: 'off',
+});
+
+function recoverySettings(options: RestoreOptions, archive: string, timeline: number): Record<string, string> {
+  const folder = archive.replaceAll('%', '%%');
+  return {
+    restore_command: `cp ${shellQuoted(folder)}/%f "%p"`,
+    recovery_target_timeline: String(timeline),
+    recovery_target_action: 'promote',
+    // Two targets, even an empty one beside the other, are refused by the server.
+    ...(options.at === undefined ? {} : { recovery_target_time: options.at }),
+    ...(options.point === undefined ? {} : { recovery_target_name: options.point }),
+  };
+}
+
+const lines = (settings: Readonly<Record<string, string>>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name} = ${quoted(value)}\n`)
+    .join('');
+
+/** Some packages keep these files elsewhere, where no base backup finds them. */
+async function addMissingFiles(data: string, user: ServerUser | undefined): Promise<void> {
+  const files = {
+    'postgresql.conf': '',
+    'pg_hba.conf': 'host all all 127.0.0.1/32 scram-sha-256\n',
+    'pg_ident.conf': '',
+  };
+  for (const [name, text] of Object.entries(files)) {
+    const file = path.join(data, name);
+    if ((await stat(file).catch(() => undefined)) !== undefined) continue;
+    await writeFile(file, text, { mode: 0o600 });
+    if (user !== undefined) await chown(file, user.uid, user.gid);
+  }
+}
+
+async function writeSettings(
+  data: string,
+  user: ServerUser | undefined,
+  port: number,
+  recovery: Readonly<Record<string, string>>,
+): Promise<void> {
+  await addMissingFiles(data, user);
+  const file = path.join(data, 'postgresql.auto.conf');
+  await appendFile(file, `${BLOCK}: beside production, nothing is archived.\n${lines(lastingSettings(port))}`);
+  await appendFile(file, `${BLOCK}: while the log is replayed.\n${lines(recovery)}`);
+  await rm(path.join(data, 'standby.signal'), { force: true });
+  const signal = path.join(data, 'recovery.signal');
+  await writeFile(signal, '', { mode: 0o600 });
+  if (user !== undefined) for (const one of [file, signal]) await chown(one, user.uid, user.gid);
+}
+
+/** What was for the replay alone goes: left there, the next recovery would follow it. */
+async function dropRecoverySettings(data: string): Promise<void> {
+  const file = path.join(data, 'postgresql.auto.conf');
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.slice(0, text.lastIndexOf(BLOCK)));
+}
+
+/** Why a server gave up its replay, in words for a person. */
+function reasonIn(log: string, options: RestoreOptions): string {
+  const last = [...log.matchAll(/last completed transaction was at log time ([^\n]+)/g)].at(-1)?.[1];
+  const asked = options.point === undefined ? `the moment ${options.at}` : `the point ${options.point}`;
+  if (/recovery ended before configured recovery target was reached/.test(log)) {
+    const end =
+      last === undefined
+        ? 'the archive holds no transaction after the backup'
+        : `the last transaction that the archive holds is of ${last}`;
+    return `${asked} was not reached: ${end}. Name an earlier one, bring the rest of the log into the archive, or leave it away to get everything that is there`;
+  }
+  if (/requested recovery stop point is before consistent recovery point/.test(log))
+    return `${asked} is before this backup was complete: take an older backup`;
+  const fatal = [...log.matchAll(/^(?:FATAL|PANIC): +([^\n]+)/gm)].map((match) => match[1] ?? '');
+  return `the server gave up: ${fatal.at(-1) ?? 'no reason given'}`;
+}
+
+const momentMs = (at: string): number =>
+  Date.parse(
+    at
+      .replace(' ', 'T')
+      .replace(/\+00$/, 'Z')
+      .replace(/([+-]\d\d)$/, '$1:00'),
+  );
+
+function requireAfterBackup({ takenAt }: BackupManifest, at: string | undefined): void {
+  if (at !== undefined && momentMs(at) < takenAt)
+    throw conflict(
+      'moment_before_backup',
+      `this backup was complete at ${new Date(takenAt).toISOString()}, after ${at}: take an older backup.`,
+    );
+}
+
+function nextOf(
+  options: RestoreOptions,
+  manifest: BackupManifest,
+  { events, eventCount }: Recovered,
+  data: string,
+): string[] {
+  const more = eventCount - events.length;
+  return [
+    `export DATABASE_URL=postgres://ROLE:PASSWORD@127.0.0.1:${options.port}/${manifest.database}   (roles and passwords are those of the backup)`,
+    `${commandLine('migrate')}   (as the owner; where the backup is of an older version)`,
+    commandLine('doctor'),
+    ...events.map((code) => commandLine(`recount --event ${code}`)),
+    ...(more > 0 ? [`… and ${more} more events`] : []),
+    commandLine('log verify --base-url URL --event CODE --since checkpoint.txt'),
+    `The server runs: pg_ctl -D ${data} stop ends it. It archives nothing; docs/operations.md says how it becomes production.`,
+  ];
+}
+
+interface Place {
+  readonly data: string;
+  readonly logFile: string;
+  readonly user: ServerUser | undefined;
+  readonly programs: string;
+}
+
+/** Starts the restored server to stay, reachable on this machine alone. */
+async function startToStay({ data, logFile, user, programs }: Place): Promise<void> {
+  const own = ownFiles(data)
+    .map((word) => shellQuoted(word))
+    .join(' ');
+  // The data folder of the command itself is where it looks for the process.
+  const words = ['-D', data, '-l', logFile, '-o', own, '-w', '-t', '300', '-s', 'start'];
+  requireDone(
+    await runProgram(path.join(programs, 'pg_ctl'), words, { user }),
+    'start_failed',
+    `the restored server did not start (${logFile})`,
+  );
+}
+
+/**
+ * Gives back a moment on a new server: copies a backup, replays the archived log up to the moment, and starts the server.
+ * @throws ApiError 409 where the moment cannot be given back; what was copied is removed then
+ */
+export async function restoreBackup(options: RestoreOptions, folders: ProgramFolders, json: boolean): Promise<Answer> {
+  const [backup, archiveFolder, data] = [options.backup, options.archive, options.to].map((one) => path.resolve(one));
+  if (backup === undefined || archiveFolder === undefined || data === undefined)
+    throw new Error('three folders are named');
+  const manifest = await readManifest(backup);
+  requireAfterBackup(manifest, options.at);
+  const { folder: programs } = findPrograms(folders, NAMES, manifest.serverMajor, false);
+  const archive = await readArchive(archiveFolder, manifest.walSegmentBytes);
+  const timeline = chooseTimeline(archive, manifest, options.timeline);
+  const segments = countSegments(archive, manifest, timeline);
+  await requireNewFolder(data);
+  await mkdir(path.dirname(data), { recursive: true });
+  const user = chooseServerUser();
+  requireReach(user, archiveFolder, path.dirname(data));
+  const verify = await runProgram(path.join(programs, 'pg_verifybackup'), [dataFolder(backup)]);
+  requireDone(verify, 'backup_damaged', 'the backup is damaged');
+  const place = { data, logFile: `${data}.log`, user, programs };
+  await rm(place.logFile, { force: true });
+  let recovered: Recovered;
+  try {
+    recovered = await bringToMoment({ options, manifest, place, backup, archiveFolder, timeline, segments, json });
+  } catch (fault) {
+    await rm(data, { recursive: true, force: true });
+    throw fault;
+  }
+  await startToStay(place);
+  const value = {
+    ...{ folder: data, port: options.port, database: manifest.database, followedTimeline: timeline },
+    ...{ lastCommitAt: recovered.lastCommitAt, events: recovered.eventCount, log: place.logFile },
+  };
+  return { value, next: nextOf(options, manifest, recovered, data) };
+}
+
+interface Work {
+  readonly options: RestoreOptions;
+  readonly manifest: BackupManifest;
+  readonly place: Place;
+  readonly backup: string;
+  readonly archiveFolder: string;
+  readonly timeline: number;
+  readonly segments: number;
+  readonly json: boolean;
+}
+
+async function bringToMoment({
+  options,
+  manifest,
+  place,
+  backup,
+  archiveFolder,
+  timeline,
+  segments,
+  json,
+}: Work): Promise<Recovered> {
+  const { data, user } = place;
+  const shown = (total: number, unit: string) => (json ? NO_PROGRESS : showProgress(total, 0, unit));
+  const copying = shown(await countFiles(dataFolder(backup)), 'files copied');
+  await copyTree(dataFolder(backup), data, user, (files) => copying.update(files, '')).finally(() => copying.stop());
+  await writeSettings(data, user, options.port, recoverySettings(options, archiveFolder, timeline));
+  const replaying = shown(segments, 'files of the log replayed');
+  const end = await replay({ ...place, manifest }, (files) => replaying.update(Math.min(files, segments), '')).finally(
+    () => replaying.stop(),
+  );
+  if (end.kind === 'ended') throw conflict('moment_not_reached', `${reasonIn(end.log, options)}.`);
+  const { lastCommitAt } = end.recovered;
+  if (options.at !== undefined && lastCommitAt !== null && lastCommitAt > momentMs(options.at))
+    throw conflict(
+      'moment_passed',
+      `the server replayed more than was asked for, up to ${new Date(lastCommitAt).toISOString()}.`,
+    );
+  await dropRecoverySettings(data);
+  return end.recovered;
+}

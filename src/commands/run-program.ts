@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { conflict } from '#src/platform/errors.ts';
+
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProgramOptions {
+  /** All that it is given of an environment, beside what a program needs to run at all. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** Hears what it writes to standard error, as it comes. */
+  readonly onText?: (text: string) => void;
+}
+
+/** Runs a program of PostgreSQL to its end. Its words are English, so that they can be read here. */
+export async function runProgram(
+  file: string,
+  words: readonly string[],
+  { environment = {}, user, onText }: ProgramOptions = {},
+): Promise<ProgramEnd> {
+  const child = spawn(file, words, {
+    ...user,
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err]: [string[], string[]] = [[], []];
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => {
+    err.push(chunk.toString());
+    onText?.(chunk.toString());
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: out.join(''), stderr: err.join('') };
+}
+
+/** The last line that says what went wrong. */
+function reasonIn({ stderr, stdout }: ProgramEnd): string {
+  const lines = `${stdout}\n${stderr}`.split(/[\r\n]+/).filter((line) => line.trim() !== '');
+  const faults = lines.filter((line) => /error|fatal/i.test(line));
+  return (faults.at(-1) ?? lines.at(-1) ?? 'no reason given').replace(/^\S+: (error|fatal): /, '').trim();
+}
+
+/** @throws ApiError 409 with the program's own reason, where it did not end well */
+export function requireDone(end: ProgramEnd, reason: string, what: string): ProgramEnd {
+  if (end.code === 0) return end;
+  throw conflict(reason, `${what}: ${reasonIn(end)}.`);
+}
+
+/** One figure of `pg_controldata`. @throws ApiError 409 where it is not there */
+export async function readControlData(
+  folder: string,
+  data: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const end = requireDone(
+    await runProgram(`${folder}/pg_controldata`, ['-D', data]),
+    'unreadable',
+    `${data} cannot be read`,
+  );
+  const figures = new Map(
+    end.stdout.split('\n').map((line) => [line.split(':')[0]?.trim(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  return names.map((name) => {
+    const figure = figures.get(name);
+    if (figure === undefined) throw new Error(`pg_controldata says nothing of ${name}`);
+    return figure;
+  });
+}

@@ -1,0 +1,224 @@
+import { mkdir, readFile, rmdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { z } from 'zod';
+import type { Config } from '#src/config.ts';
+import { connectOnce } from '#src/database/check-server.ts';
+import { findPrograms, type ProgramFolders, type Programs } from '#src/database/postgres-programs.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { createSecrets } from '#src/platform/secrets.ts';
+import { readVersion } from '#src/version.ts';
+import { type BackupManifest, dataFolder, walFileBefore, walFileOf, writeManifest } from './backup-files.ts';
+import { type Answer, commandLine } from './cli.ts';
+import { NO_PROGRESS, showProgress } from './progress.ts';
+import { readControlData, requireDone, runProgram } from './run-program.ts';
+
+const NAMES = ['pg_basebackup', 'pg_verifybackup', 'pg_controldata'];
+/** A server that archives takes seconds for a file of its log. */
+const ARCHIVE_MS = 60_000;
+const LOOK_AGAIN_MS = 250;
+
+/** What a backup is taken with. */
+export interface BackupSource {
+  readonly config: Config;
+  readonly url: string;
+  readonly programs: ProgramFolders;
+  readonly json: boolean;
+}
+
+interface Server {
+  readonly version: string;
+  readonly major: number;
+  readonly segmentBytes: number;
+  readonly archiving: boolean;
+  readonly superuser: string;
+  readonly database: string;
+}
+
+async function describeServer(client: pg.Client): Promise<Server> {
+  const { rows } = await client.query<{
+    version: string;
+    number: string;
+    segment: string;
+    on: boolean;
+    superuser: string;
+    database: string;
+  }>(`
+    SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
+      (SELECT setting FROM pg_settings WHERE name = 'wal_segment_size') AS segment,
+      current_setting('archive_mode') <> 'off' AS on,
+      (SELECT rolname FROM pg_roles WHERE oid = 10) AS superuser, current_database() AS database`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the server describes itself with no row');
+  return {
+    version: row.version.split(' ')[0] ?? '',
+    major: Math.floor(Number(row.number) / 10_000),
+    segmentBytes: Number(row.segment),
+    archiving: row.on,
+    superuser: row.superuser,
+    database: row.database,
+  };
+}
+
+interface Archiver {
+  /** The newest file of the log that was archived; null before the first. */
+  readonly last: string | null;
+  /** The last try failed. */
+  readonly failing: string | null;
+}
+
+async function readArchiver(client: pg.Client): Promise<Archiver> {
+  const { rows } = await client.query<Archiver>(`
+    SELECT last_archived_wal AS last,
+      CASE WHEN last_failed_time > coalesce(last_archived_time, '-infinity') THEN last_failed_wal END AS failing
+    FROM pg_stat_archiver`);
+  return rows[0] ?? { last: null, failing: null };
+}
+
+const FAILING_CURE =
+  'The server’s own log says why (archive_command). Without the archive, nothing after a backup can be given back.';
+
+function requireArchiving(server: Server, { failing }: Archiver): void {
+  if (!server.archiving)
+    throw conflict(
+      'archive_off',
+      'the server does not archive its write-ahead log (archive_mode is off): only the moment of a backup could be given back. Set archive_mode and archive_command; docs/operations.md, "Backup", has the lines.',
+    );
+  if (failing !== null) throw conflict('archive_fails', `the server could not archive ${failing}. ${FAILING_CURE}`);
+}
+
+/** Waits until the log of the backup itself stands in the archive: that is the proof that archiving works. */
+async function awaitArchived(client: pg.Client, file: string): Promise<void> {
+  const until = performance.now() + ARCHIVE_MS;
+  for (;;) {
+    const { last, failing } = await readArchiver(client);
+    // Histories and notes of backups sort among them by the same first letters.
+    if (last !== null && last.slice(0, 24) >= file) return;
+    if (failing !== null) throw conflict('archive_fails', `the server could not archive ${failing}. ${FAILING_CURE}`);
+    if (performance.now() > until)
+      throw conflict(
+        'archive_slow',
+        `the server has not archived ${file} within ${ARCHIVE_MS / 1_000} s. ${FAILING_CURE}`,
+      );
+    await delay(LOOK_AGAIN_MS);
+  }
+}
+
+/** The address without its password, which stands in the environment: everybody on the machine can read arguments. */
+function connectionOf(url: string): {
+  readonly address: string;
+  readonly environment: Readonly<Record<string, string>>;
+} {
+  const parsed = new URL(url);
+  const password = decodeURIComponent(parsed.password);
+  parsed.password = '';
+  return { address: parsed.href, environment: password === '' ? {} : { PGPASSWORD: password } };
+}
+
+async function copyServer(source: BackupSource, programs: Programs, target: string): Promise<void> {
+  const { address, environment } = connectionOf(source.url);
+  const words = ['-D', target, '-d', address, '-c', 'fast', '-X', 'stream', '--progress', '--no-password'];
+  let bar = NO_PROGRESS;
+  let total = 0;
+  const end = await runProgram(path.join(programs.folder, 'pg_basebackup'), words, {
+    environment,
+    onText(text) {
+      const [, done, all] = /(\d+)\/(\d+) kB[^\r\n]*$/.exec(text.trimEnd()) ?? [];
+      if (source.json || done === undefined) return;
+      if (total === 0) {
+        total = Number(all);
+        bar = showProgress(total, 0, 'kB copied');
+      }
+      bar.update(Math.min(Number(done), total), '');
+    },
+  });
+  bar.stop();
+  requireDone(end, 'backup_failed', 'the backup could not be taken');
+}
+
+const manifestOfServer = z.object({
+  'WAL-Ranges': z.array(z.object({ Timeline: z.int(), 'Start-LSN': z.string(), 'End-LSN': z.string() })).min(1),
+});
+
+async function describeBackup(
+  source: BackupSource,
+  programs: Programs,
+  server: Server,
+  folder: string,
+  takenAt: number,
+): Promise<BackupManifest> {
+  const data = dataFolder(folder);
+  const [systemIdentifier = ''] = await readControlData(programs.folder, data, ['Database system identifier']);
+  const listed = manifestOfServer.parse(JSON.parse(await readFile(path.join(data, 'backup_manifest'), 'utf8')));
+  const [first, last] = [listed['WAL-Ranges'][0], listed['WAL-Ranges'].at(-1)];
+  if (first === undefined || last === undefined) throw new Error('a backup without its log');
+  return {
+    format: 1,
+    takenAt,
+    serviceVersion: readVersion(),
+    serverVersion: server.version,
+    serverMajor: server.major,
+    systemIdentifier,
+    timeline: last.Timeline,
+    walSegmentBytes: server.segmentBytes,
+    firstWalFile: walFileOf(first.Timeline, first['Start-LSN'], server.segmentBytes),
+    lastWalFile: walFileBefore(last.Timeline, last['End-LSN'], server.segmentBytes),
+    database: server.database,
+    superuser: server.superuser,
+    secretKeyIds: source.config.secretKeys.map((key) => createSecrets([key]).id),
+  };
+}
+
+async function databaseTime(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ ms: string }>(
+    'SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms',
+  );
+  return Number(rows[0]?.ms);
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  if ((await stat(folder).catch(() => undefined)) !== undefined)
+    // An empty folder may have been made for it.
+    await rmdir(folder).catch(() => {
+      throw conflict('folder_in_use', `${folder} is there already, and not empty: name a new folder.`);
+    });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/**
+ * Takes a base backup, checks it against its manifest, and waits until the archive holds the log that belongs to it.
+ * @throws ApiError 409 where it could not be taken, or is not whole
+ */
+export async function takeBackup(source: BackupSource, to: string): Promise<Answer> {
+  const folder = path.resolve(to);
+  const client = await connectOnce(source.url);
+  try {
+    const server = await describeServer(client);
+    requireArchiving(server, await readArchiver(client));
+    const programs = findPrograms(source.programs, NAMES, server.major, true);
+    await makeFolder(folder);
+    await copyServer(source, programs, dataFolder(folder));
+    const takenAt = await databaseTime(client);
+    // The log of an older version is not read by the programs of a newer one.
+    const log = programs.major === server.major ? [] : ['--no-parse-wal'];
+    const verify = await runProgram(path.join(programs.folder, 'pg_verifybackup'), [...log, dataFolder(folder)]);
+    requireDone(verify, 'backup_damaged', 'the backup is not what the server sent');
+    const manifest = await describeBackup(source, programs, server, folder, takenAt);
+    await awaitArchived(client, manifest.lastWalFile);
+    await writeManifest(folder, manifest);
+    return {
+      value: { folder, ...manifest },
+      shown: {
+        ...{ folder, takenAt, server: `PostgreSQL ${server.version}`, timeline: manifest.timeline },
+        ...{ checked: 'every file is what the server sent', archived: manifest.lastWalFile },
+      },
+      next: [
+        'Keep as well, each apart from this backup: SECRET_KEY, LOG_SIGNING_KEY, the folder checkpoints of DATA_DIR, and the archive.',
+        `Try it: ${commandLine(`restore --backup ${folder} --archive … --to …`)}`,
+      ],
+    };
+  } finally {
+    await client.end();
+  }
+}

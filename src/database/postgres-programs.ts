@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { conflict } from '#src/platform/errors.ts';
+
+/** Where programs of PostgreSQL may be: the folder that was named, then those of PATH, then those of Debian's packages. */
+export interface ProgramFolders {
+  /** PG_BIN; looked at first. */
+  readonly named: string | undefined;
+  readonly path: readonly string[];
+}
+
+const DEBIAN = '/usr/lib/postgresql';
+
+function foldersOf({ named, path: searched }: ProgramFolders): string[] {
+  const debian = existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => path.join(DEBIAN, version, 'bin')) : [];
+  return [...new Set([...(named === undefined ? [] : [named]), ...searched, ...debian])];
+}
+
+/** The major version of a program, from its own words; undefined where there is none that runs. */
+function majorOf(program: string): number | undefined {
+  if (!existsSync(program)) return undefined;
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8', env: { LC_ALL: 'C' } });
+  const major = Number(/\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1]);
+  return Number.isInteger(major) ? major : undefined;
+}
+
+export interface Programs {
+  readonly folder: string;
+  readonly major: number;
+}
+
+/**
+ * The folder that holds all of these programs, of a server's major version or else of the next newer one.
+ * @param major of the server
+ * @param newer whether programs of a newer version will do
+ * @throws ApiError 409 `programs_missing`, with what to install
+ */
+export function findPrograms(
+  folders: ProgramFolders,
+  names: readonly string[],
+  major: number,
+  newer: boolean,
+): Programs {
+  const [first = ''] = names;
+  const fitting = foldersOf(folders).flatMap((folder) => {
+    const own = majorOf(path.join(folder, first));
+    const fits = own !== undefined && (newer ? own >= major : own === major);
+    return fits && names.every((name) => existsSync(path.join(folder, name))) ? [{ folder, major: own }] : [];
+  });
+  const [best] = fitting.toSorted((left, right) => left.major - right.major);
+  if (best !== undefined) return best;
+  throw conflict(
+    'programs_missing',
+    `${names.join(', ')} of PostgreSQL ${major}${newer ? ' or newer' : ''} are not on this machine. Install them (Debian: postgresql${newer ? '-client' : ''}-${major}), or set PG_BIN to their folder.`,
+  );
+}
