@@ -2,9 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { readConfig } from '#src/config.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, startService } from '#src/service.ts';
 import type { Order } from './driver-program.ts';
+import { driverNow } from './driver-time.ts';
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -30,7 +32,8 @@ export const startWithin: StartService = async (environment) => {
   const service = await startService(deps, url);
   return {
     port: service.port,
-    setOffset: async () => undefined,
+    // The next beat would bring it, a moment too late.
+    setOffset: async () => deps.clock.follow(driverNow(), monotonicMs(), monotonicMs()),
     async forget() {
       deps.authenticator.forgetAll();
       deps.events.forgetAll();
