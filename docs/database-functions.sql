@@ -17,16 +17,36 @@ BEGIN
   WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
 END $function$;
 
-CREATE FUNCTION announce_ballot(p_account text, p_event text)
- RETURNS void
+CREATE FUNCTION announce_ballots(p_pause_ms integer)
+ RETURNS integer
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  event record;
+  at bigint := now_ms();
+  written integer := 0;
 BEGIN
-  IF EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = p_account
-    AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND 'ballot.confirmed' = ANY (e.event_types)) THEN
-    PERFORM record_webhook_event(p_account, p_event, 'ballot.confirmed', sortable_id('msg'),
-      json_build_object('votingEventId', p_event, 'ballots', count_ballots(p_event))::text);
-  END IF;
+  FOR event IN
+    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots
+    FROM voting_events e
+    LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
+    WHERE e.deleted_at IS NULL AND (a.announced_at IS NULL OR a.announced_at <= at - p_pause_ms)
+      AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
+        AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
+      AND coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) > coalesce(a.ballots, 0)
+    ORDER BY e.id LIMIT 500
+  LOOP
+    INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, event.ballots, at)
+    ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots, announced_at = excluded.announced_at
+      WHERE a.ballots < excluded.ballots AND a.announced_at <= at - p_pause_ms;
+    IF FOUND THEN
+      PERFORM record_webhook_event(event.account_id, event.id, 'ballot.confirmed', sortable_id('msg'),
+        json_build_object('votingEventId', event.id, 'ballots', event.ballots)::text);
+      written := written + 1;
+    END IF;
+  END LOOP;
+  RETURN written;
 END $function$;
 
 CREATE FUNCTION cast_ballot(
@@ -381,22 +401,12 @@ BEGIN
   IF b.payment_attempt_id IS NOT NULL THEN
     DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);
   END IF;
-  PERFORM announce_ballot(e.account_id, p_event);
   verdict := 'confirmed';
   entries := b.entries;
   weight_micro := b.weight_micro;
   sealed_time := p_sealed_time;
   salt := p_salt;
 END $function$;
-
-CREATE FUNCTION count_ballots(p_event text)
- RETURNS bigint
- LANGUAGE sql
- STABLE
-AS $function$
-  SELECT coalesce((SELECT ballots FROM ballot_logs WHERE voting_event_id = p_event), 0)
-    + (SELECT count(*) FROM ballot_queue WHERE voting_event_id = p_event);
-$function$;
 
 CREATE FUNCTION count_changed_voter()
  RETURNS trigger

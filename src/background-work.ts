@@ -3,6 +3,7 @@ import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { within } from '#src/platform/within.ts';
+import { BallotAnnouncer } from '#src/webhooks/announce-ballots.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
@@ -13,6 +14,7 @@ const SENDER_GRACE_MS = 3_000;
 interface Running {
   readonly worker: JobRunner;
   readonly sender: WebhookSender;
+  readonly announcer: BallotAnnouncer;
 }
 
 /** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
@@ -68,7 +70,9 @@ export class BackgroundWork {
     const worker = await runJobs(databases, deps.log, allJobs(deps), recurringJobs(deps));
     const sender = new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate));
     sender.start();
-    this.#running = { worker, sender };
+    const announcer = new BallotAnnouncer(deps.db, deps.log);
+    announcer.start();
+    this.#running = { worker, sender, announcer };
   }
 
   async #end(): Promise<void> {
@@ -77,6 +81,7 @@ export class BackgroundWork {
     await Promise.all([
       within(running?.worker.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
       within(running?.sender.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
+      within(running?.announcer.stop(), TIME_LIMITS.closeMs),
     ]);
   }
 }

@@ -73,7 +73,7 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'voter.created': 'A voter was put on the roll or has registered.',
   'voter.updated': 'A voter was changed, approved or rejected.',
   'voter.deleted': 'A voter was taken off the roll.',
-  'ballot.confirmed': 'A ballot was confirmed and counts.',
+  'ballot.confirmed': 'Ballots were confirmed: how many count by now. At most once in 5 seconds an event.',
   'payment.succeeded': 'A payer has paid: make the second call.',
   'payment.fulfilled':
     'What was paid for is done: the ballot is cast, the candidate registered, the credits are there.',

@@ -5,7 +5,10 @@ import { BallotText } from './views.ts';
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
-/** Keeps ballots as they go out. A version of a paper has as many as there are orders of its candidates, one if these are fixed. */
+/**
+ * Keeps ballots as they go out: the one of a paper whose order is fixed, and those of shuffled ones by their seed, the newest
+ * of them. Without a seed each ballot has an order of its own, which is asked for once.
+ */
 export class KeptBallots {
   readonly #kept = new Map<string, KeptText>();
   /** Those that are being made: all who ask meanwhile wait for one. */
@@ -17,6 +20,7 @@ export class KeptBallots {
   async take(paper: BallotPaper, seed: string | undefined): Promise<KeptText> {
     const { id, paperVersion, candidateOrder } = paper.event;
     const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
+    if (order !== undefined && seed === undefined) return KeptText.of(this.#textOf(paper).write(order));
     const name = `${id} ${paperVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
@@ -28,10 +32,14 @@ export class KeptBallots {
     return this.#making.get(name) ?? this.#make(name, paper, order);
   }
 
-  async #make(name: string, paper: BallotPaper, order: number | undefined): Promise<KeptText> {
+  #textOf(paper: BallotPaper): BallotText {
     const text = this.#texts.get(paper) ?? new BallotText(paper);
     this.#texts.set(paper, text);
-    const making = KeptText.of(text.write(order));
+    return text;
+  }
+
+  async #make(name: string, paper: BallotPaper, order: string | undefined): Promise<KeptText> {
+    const making = KeptText.of(this.#textOf(paper).write(order));
     this.#making.set(name, making);
     try {
       const fresh = await making;

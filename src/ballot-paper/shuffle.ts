@@ -1,7 +1,7 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
-/** A seed picks one of this many orders of a ballot, so that the answers of one paper stay few enough to be kept. */
-const ORDERS = 256;
+/** An order of a ballot, by its name: 128 bits, so that every permutation is as likely as any other. */
+const ORDER_BYTES = 16;
 
 function numbersFrom(...parts: string[]): (below: number) => number {
   let block = 0;
@@ -27,20 +27,19 @@ function numbersFrom(...parts: string[]): (below: number) => number {
   };
 }
 
-/** Which of the orders a seed picks for an event; a random one without a seed. */
-export function pickOrder(seed: string | undefined, eventId: string): number {
-  if (seed === undefined) return randomInt(ORDERS);
-  return (
-    createHash('sha256')
-      .update(JSON.stringify([eventId, seed]))
-      .digest()
-      .readUInt8(0) % ORDERS
-  );
+/** The order that a seed stands for in an event; a random one without a seed. */
+export function pickOrder(seed: string | undefined, eventId: string): string {
+  if (seed === undefined) return randomBytes(ORDER_BYTES).toString('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([eventId, seed]))
+    .digest()
+    .subarray(0, ORDER_BYTES)
+    .toString('hex');
 }
 
-/** The same order for the same position and number, on every server and after every restart (Fisher–Yates). */
-export function inOrder<Item>(items: readonly Item[], positionId: string, order: number): Item[] {
-  const below = numbersFrom(positionId, String(order));
+/** The same order for the same position and name, on every server and after every restart (Fisher–Yates). */
+export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
+  const below = numbersFrom(positionId, order);
   const shuffled = [...items];
   for (let index = shuffled.length - 1; index > 0; index -= 1) {
     const other = below(index + 1);

@@ -110,7 +110,7 @@ function viewBallotPosition(position: PaperPosition, groups: ReadonlyMap<string,
  * Candidates position by position, each position in its order; one who stands for several is listed at the first. Where all
  * of a position are listed already, it is not shuffled: a hundred positions may share a thousand candidates.
  */
-function* orderedCandidates(paper: BallotPaper, order: number | undefined): Generator<Candidate> {
+function* orderedCandidates(paper: BallotPaper, order: string | undefined): Generator<Candidate> {
   const listed = new Set<Candidate>();
   for (const { id, candidates } of paper.positions) {
     if (candidates.every((candidate) => listed.has(candidate))) continue;
@@ -151,7 +151,7 @@ export class BallotText {
    * The answer as a voter sees it (contract, "Ballot"; completions 4.2), in pieces.
    * @param order of shuffled candidates
    */
-  *write(order: number | undefined): Generator<string> {
+  *write(order: string | undefined): Generator<string> {
     const { event, positions, sponsors } = this.#paper;
     const view: Omit<BallotView, 'candidates'> = {
       votingEventId: event.id,

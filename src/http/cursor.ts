@@ -25,7 +25,13 @@ export const limitField = () =>
     .meta({ shownAs: LIMIT_SHOWN });
 
 export const cursorField = () =>
-  z.string().max(1_000).optional().describe('The `nextCursor` of the page before, unchanged.');
+  z
+    .string()
+    .max(1_000)
+    // A code of 16 bytes, and a key behind it.
+    .regex(/^[A-Za-z0-9_-]{23,}$/, 'must be the nextCursor of the page before')
+    .optional()
+    .describe('The `nextCursor` of the page before, unchanged.');
 
 /**
  * A cursor holds the key of the last row and is signed together with the list that it belongs to (account, list, filters):

@@ -17,6 +17,7 @@ const SINGLE_VALUE = new Set([
   'proxy-authorization',
   'referer',
   'user-agent',
+  'x-request-id',
 ]);
 // A last label that begins with a letter is not the end of an address: nothing there can be spelt in two ways.
 const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;

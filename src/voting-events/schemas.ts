@@ -82,9 +82,23 @@ export const createEventBody = z.strictObject({
   type: fields.type,
 });
 
+/** What is shown inside of an object that can be set is taken back as it is shown (completions 3, rule 4). */
+const shown = {
+  voter: fields.voter.extend({
+    pollIdentity: z
+      .enum(['visitor_id', 'email', 'voter_id'])
+      .nullable()
+      .optional()
+      .describe('Follows from the other fields: taken as it is shown, and no other.'),
+  }),
+  results: fields.results.extend({
+    publishedAt: z.int().nullable().optional().describe('Taken as it is shown, and no other.'),
+  }),
+};
+
 export const updateEventBody = z
   .strictObject({
-    ...z.object(fields).partial().shape,
+    ...z.object({ ...fields, ...shown }).partial().shape,
     status: z
       .enum(['open', 'closed', 'draft', 'scheduled'])
       .optional()

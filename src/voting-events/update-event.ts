@@ -9,7 +9,7 @@ import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
 import { codeInUse, type EventDeps } from './create-event.ts';
 import { changedFields, guardChange, lockForChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
-import { isFinalAt, statusAt } from './lifecycle.ts';
+import { isFinalAt, pollIdentityOf, publishedTime, statusAt } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues } from './pricing.ts';
 import {
@@ -53,6 +53,7 @@ export async function updateVotingEvent(
   // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
   const issues = await priceIssues(tx, deps.pricing, plan, before, changed);
   checkStatus(before, body);
+  checkDerived(before, { ...before, ...definedOnly(columns) }, body);
   checkEnd(before, changed);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
@@ -98,6 +99,16 @@ function checkEnd(before: LockedEvent, { endsAt }: Columns): void {
 function checkStatus(before: LockedEvent, { status }: Body): void {
   if (status === undefined || status === 'open' || status === 'closed') return;
   if (status !== statusAt(before, before.lockedAt)) throw invalidField('status', 'must be "open" or "closed"');
+}
+
+/** What follows from other fields is taken as it is shown, before the change or after it. @throws ApiError 422 */
+function checkDerived(before: LockedEvent, after: VotingEvent, { voter, results }: Body): void {
+  const identities = [pollIdentityOf(before), pollIdentityOf(after)];
+  if (voter?.pollIdentity !== undefined && !identities.includes(voter.pollIdentity))
+    throw invalidField('voter.pollIdentity', 'follows from requireVoterId and saveVoterInfo, and cannot be set');
+  const published = publishedTime(before, before.lockedAt);
+  if (results?.publishedAt !== undefined && results.publishedAt !== published)
+    throw invalidField('results.publishedAt', 'is when the results became public, and cannot be set');
 }
 
 function definedOnly(columns: Columns): Partial<VotingEvent> {

@@ -148,8 +148,9 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
 
 /** Sends a delivery again, whatever became of it; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
-  await requireActive(tx, id);
+  const endpoint = await requireLocked(tx, id);
   if ((await findDelivery(tx, id, deliveryId)) === undefined) throw notFound();
+  checkActive(endpoint);
   await sendAgain(tx, id, deliveryId);
 }
 
@@ -161,7 +162,13 @@ async function requireLocked(tx: Transaction, id: string): Promise<WebhookEndpoi
 
 async function requireActive(tx: Transaction, id: string): Promise<WebhookEndpoint> {
   const endpoint = await requireLocked(tx, id);
-  if (endpoint.status === 'active') return endpoint;
+  checkActive(endpoint);
+  return endpoint;
+}
+
+/** @throws ApiError 409 */
+function checkActive({ status }: WebhookEndpoint): void {
+  if (status === 'active') return;
   throw conflict('endpoint_disabled', 'This endpoint is switched off. Switch it on first.');
 }
 

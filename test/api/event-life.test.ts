@@ -221,7 +221,7 @@ const READ_ONLY = new Set([
     'hasVoted',
     'keyStatus',
   ],
-  ...['pollIdentity', 'publishedAt', 'finalAt', 'disclosure', 'disputed', 'copy'],
+  ...['finalAt', 'disclosure', 'disputed', 'copy'],
 ]);
 
 /** A shown row without the fields that nobody sets. */

@@ -188,10 +188,9 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   },
   async 'ballot.confirmed'(listen) {
     const { account, event, votingEventId } = await prepare({}, PLAN, true);
-    await votePoll(service, account, event, votesFor(event));
     await listen(account);
     await votePoll(service, account, event, votesFor(event));
-    return { votingEventId, data: { votingEventId, ballots: 2 } };
+    return { votingEventId, data: { votingEventId, ballots: 1 } };
   },
   async 'payment.succeeded'(listen) {
     const event = await createPaidEvent(service, 'provider_a');

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { inOrder, pickOrder } from '#src/ballot-paper/shuffle.ts';
 import { BallotText } from '#src/ballot-paper/views.ts';
 
 const shuffles = vi.hoisted(() => ({ candidates: [] as number[] }));
@@ -7,7 +8,7 @@ vi.mock('#src/ballot-paper/shuffle.ts', async (importOriginal) => {
   const original = await importOriginal<typeof import('#src/ballot-paper/shuffle.ts')>();
   return {
     ...original,
-    inOrder: (items: readonly unknown[], positionId: string, order: number) => {
+    inOrder: (items: readonly unknown[], positionId: string, order: string) => {
       shuffles.candidates.push(items.length);
       return original.inOrder(items, positionId, order);
     },
@@ -33,7 +34,7 @@ function paperOf(own: boolean): BallotPaper {
 
 test('a shuffled ballot shuffles one position at most between two of its pieces, where others have their turn', () => {
   let before = 0;
-  for (const _ of new BallotText(paperOf(true)).write(7)) {
+  for (const _ of new BallotText(paperOf(true)).write('7')) {
     expect(shuffles.candidates.length - before).toBeLessThanOrEqual(1);
     before = shuffles.candidates.length;
   }
@@ -42,7 +43,24 @@ test('a shuffled ballot shuffles one position at most between two of its pieces,
 });
 
 test('candidates that all positions share are shuffled once', () => {
-  const pieces = [...new BallotText(paperOf(false)).write(7)];
+  const pieces = [...new BallotText(paperOf(false)).write('7')];
   expect(shuffles.candidates).toEqual([900]);
   expect(JSON.parse(pieces.join('')).data.candidates).toHaveLength(900);
+});
+
+test('every place of a ballot is as likely for each candidate, whatever the seeds', () => {
+  const names = Array.from({ length: 12 }, (_, index) => index);
+  const [seeds, first, orders] = [24_000, new Array<number>(12).fill(0), new Set<string>()];
+  for (let seed = 0; seed < seeds; seed += 1) {
+    const order = inOrder(names, 'pos_1', pickOrder(`visitor ${seed}`, 'evt_1'));
+    orders.add(order.join());
+    first[order[0] ?? 0] = (first[order[0] ?? 0] ?? 0) + 1;
+  }
+  const expected = seeds / 12;
+  const chiSquare = first.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+  // 11 degrees of freedom: above 31.3 once in a thousand draws; these seeds are always the same.
+  expect(chiSquare).toBeLessThan(31.3);
+  expect(orders.size).toBeGreaterThan(seeds * 0.99);
+  expect(pickOrder('one', 'evt_1')).toBe(pickOrder('one', 'evt_1'));
+  expect(pickOrder(undefined, 'evt_1')).not.toBe(pickOrder(undefined, 'evt_1'));
 });
