@@ -65,7 +65,7 @@ function keepBusy(load: Load, end: number, latencies: number[]): Promise<void> {
 }
 
 /** Cuts what arrives into answers with a Content-Length, or without any body. */
-function readAnswers(socket: Socket, answered: (status: number, bytes: Buffer) => void): void {
+export function readAnswers(socket: Socket, answered: (status: number, bytes: Buffer) => void): void {
   let kept: Buffer | undefined;
   let expected = 0;
   let status = 0;

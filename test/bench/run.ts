@@ -12,6 +12,7 @@ import { growth } from './growth.ts';
 import { castLatency } from './latency.ts';
 import { type BenchLine, isMeasured, type Line } from './line.ts';
 import { memory } from './memory.ts';
+import { overload } from './overload.ts';
 import { instantRunoff, results } from './results.ts';
 import { describeLines, jsonOf } from './show-lines.ts';
 import { voterBatches, voterPages } from './voter-lists.ts';
@@ -25,6 +26,7 @@ const LINES: Readonly<Record<string, BenchLine>> = {
   voters: castVoters,
   cpu: castCpu,
   confirm,
+  overload,
   ballot,
   batches: voterBatches,
   webhooks: webhookDeliveries,

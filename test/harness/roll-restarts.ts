@@ -29,8 +29,9 @@ export async function rollRestarts(real: RealProcesses, restarts: number): Promi
     requests += 1;
     try {
       const answer = await ask(proxy.port, method, target, { key, body });
-      if (answer.status >= 500) failed.push(`${method} ${target}: ${answer.status} ${await answer.text()}`);
-      return answer;
+      if (answer.status < 500) return answer;
+      failed.push(`${method} ${target}: ${answer.status} ${await answer.text()}`);
+      return undefined;
     } catch (fault) {
       failed.push(`${method} ${target}: ${String(fault)}`);
       return undefined;
