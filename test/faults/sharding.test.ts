@@ -14,6 +14,7 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   audit_entries: 'the trail of an account, read by account; the event is a filter of it',
   idempotency_keys: 'the answers that were given to a key',
   job_runners: 'which runners of jobs are alive, whatever event their jobs are about',
+  service_processes: 'of the processes of this deployment: which of them are alive',
   mail_quotas: 'mails to an address that an account causes, whatever event they are about',
   payment_businesses: 'a business belongs to an account and is paid for many events',
   provider_events: 'messages of a provider, to a business: which event they are about is found out later',
