@@ -1,3 +1,5 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { Config } from '#src/config.ts';
 import { checkServer, connectOnce, type Finding, failed, StartRefused } from '#src/database/check-server.ts';
@@ -47,6 +49,7 @@ function refuseFailed(findings: readonly Finding[]): void {
 export async function prepareStart(config: Config, url: string, now: () => number): Promise<Prepared> {
   const findings = await checkStart(config, url, now);
   refuseFailed(findings);
+  await requireWritable(config);
   await migrate(url);
   return withClient(url, async (client) => {
     await storeIdentity(config, client);
@@ -56,6 +59,18 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
     const warnings = findings.filter(({ status }) => status === 'warning');
     return { config: await withLogIdentity(config, client), warnings };
   });
+}
+
+/**
+ * Whoever runs jobs remembers in DATA_DIR what was signed last: found out at the start, not at the first signature.
+ * @throws the fault of the file system
+ */
+async function requireWritable({ dataDir, worker }: Config): Promise<void> {
+  if (!worker) return;
+  await mkdir(dataDir, { recursive: true });
+  const probe = path.join(dataDir, `.writable-${process.pid}`);
+  await writeFile(probe, '');
+  await rm(probe, { force: true });
 }
 
 export interface Prepared {

@@ -9,6 +9,7 @@ import { endInTime, serveWithMany } from '#src/many-processes.ts';
 import { runSandbox } from '#src/payments/run-sandbox.ts';
 import type { Sandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart } from '#src/prepare-start.ts';
@@ -27,6 +28,8 @@ function plainReason(fault: unknown): string | undefined {
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
   if (code === 'EACCES' && Reflect.get(Object(fault), 'syscall') === 'listen')
     return 'Cannot start: this user may not listen on the port. Set PORT to one above 1023.';
+  const file = explainFileFault(fault);
+  if (file !== undefined) return `Cannot start: ${file}. Check DATA_DIR, and let the service write there.`;
   const reason = explainDatabaseFault(fault);
   return reason === undefined ? undefined : `Cannot start: the database cannot be used: ${reason}. Check DATABASE_URL.`;
 }

@@ -1,17 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
+import { parseServerMoment } from './options.ts';
 import type { RestoreOptions } from './restore-backup.ts';
-
-const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
-
-/** A moment with its time zone, as PostgreSQL reads it. */
-function parseMoment(text: string): string {
-  const [, date, time, zone] = MOMENT.exec(text.trim()) ?? [];
-  const written = `${date}T${time}${zone === 'Z' ? 'Z' : zone?.padEnd(6, ':00')}`;
-  if (date === undefined || Number.isNaN(Date.parse(written)))
-    throw new InvalidArgumentError('must be a moment with its time zone, such as 2026-11-21T09:59:00Z');
-  return `${date} ${time}${zone === 'Z' ? '+00' : zone}`;
-}
 
 function parsePoint(text: string): string {
   if (/^[\w.:@ -]{1,63}$/.test(text)) return text;
@@ -61,7 +51,7 @@ export function addBackupCommands({ program, command, withServer, withPrograms, 
     .requiredOption('--backup <folder>', 'what `backup` made')
     .requiredOption('--archive <folder>', 'the archived write-ahead log')
     .requiredOption('--to <folder>', 'a new folder for the database')
-    .option('--at <time>', 'the last moment that is to be there, with its time zone', parseMoment)
+    .option('--at <time>', 'the last moment that is to be there, with its time zone', parseServerMoment)
     .option('--point <name>', 'the named moment that is to be there (pg_create_restore_point)', parsePoint)
     .option('--timeline <number>', 'of production, where the archive holds several', parseNumber)
     .option('--port <port>', 'where the restored server listens', parsePort, 5433)

@@ -3,6 +3,7 @@ import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { SchemaRefused } from '#src/database/migrate.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payments/providers/provider.ts';
 import { ApiError, type Issue } from '#src/platform/errors.ts';
+import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { RollRefused } from './read-lines.ts';
 
 function wordsOf(fault: ApiError): string {
@@ -18,6 +19,8 @@ export function explainFault(fault: unknown): string | undefined {
   if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused)
     return `Refused: ${fault.message}. Check the credentials, and that the provider can be reached.`;
   if (fault instanceof SchemaRefused || fault instanceof StartRefused) return `Refused: ${fault.message}.`;
+  const file = explainFileFault(fault);
+  if (file !== undefined) return `Refused: ${file}.`;
   const reason = explainDatabaseFault(fault);
   return reason === undefined
     ? undefined

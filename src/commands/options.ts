@@ -44,3 +44,21 @@ export function parseDays(text: string): number {
   if (!/^\d{1,5}$/.test(text) || days < 1) throw new InvalidArgumentError('must be a whole number of days');
   return days;
 }
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
+
+/** A moment with its time zone, in Unix milliseconds. */
+export function parseMoment(text: string): number {
+  const [, date, time, zone = ''] = MOMENT.exec(text.trim()) ?? [];
+  const timeMs = Date.parse(`${date}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone}`);
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError('must be a moment with its time zone, such as 2026-11-21T09:59:00Z');
+  return timeMs;
+}
+
+/** The same to the microsecond, as PostgreSQL reads it. */
+export function parseServerMoment(text: string): string {
+  parseMoment(text);
+  const [, date = '', time = '', zone = ''] = MOMENT.exec(text.trim()) ?? [];
+  return `${date} ${time}${zone === 'Z' ? '+00' : zone}`;
+}

@@ -4,7 +4,7 @@ import { countryCodeFault } from '#src/platform/country-code.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Cli } from './cli.ts';
 import type { ConnectOptions } from './connect-payment-business.ts';
-import { parseName } from './options.ts';
+import { parseMoment, parseName } from './options.ts';
 
 function parseProvider(text: string): ProviderName {
   if (text === 'provider_a' || text === 'provider_b') return text;
@@ -61,6 +61,21 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     .argument('<id>', 'the business')
     .action((id: string) =>
       withDeps(async (deps) => (await import('./connect-payment-business.ts')).refresh(cli, deps, id)),
+    );
+
+  command(
+    businesses,
+    'check',
+    'list the payments at the provider since a moment, and what became of each here',
+    'payment-businesses check --business biz_… --since 2026-11-21T09:59:00Z',
+  )
+    .requiredOption('--business <id>', 'the business')
+    .requiredOption('--since <time>', 'a moment with its time zone', parseMoment)
+    .addHelpText('after', '\nExit status: 0 each is known here, 1 some are not, 2 wrong usage.')
+    .action((options: { business: string; since: number }) =>
+      withDeps(async (deps) =>
+        (await import('./check-payments.ts')).checkPayments(deps, options.business, options.since),
+      ),
     );
 
   command(

@@ -17,7 +17,7 @@ import {
   insertProviderEvent,
   type ProviderEvent,
 } from './provider-event-repository.ts';
-import type { WebhookNotice } from './providers/provider.ts';
+import { isAttemptId, type WebhookNotice } from './providers/provider.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
 
 const payload = z.strictObject({ businessId: z.string(), eventKey: z.string() });
@@ -89,12 +89,26 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) {
     if ((await readNow(deps.db)) < event.receivedAt + PATIENCE_MS) throw new Error('no attempt for this message yet');
+    await alarmForOurs(deps, event);
     // The merchant's account may sell other things too.
     await endProviderEvent(deps.db, job.businessId, job.eventKey, 'unmatched');
     return;
   }
   await askProvider(deps, attempt, { always: true });
   await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
+}
+
+/** Money for an attempt that the database does not know: it was set back to an earlier moment, or the event was deleted. */
+async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
+  const business = await findBusinessEver(deps.db, event.paymentBusinessId);
+  if (business === undefined) return;
+  const ofReference = event.reference === null ? null : deps.payments.of(business).attemptOfReference(event.reference);
+  const attempt = event.attemptId !== null && isAttemptId(event.attemptId) ? event.attemptId : ofReference;
+  if (attempt === null || (await findAttemptById(deps.db, attempt)) !== undefined) return;
+  deps.log.error(
+    { business: business.id, attempt, message: event.eventType, alarm: 'payment_unmatched' },
+    'a payment names an attempt that is not known here',
+  );
 }
 
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {

@@ -9,6 +9,7 @@ export const ALARMS = [
   'database_not_durable',
   'jobs_stalled',
   'payment_mismatch',
+  'payment_unmatched',
   'refund_refused',
   'secret_unreadable',
 ] as const;

@@ -199,7 +199,7 @@ describe('voters import', () => {
     const file = fileOf('race.jsonl', rows.join('\n'));
     const ends = await Promise.all([1, 2].map(() => runCommand(service, importing(event, file))));
     expect(ends.filter(({ code }) => code === 0).length).toBeGreaterThanOrEqual(1);
-    for (const { code, stderr } of ends) if (code !== 0) expect(stderr).toContain('another run imports this file');
+    for (const { code, stdout } of ends) if (code !== 0) expect(stdout).toContain('another run imports this file');
     expect(await countOf(event)).toEqual({ rows: 25_000, counted: 25_000 });
     const again = await importFile(event, file, '--again', '--skip-existing');
     expect(again).toMatchObject({ code: 0, accepted: 0, existing: 25_000, rejected: 0 });
@@ -235,8 +235,9 @@ describe('voters import', () => {
     const rows = Array.from({ length: 120 }, (_, index) => `{"name":"V ${index}","voterId":"${index}"}`);
     const file = fileOf('plan.jsonl', rows.join('\n'));
     const refused = await runCommand(service, importing(event, file));
-    expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toBe('Refused: At most 100 voters per event are possible here.\n');
+    expect(refused).toMatchObject({ code: 1, stderr: '' });
+    const message = 'Refused: At most 100 voters per event are possible here.';
+    expect(JSON.parse(refused.stdout)).toEqual({ error: { message } });
     expect(await countOf(event)).toEqual({ rows: 0, counted: 0 });
     await service.deps.db.$client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
     expect(await importFile(event, file)).toMatchObject({ code: 0, accepted: 120 });
@@ -257,7 +258,8 @@ describe('voters import', () => {
     ];
     for (const [file, words] of cases) await expect(scanRoll(file, undefined)).rejects.toThrow(words);
     const latin = await runCommand(service, importing(event, path.join(folder, 'latin.csv')));
-    expect(latin).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^Refused: .*not UTF-8/) });
+    expect(latin).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(latin.stdout).error.message).toMatch(/^Refused: .*not UTF-8/);
     expect(await countOf(event)).toEqual({ rows: 0, counted: 0 });
     const bad = await importFile(
       event,

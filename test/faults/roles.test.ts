@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { visitor } from '#test/harness/elections.ts';
 import { hasPostgresTools, makeServerFolder, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
 import { type Ended, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
@@ -112,7 +113,7 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
       const candidate = await call('POST', `${base}/candidates`, write, { name: 'Ada', positionIds: [position.id] });
       await call('PATCH', base, write, { status: 'open' });
       const ballot = {
-        visitorId: '11111111-1111-4111-8111-111111111111',
+        visitorId: visitor(),
         votes: [{ positionId: position.id, candidateId: candidate.id }],
       };
       const { confirmationCode } = await call('POST', `/public${base}/ballot/cast`, vote, ballot);
@@ -138,6 +139,19 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
     } finally {
       expect(await service.stop()).toBe(0);
     }
+    // A newer version on the schema of the one before: each says what is to be done, in one line.
+    await runStatements(server.url, [
+      'DELETE FROM drizzle.__drizzle_migrations WHERE created_at = (SELECT max(created_at) FROM drizzle.__drizzle_migrations)',
+    ]);
+    const old = await requireRefused(await startProcess(app));
+    expect(old).toMatch(/^Cannot start: 1 migrations are to be applied[^\n]*Run `migrate` as the owner[^\n]*\n$/);
+    for (const words of [['migrate'], ['accounts', 'list']])
+      expect(await runCommand(words, app)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^Refused: [^\n]+\n$/),
+      });
+
     const taken = await runCommand(['backup', '--to', path.join(folder, 'backup')], settings(urlOf('voting_backup')));
     expect(taken, taken.stderr).toMatchObject({ code: 0 });
   }, 240_000);

@@ -211,6 +211,19 @@ describe('a start is refused in one line, and writes nothing', () => {
   );
 });
 
+describe('files that cannot be written', () => {
+  test('end a start, and a command, in one line that names the file', async () => {
+    const nowhere = { DATA_DIR: '/dev/null/data' };
+    const line = await requireRefused(await start(nowhere));
+    expect(line).toMatch(/^Cannot start: \/dev\/null\/data cannot be used: [^\n]*\(ENOTDIR\)[^\n]*DATA_DIR[^\n]*\n$/);
+    const command = await cli(['log', 'signing-key', '--out', '/dev/null/key.txt']);
+    expect(command).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Refused: \/dev\/null\/key.txt [^\n]+\n$/),
+    });
+  });
+});
+
 describe('commands', () => {
   test('that read do not migrate; `migrate --check` says what is missing, and changes nothing', async () => {
     const empty = { DATABASE_URL: (await createDatabase()).url };

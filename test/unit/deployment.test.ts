@@ -39,7 +39,17 @@ function environmentOf(block: readonly string[], given: Readonly<Record<string, 
   return Object.fromEntries(pairs.map(([name, value]) => [name, fill(value)]));
 }
 
-const GIVEN = { SECRET_KEY: Buffer.alloc(32, 1).toString('base64'), POSTGRES_PASSWORD: 'secret' };
+const GIVEN = {
+  SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+  ...{
+    POSTGRES_PASSWORD: 'secret-1',
+    OWNER_PASSWORD: 'secret-2',
+    APP_PASSWORD: 'secret-3',
+    BACKUP_PASSWORD: 'secret-4',
+  },
+};
+/** What belongs to a container, and is not passed on. */
+const OF_THE_CONTAINER = ['NODE_ENV', 'HOST', 'PORT'];
 
 function sourceFiles(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {
@@ -61,13 +71,15 @@ describe('deployment', () => {
   test('gives containers settings that the service starts with: API processes without jobs, one process with them', () => {
     const compose = read('compose.yaml');
     const shared = environmentOf(blockOf(compose, /^ {2}environment: &environment$/), GIVEN);
-    expect(Object.keys(shared).filter((name) => !SETTINGS.includes(name))).toEqual([]);
+    expect(Object.keys(shared).toSorted()).toEqual(
+      SETTINGS.filter((name) => !OF_THE_CONTAINER.includes(name)).toSorted(),
+    );
     const api = readConfig({ ...shared, NODE_ENV: 'production' });
     expect(api).toMatchObject({ worker: false, trustProxy: 1, metricsPort: 9_100, dataDir: '/data', production: true });
     const worker = { ...shared, ...environmentOf(blockOf(compose, /^ {2}worker:$/), GIVEN) };
     expect(readConfig(worker)).toMatchObject({ worker: true, webConcurrency: 1 });
     expect(() => environmentOf(blockOf(compose, /^ {2}environment: &environment$/), {})).toThrow(
-      'asks for POSTGRES_PASSWORD',
+      'asks for APP_PASSWORD',
     );
     for (const name of ['api-1', 'api-2'])
       expect([
@@ -77,6 +89,37 @@ describe('deployment', () => {
           .trim(),
       ]).toEqual([name, '<<: *service']);
     expect(compose).toMatch(/reverse_proxy api-1:3000 api-2:3000/);
+  });
+
+  test('runs the service as the lesser role, and only `migrate` as the owner; the superuser is the database’s alone', () => {
+    const compose = read('compose.yaml');
+    const userOf = (block: readonly string[]): string =>
+      new URL(environmentOf(block, GIVEN)['DATABASE_URL'] ?? 'postgres://none@nowhere').username;
+    expect(userOf(blockOf(compose, /^ {2}environment: &environment$/))).toBe('voting_app');
+    expect(userOf(blockOf(compose, /^ {2}migrate:$/))).toBe('voting_owner');
+    for (const name of ['api-1', 'api-2', 'worker', 'proxy'])
+      expect([name, userOf(blockOf(compose, new RegExp(`^ {2}${name}:$`)))]).toEqual([name, 'none']);
+    expect(compose).toMatch(/roles:\n {4}file: \.\/deploy\/roles\.sql/);
+    for (const role of ['voting_owner', 'voting_app', 'voting_backup'])
+      expect([
+        role,
+        read('deploy/roles.sql').includes(`CREATE ROLE ${role} LOGIN`),
+        compose.includes(`ALTER ROLE ${role} PASSWORD`),
+      ]).toEqual([role, true, true]);
+    // Whatever else connects to the database.
+    expect(
+      [...compose.matchAll(/postgres:\/\/(\w+):|"-U", "(\w+)"/g)].map(([, one, other]) => one ?? other).toSorted(),
+    ).toEqual([...['voting_app', 'voting_owner', 'voting_owner']]);
+    const services = blockOf(compose, /^services:$/).join('\n');
+    for (const block of services.split(/\n(?= {2}[\w-]+:\n)/))
+      expect(block).toMatch(/logging: \*logging|<<: \*service/);
+    expect(blockOf(compose, /^x-service: &service$/).join('\n')).toContain('logging: *logging');
+    expect(compose).toMatch(/driver: json-file\n {2}options: \{ max-size: \d+m, max-file: "\d+" \}/);
+  });
+
+  test('archives the write-ahead log as the page for operators says', () => {
+    const line = /archive_command = ('.+')/;
+    expect(line.exec(read('compose.yaml'))?.[1]).toBe(line.exec(read('docs/operations.md'))?.[1]);
   });
 
   test('waits longer for a container to stop than the service takes for requests and webhooks under way', () => {
@@ -107,7 +150,9 @@ describe('the runbook', () => {
     const served = registry.getMetricsAsArray().map(({ name }) => name);
     const operations = read('docs/operations.md');
     const named = [...operations.matchAll(/`(voting_(?!event)[a-z_]+)/g)];
-    expect(named.map((match) => match[1] ?? '').filter((name) => !served.includes(name))).toEqual([]);
+    const roles = read('deploy/roles.sql');
+    const unknown = named.map((match) => match[1] ?? '').filter((name) => !served.includes(name));
+    expect(unknown.filter((name) => !roles.includes(`CREATE ROLE ${name} LOGIN`))).toEqual([]);
     const ours = served.filter((name) => !/^voting_(nodejs|process)_/.test(name));
     expect(ours.filter((name) => !operations.includes(`\`${name}`))).toEqual([]);
   });

@@ -9,7 +9,9 @@ import {
   type CheckoutHandle,
   type CheckoutRequest,
   failureOf,
+  isAttemptId,
   isLiveKey,
+  type ListedPayment,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -26,6 +28,7 @@ const NAME = 'provider_a';
 const DEFAULT_BASE_URL = 'https://api.stripe.com';
 /** How long a page lives (contract, "Limits"). */
 const PAGE_VALIDITY_MS = HOUR_MS;
+const LISTED_AT_ONCE = 100;
 /** Provider statuses that say no to one refund, and leave the business as it is. */
 const REFUND_REFUSALS = new Set([400, 402, 404]);
 
@@ -108,6 +111,21 @@ function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.Se
 
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
+const chargesSchema = z.object({
+  has_more: z.boolean(),
+  data: z.array(
+    z.object({
+      id: z.string(),
+      status: z.string(),
+      amount: z.int(),
+      currency: z.string(),
+      created: z.int(),
+      refunded: z.boolean(),
+      payment_intent: z.string().nullish(),
+      metadata: z.record(z.string(), z.string()).nullish(),
+    }),
+  ),
+});
 const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
 
 /** The adapter of provider_a: hosted Checkout through its own library. */
@@ -186,10 +204,36 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     }
   }
 
+  async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
+    const created = { gte: Math.floor(sinceMs / 1_000) };
+    let after: string | undefined;
+    do {
+      const parameters = { created, limit: LISTED_AT_ONCE, ...(after === undefined ? {} : { starting_after: after }) };
+      const answer = await ask(client.charges.list(parameters, { apiKey: secretKey }));
+      const { data, has_more: more } = readAnswer(chargesSchema, answer);
+      for (const charge of data) {
+        const currency = charge.currency.toLowerCase();
+        yield {
+          providerPaymentId: charge.payment_intent ?? charge.id,
+          attemptId: charge.metadata?.[ATTEMPT_PARAMETER] ?? null,
+          amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, charge.amount),
+          currency,
+          providerStatus: charge.refunded ? 'refunded' : charge.status,
+          paid: charge.status === 'succeeded',
+          atMs: charge.created * 1_000,
+        };
+      }
+      after = more ? data.at(-1)?.id : undefined;
+    } while (after !== undefined);
+  }
+
   return {
     name: NAME,
     money: PROVIDER_A_MONEY,
     referenceFor: (attemptId) => attemptId,
+    attemptOfReference: (reference) => (isAttemptId(reference) ? reference : null),
+    listPayments,
+    notListed: 'payments by delayed methods (such as bank debits) that were begun before the moment',
     describeAccount,
     async createCheckout({ secretKey }, request) {
       const { attemptId } = request;

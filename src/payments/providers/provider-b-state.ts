@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { PROVIDER_B_MONEY } from './currencies.ts';
-import { PaymentProviderUnavailable, type ProviderPayment, type ProviderState, type RefundResult } from './provider.ts';
+import {
+  isAttemptId,
+  type ListedPayment,
+  PaymentProviderUnavailable,
+  type ProviderPayment,
+  type ProviderState,
+  type RefundResult,
+} from './provider.ts';
 import { parseKeepingIds } from './provider-b-http.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
@@ -90,6 +97,31 @@ export function readTransaction(answer: unknown): ProviderState {
   if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
   // `abandoned` is what every page is called until its payer pays; `ongoing`, while they do.
   return { kind: 'unpaid', providerStatus: status };
+}
+
+const listedSchema = z.array(transactionSchema.extend({ created_at: z.string().nullish() }));
+
+/** What came of a list of transactions: those that nobody paid are left out. */
+export function readPayments(answer: unknown): { readonly count: number; readonly payments: readonly ListedPayment[] } {
+  const listed = readAnswer(listedSchema, answer);
+  const payments = listed
+    .filter(({ status }) => status === 'success' || status === 'reversed' || UNDER_WAY.has(status))
+    .map((transaction) => {
+      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs } = paymentOf(transaction);
+      const paid = transaction.status === 'success' || transaction.status === 'reversed';
+      return {
+        ...{ providerPaymentId, amountMinor, currency, paid, providerStatus: transaction.status },
+        attemptId: attemptId ?? attemptOfReference(reference ?? ''),
+        atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
+      };
+    });
+  return { count: listed.length, payments };
+}
+
+/** `pay-….1` was made of `pay_…`; null for a reference of somebody else's. */
+export function attemptOfReference(reference: string): string | null {
+  const attemptId = /^pay-([0-9a-z]{22})\.\d+$/.exec(reference)?.[1];
+  return attemptId !== undefined && isAttemptId(`pay_${attemptId}`) ? `pay_${attemptId}` : null;
 }
 
 const refundedTransactionSchema = z.object({

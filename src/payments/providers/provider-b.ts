@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import { z } from 'zod';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
@@ -8,6 +9,7 @@ import {
   type CheckoutPage,
   type CheckoutRequest,
   isLiveKey,
+  type ListedPayment,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -17,12 +19,22 @@ import {
   type RefundResult,
 } from './provider.ts';
 import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
-import { isRefundOf, readAnswer, readRefundObject, readTransaction } from './provider-b-state.ts';
+import {
+  attemptOfReference,
+  isRefundOf,
+  readAnswer,
+  readPayments,
+  readRefundObject,
+  readTransaction,
+} from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
 const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';
+const LISTED_AT_ONCE = 100;
+/** The provider lists by when a page was opened: those of the day before may have been paid since. */
+const LONGEST_PAGE_MS = DAY_MS;
 const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
 
 export interface ProviderBOptions {
@@ -138,10 +150,25 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     }
   }
 
+  async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
+    const from = new Date(sinceMs - LONGEST_PAGE_MS).toISOString();
+    for (let page = 1; ; page += 1) {
+      const query = new URLSearchParams({ from, perPage: String(LISTED_AT_ONCE), page: String(page) });
+      const { count, payments } = readPayments(
+        await http.call({ method: 'GET', path: `/transaction?${query}`, secretKey }),
+      );
+      yield* payments.filter(({ atMs }) => atMs >= sinceMs);
+      if (count < LISTED_AT_ONCE) return;
+    }
+  }
+
   return {
     name: NAME,
     money: PROVIDER_B_MONEY,
     referenceFor: (attemptId, ordinal) => `${attemptId.replaceAll('_', '-')}.${ordinal}`,
+    attemptOfReference,
+    listPayments,
+    notListed: 'payments since the moment on pages that were opened more than a day before it',
     describeAccount,
     createCheckout,
     readCheckout,

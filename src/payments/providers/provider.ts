@@ -97,6 +97,21 @@ export interface RefundRequest {
   readonly currency: string;
 }
 
+/** A payment as a provider lists it: money that came, or is under way. */
+export interface ListedPayment {
+  readonly providerPaymentId: string;
+  /** The attempt that it names, whether this service knows it or not; null for what was sold elsewhere. */
+  readonly attemptId: string | null;
+  /** In the currency's smallest unit; null when the figure is none that this service can ask for. */
+  readonly amountMinor: number | null;
+  readonly currency: string;
+  /** In the provider's words. */
+  readonly providerStatus: string;
+  readonly paid: boolean;
+  /** When it was paid, or begun, Unix milliseconds. */
+  readonly atMs: number;
+}
+
 export type RefundResult =
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
@@ -141,6 +156,12 @@ export interface PaymentProvider {
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** How a refund that was `pending` went on. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
+  /** The attempt that a reference was made for by `referenceFor`; null for any other. */
+  attemptOfReference(reference: string): string | null;
+  /** Payments since a moment, newest first, a page at a time. */
+  listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment>;
+  /** What `listPayments` cannot show, in words for the operator. */
+  readonly notListed: string;
   /** @param rawBody the bytes as they came: the signature is over them. */
   verifyWebhook(credentials: ProviderCredentials, rawBody: Uint8Array, headers: Headers): WebhookVerdict;
   close(): Promise<void>;
@@ -198,6 +219,9 @@ export function failureOf(
 export function safeCode(code: unknown): string | null {
   return typeof code === 'string' && /^(?!\w{2}_(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code) ? code : null;
 }
+
+/** Whether a text has the form of this service's IDs of attempts. */
+export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
 
 /** Whether a key moves real money: both providers say so in its first characters. */
 export function isLiveKey(secretKey: string): boolean {

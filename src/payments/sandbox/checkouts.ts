@@ -105,6 +105,12 @@ export class Checkouts {
     return found?.secretKey === secretKey ? found : undefined;
   }
 
+  /** Pages of a merchant that were opened since a moment, newest first. */
+  since(secretKey: string, sinceMs: number): Checkout[] {
+    const own = [...this.#byPage.values()].filter((one) => one.secretKey === secretKey && one.createdAtMs >= sinceMs);
+    return own.reverse();
+  }
+
   all(): IterableIterator<Checkout> {
     return this.#byPage.values();
   }

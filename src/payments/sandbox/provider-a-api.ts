@@ -108,9 +108,12 @@ function viewCharge(checkout: Checkout) {
   return {
     id: checkout.chargeId,
     object: 'charge',
+    status: 'succeeded',
+    created: seconds(checkout.paidAtMs ?? 0),
     payment_intent: checkout.paymentId,
     metadata: checkout.metadata,
     amount: checkout.paidAmount,
+    currency: checkout.paidCurrency ?? checkout.currency,
     refunded: checkout.reversal === 'refund',
   };
 }
@@ -197,6 +200,20 @@ function findSession(context: SandboxContext, call: ApiCall, id: string): Checko
   return checkout;
 }
 
+function listCharges(context: SandboxContext, { account, request }: ApiCall): ApiAnswer {
+  const limit = Number(request.query.get('limit') ?? 10);
+  const sinceMs = Number(request.query.get('created[gte]') ?? 0) * 1_000;
+  const paid = context.checkouts
+    .since(account.secretKey, 0)
+    .filter((one) => one.provider === 'provider_a' && one.status === 'paid' && (one.paidAtMs ?? 0) >= sinceMs);
+  const after = paid.findIndex(({ chargeId }) => chargeId === request.query.get('starting_after'));
+  const rest = paid.slice(after + 1);
+  return {
+    status: 200,
+    body: { object: 'list', data: rest.slice(0, limit).map(viewCharge), has_more: rest.length > limit },
+  };
+}
+
 async function refund(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
   const parsed = refundParameters.safeParse(request.body);
   if (!parsed.success) return failure(400, 'parameter_invalid', 'payment_intent and amount');
@@ -227,6 +244,7 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
     void context.tell(checkout, 'expired');
     return { status: 200, body: viewSession(context, checkout) };
   }
+  if (method === 'GET' && path === '/v1/charges') return listCharges(context, call);
   if (method === 'POST' && path === '/v1/refunds') return refund(context, call);
   const { country, secretKey } = call.account;
   if (path === '/v1/account') {

@@ -178,6 +178,12 @@ export async function answerProviderB(context: SandboxContext, call: ApiCall): P
     if (checkout === undefined) return refused(404, 'transaction_not_found', 'Transaction reference not found');
     return done('Verification successful', viewTransaction(checkout));
   }
+  if (method === 'GET' && path === '/transaction') {
+    const since = context.checkouts.since(secretKey, Date.parse(query.get('from') ?? '1970-01-01'));
+    const perPage = Number(query.get('perPage') ?? 50);
+    const begin = (Number(query.get('page') ?? 1) - 1) * perPage;
+    return done('Transactions retrieved', since.slice(begin, begin + perPage).map(viewTransaction));
+  }
   if (method === 'POST' && path === '/refund') return refund(context, call);
   if (method === 'GET' && path === '/refund') {
     const checkout = context.checkouts.ofPayment(secretKey, query.get('transaction') ?? '');

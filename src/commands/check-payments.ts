@@ -1,0 +1,71 @@
+import type { Deps } from '#src/deps.ts';
+import { findAttemptById } from '#src/payments/attempt-repository.ts';
+import { findBusinessEver } from '#src/payments/business-repository.ts';
+import { openCredentials } from '#src/payments/credentials.ts';
+import { isAttemptId, type ListedPayment } from '#src/payments/providers/provider.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Answer } from './cli.ts';
+
+/** What became of a payment here. */
+type Outcome =
+  | 'not known here'
+  | 'not of this service'
+  | 'of another business'
+  | 'gave nothing'
+  | 'gave what was paid for';
+
+interface Checked {
+  readonly status: string | null;
+  readonly outcome: Outcome;
+}
+
+async function outcomeOf(deps: Deps, businessId: string, { attemptId }: ListedPayment): Promise<Checked> {
+  if (attemptId === null || !isAttemptId(attemptId)) return { status: null, outcome: 'not of this service' };
+  const attempt = await findAttemptById(deps.db, attemptId);
+  if (attempt === undefined) return { status: null, outcome: 'not known here' };
+  if (attempt.paymentBusinessId !== businessId) return { status: attempt.status, outcome: 'of another business' };
+  return {
+    status: attempt.status,
+    outcome: attempt.status === 'fulfilled' ? 'gave what was paid for' : 'gave nothing',
+  };
+}
+
+/**
+ * Lists a business's payments at its provider since a moment, and what became of each here.
+ * @throws ApiError 404 for an unknown business
+ */
+export async function checkPayments(deps: Deps, businessId: string, sinceMs: number): Promise<Answer> {
+  const business = await findBusinessEver(deps.db, businessId);
+  if (business === undefined) throw notFound();
+  const provider = deps.payments.of(business);
+  const rows: Record<string, unknown>[] = [];
+  let unknown = 0;
+  for await (const payment of provider.listPayments(openCredentials(deps.secrets, business), sinceMs)) {
+    const { status, outcome } = await outcomeOf(deps, businessId, payment);
+    if (outcome === 'not known here' && payment.providerStatus !== 'refunded' && payment.providerStatus !== 'reversed')
+      unknown += 1;
+    rows.push({
+      ...{ payment: payment.providerPaymentId, paidAt: payment.atMs, amountMinor: payment.amountMinor },
+      ...{
+        currency: payment.currency,
+        atProvider: payment.providerStatus,
+        attempt: payment.attemptId,
+        status,
+        outcome,
+      },
+    });
+  }
+  return {
+    value: { businessId, since: sinceMs, payments: rows, unknown, notListed: provider.notListed },
+    shown: rows,
+    next: [
+      ...(unknown === 0
+        ? []
+        : [
+            `${unknown} payments are not known here, and were not given back: pay them back at the provider, and tell the payers.`,
+          ]),
+      `Not listed: ${provider.notListed}.`,
+    ],
+    refused: unknown > 0,
+  };
+}

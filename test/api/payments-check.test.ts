@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
+import { createLog } from '#src/platform/log.ts';
+import { runCommand } from '#test/harness/command-line.ts';
+import { visitor } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  PRICE,
+  PROVIDERS,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+const lines: string[] = [];
+let paid: PaidTestService;
+
+beforeAll(async () => {
+  paid = await startPaidTestService({ worker: false, log: createLog('error', { write: (line) => lines.push(line) }) });
+});
+afterAll(() => paid.stop());
+
+const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
+
+/** Somebody pays. @param meanwhile happens between the page and the payment */
+async function pay(event: PaidEvent, meanwhile: (attempt: string) => Promise<unknown> = async () => undefined) {
+  const ballot = {
+    visitorId: visitor(),
+    email: 'payer@mail.example',
+    votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+    returnUrl: RETURN_URL,
+  };
+  const path = `/public/voting-events/${event.id}/ballot/cast`;
+  const answer = await paid.service.call('POST', path, ballot, { key: event.account.vote });
+  expect(answer.status).toBe(402);
+  const attempt: string = answer.body.data.paymentAttemptId;
+  await meanwhile(attempt);
+  await decide(checkoutUrlOf(answer), 'pay');
+  return { attempt, message: await eventually(() => findMessage(event, attempt)) };
+}
+
+interface Message {
+  readonly businessId: string;
+  readonly eventKey: string;
+}
+
+async function findMessage(event: PaidEvent, attempt: string): Promise<Message | undefined> {
+  const { rows } = await query(
+    `SELECT payment_business_id AS "businessId", event_key AS "eventKey" FROM provider_events
+     WHERE payment_business_id = $1 AND attempt_id = $2`,
+    [event.businessId, attempt],
+  );
+  return rows[0];
+}
+
+/** Deals with a message as its job does a minute after it came. */
+async function dealWith(message: Message): Promise<void> {
+  await query('UPDATE provider_events SET received_at = received_at - 61000 WHERE event_key = $1', [message.eventKey]);
+  await processProviderEventJob(paymentDeps(paid.service.deps)).work(message, { id: '1', attempt: 1, last: false });
+}
+
+const alarmsOf = (attempt: string) => lines.map((line) => JSON.parse(line)).filter((line) => line.attempt === attempt);
+/** As after a restore: the database is of a moment before the attempt. */
+const forget = (attempt: string) => query('DELETE FROM payment_attempts WHERE id = $1', [attempt]);
+
+describe.each(PROVIDERS)('a payment of %s that the database does not know', (provider) => {
+  test('raises an alarm, whether the message names the attempt or only its reference; money of others raises none', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const known = await pay(event);
+    await dealWith(known.message);
+    expect(alarmsOf(known.attempt)).toEqual([]);
+
+    const unknown = await pay(event, forget);
+    await dealWith(unknown.message);
+    const alarm = { alarm: 'payment_unmatched', business: event.businessId, attempt: unknown.attempt };
+    expect(alarmsOf(unknown.attempt)).toEqual([expect.objectContaining(alarm)]);
+
+    const named = await pay(event, forget);
+    await query('UPDATE provider_events SET attempt_id = NULL WHERE attempt_id = $1', [named.attempt]);
+    const { rows } = await query('SELECT reference FROM provider_events WHERE event_key = $1', [
+      named.message.eventKey,
+    ]);
+    const ofReference = paid.service.deps.payments.of({ provider, sandbox: true }).attemptOfReference;
+    await dealWith(named.message);
+    expect(alarmsOf(named.attempt).length).toBe(rows[0].reference === null ? 0 : 1);
+    expect(['order-17', 'pay_', 'pay-x.1', 'pay_0000000000000000000000!'].map(ofReference)).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+
+    const foreign = await pay(event, forget);
+    await query("UPDATE provider_events SET attempt_id = 'order 17', reference = 'order-17' WHERE attempt_id = $1", [
+      foreign.attempt,
+    ]);
+    const before = lines.length;
+    await dealWith(foreign.message);
+    expect(lines.length).toBe(before);
+  }, 60_000);
+
+  test('is found by the command that lists the payments since a moment, with what became of each', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const [old, since] = [await pay(event), Date.now() + 1_500];
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    const known = await pay(event);
+    await dealWith(known.message);
+    const unknown = await pay(event, forget);
+    const adapter = paid.service.deps.payments.of({ provider, sandbox: true });
+    const credentials = { secretKey: event.secretKey };
+    const listed = await Array.fromAsync(adapter.listPayments(credentials, since));
+    expect(listed.map(({ attemptId }) => attemptId)).toEqual([unknown.attempt, known.attempt]);
+    expect(listed[0]).toMatchObject({ paid: true, ...PRICE[provider] });
+    expect((await Array.fromAsync(adapter.listPayments(credentials, 0))).map(({ attemptId }) => attemptId)).toContain(
+      old.attempt,
+    );
+
+    // A command of its own process is pointed at the sandbox as if it were the provider.
+    await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
+    const where = { PROVIDER_A_API_URL: paid.sandbox.url, PROVIDER_B_API_URL: paid.sandbox.url };
+    const words = ['payment-businesses', 'check', '--business', event.businessId, '--json', '--since'];
+    const ended = await runCommand(paid.service, [...words, new Date(since).toISOString()], where);
+    expect(ended).toMatchObject({ code: 1, stderr: '' });
+    const told = JSON.parse(ended.stdout);
+    expect(told).toMatchObject({ unknown: 1, notListed: expect.stringContaining('before') });
+    const outcomes = told.payments.map(({ attempt, outcome }: Record<string, string>) => [attempt, outcome]);
+    expect(outcomes).toEqual([
+      [unknown.attempt, 'not known here'],
+      [known.attempt, 'gave nothing'],
+    ]);
+    expect(ended.stdout).not.toContain(event.secretKey);
+    const later = await runCommand(paid.service, [...words, '2999-01-01T00:00:00Z'], where);
+    expect([later.code, JSON.parse(later.stdout).payments]).toEqual([0, []]);
+  }, 60_000);
+});
