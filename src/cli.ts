@@ -9,7 +9,7 @@ import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts'
 import { addRecountCommand } from '#src/commands/recount-command.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
-import { readVersion } from '#src/version.ts';
+import { readVersion } from '#src/platform/version.ts';
 
 // Only the tree of commands is loaded here; each brings its work with it when it is run.
 

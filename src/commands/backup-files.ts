@@ -159,21 +159,25 @@ export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked
  * @throws ApiError 409 where one is missing among them: the server would stop before it, without an error
  */
 export function countSegments(archive: Archive, manifest: BackupManifest, timeline: number): number {
-  const chain = archive.timelines.find(({ id }) => id === timeline)?.before.map(({ id }) => id) ?? [];
-  const first = segmentOf(manifest.firstWalFile, manifest.walSegmentBytes).number;
-  const kept = segmentOf(manifest.lastWalFile, manifest.walSegmentBytes).number;
-  const there = new Set(
-    archive.segments
-      .filter((one) => one.timeline === timeline || chain.includes(one.timeline))
-      .map(({ number }) => number),
-  );
-  const last = [...there].reduce((most, number) => (number > most ? number : most), kept);
+  const { walSegmentBytes: bytes } = manifest;
+  const left = (archive.timelines.find(({ id }) => id === timeline)?.before ?? []).map(({ id, until }) => ({
+    id,
+    until: segmentOf(walFileOf(id, until, bytes), bytes).number,
+  }));
+  // The file in which a timeline was left stands in the archive once more, as the first of the next one.
+  const ownerOf = (number: bigint): number => left.find(({ until }) => number < until)?.id ?? timeline;
+  const there = new Set(archive.segments.map((one) => `${one.timeline}/${one.number}`));
+  const first = segmentOf(manifest.firstWalFile, bytes).number;
+  const kept = segmentOf(manifest.lastWalFile, bytes).number;
+  const own = archive.segments.filter((one) => one.timeline === timeline).map(({ number }) => number);
+  const last = [kept, ...own, ...left.map(({ until }) => until)].reduce((most, one) => (one > most ? one : most));
   // Up to its end, the backup holds its log itself.
   for (let number = kept + 1n; number <= last; number += 1n) {
-    if (!there.has(number))
+    const owner = ownerOf(number);
+    if (!there.has(`${owner}/${number}`))
       throw conflict(
         'archive_gap',
-        `the archive lacks ${walFileName(timeline, number, manifest.walSegmentBytes)}, and holds later files: nothing behind it can be given back. Find it, or take a newer backup.`,
+        `the archive lacks ${walFileName(owner, number, bytes)}, which a later moment needs: nothing behind it can be given back. Find it, or take a newer backup.`,
       );
   }
   return Number(last - first) + 1;

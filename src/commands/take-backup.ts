@@ -8,7 +8,7 @@ import { connectOnce } from '#src/database/check-server.ts';
 import { findPrograms, type ProgramFolders, type Programs } from '#src/database/postgres-programs.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
-import { readVersion } from '#src/version.ts';
+import { readVersion } from '#src/platform/version.ts';
 import { type BackupManifest, dataFolder, walFileBefore, walFileOf, writeManifest } from './backup-files.ts';
 import { type Answer, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';

@@ -136,6 +136,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
   let account: TestAccount;
   let event: TestEvent;
   let service: TestService;
+  let firstMoment = '';
 
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'voting-backup-test-'));
@@ -222,7 +223,8 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     const seen = path.join(folder, 'checkpoint.txt');
     writeFileSync(seen, String((await new LogReader(service, event.id, observer).get('checkpoint')).body));
     await vote(service, account, event, 2);
-    const first = { at: await moment(server.url), results: await readResults(service) };
+    firstMoment = await moment(server.url);
+    const first = { at: firstMoment, results: await readResults(service) };
     expect(first.results.stats.ballots).toBe(13);
     await vote(service, account, event, 3);
     await awaitArchive(server.url);
@@ -274,13 +276,11 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
   }, 120_000);
 
   test('ask which timeline is production’s where the archive holds several, and follow the one that is named', async () => {
-    const [data] = restored;
-    if (data === undefined) throw new Error('no rehearsal');
+    const { data } = await restoreTo('fail-over', firstMoment);
     // After a fail-over the other server archives; so does a rehearsal that was set up by hand.
     stopServer(data);
     const command = `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`;
     appendFileSync(path.join(data, 'postgresql.auto.conf'), `archive_mode = 'on'\n${command}`);
-    startServer(data);
     const url = onPort(
       Number(/port = '(\d+)'/.exec(readFileSync(path.join(data, 'postgresql.auto.conf'), 'utf8'))?.[1]),
     );
@@ -289,6 +289,9 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     expect(nameless).toMatchObject({ code: 1, stdout: expect.stringContaining('00000002.history') });
     copyFileSync(path.join(data, 'pg_wal/00000002.history'), path.join(archive, '00000002.history'));
     chmodSync(path.join(archive, '00000002.history'), 0o644);
+    const bare = await restoreWith('--to', path.join(folder, 'bare'), '--timeline', '2');
+    expect(bare).toMatchObject({ code: 1, stdout: expect.stringContaining('the archive lacks 00000002') });
+    startServer(data);
     await query(url, 'CREATE TABLE of_the_other (id int)');
     await awaitArchive(url);
 
