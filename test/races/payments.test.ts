@@ -114,6 +114,7 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
 
   test.each([
     ['amount', { paidAmount: 1 }],
+    ['amount, a larger one', { paidAmount: 10_000_000 }],
     ['currency', { paidCurrency: provider === 'provider_a' ? 'jpy' : 'GHS' }],
   ])('a payment of another %s is never fulfilled', async (_what, fault) => {
     const event = await createPaidEvent(paid.service, provider);

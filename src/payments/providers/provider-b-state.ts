@@ -26,6 +26,7 @@ const transactionSchema = z.object({
   reference: z.string(),
   amount: amountSchema,
   requested_amount: amountSchema.nullish(),
+  fees: amountSchema.nullish(),
   currency: z.string(),
   domain: z.string(),
   paid_at: z.string().nullish(),
@@ -60,10 +61,11 @@ function parsedOrNull(text: string): unknown {
 
 /**
  * What the payer paid of what was asked. Where the payer bears the fees, `amount` holds them too, and only
- * `requested_amount` is ours; an `amount` below it is a payment that fell short.
+ * `requested_amount` is ours. Anything else above or below it is another amount than was asked for.
  */
-function paidAmount({ amount, requested_amount: requested }: Transaction): number {
-  return requested === null || requested === undefined ? amount : Math.min(amount, requested);
+function paidAmount({ amount, requested_amount: requested, fees }: Transaction): number {
+  const surplus = amount - (requested ?? amount);
+  return surplus > 0 && surplus <= (fees ?? 0) ? amount - surplus : amount;
 }
 
 /** A time as text, or null where it is none. */

@@ -196,7 +196,7 @@ async function serveApi(
 
 /**
  * Controls are for programs on this machine. A web page that its user has open must not reach them: JSON cannot be sent
- * across origins unasked, and a name that was pointed here is not the host that this server knows itself by.
+ * across origins unasked, and a name that was pointed here is neither `localhost` nor the host that this server knows itself by.
  */
 async function serveControl(
   controls: SandboxControls,
@@ -207,7 +207,9 @@ async function serveControl(
 ): Promise<void> {
   const text = await readText(request);
   const json = request.headers['content-type']?.startsWith('application/json') === true;
-  if (request.headers.host !== new URL(origin).host || (text !== '' && !json)) {
+  const { host, port } = new URL(origin);
+  const ownHosts = [host, `localhost:${port}`];
+  if (!ownHosts.includes(request.headers.host ?? '') || (text !== '' && !json)) {
     return sendJson(response, {
       status: 400,
       body: { error: { message: 'a control takes JSON, at its own address' } },

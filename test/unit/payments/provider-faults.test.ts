@@ -175,6 +175,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
 
   test.each([
     ['amount', { paidAmount: 7 }],
+    ['amount', { paidAmount: 10_000_000 }],
     ['currency', { paidCurrency: name === 'provider_a' ? 'eur' : 'USD' }],
   ] as const)('reads another %s as what it is, and it equals no price', async (mismatch, fault) => {
     const { page, request, read } = await open();
