@@ -62,7 +62,7 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
 }
 
 /**
- * Whoever runs jobs remembers in DATA_DIR what was signed last: found out at the start, not at the first signature.
+ * A process that runs jobs remembers in DATA_DIR what was signed last: found out at the start, not at the first signature.
  * @throws the fault of the file system
  */
 async function requireWritable({ dataDir, worker }: Config): Promise<void> {
