@@ -8,7 +8,7 @@ import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { lockForChange } from './guard-change.ts';
 import { REMOVE_DELETED_EVENT } from './remove-deleted-event.ts';
-import { hasConfirmedBallots, hasPayments, markDeleted } from './repository.ts';
+import { hasConfirmedBallots, hasPayments, markDeleted, payWaitingBallotsBack } from './repository.ts';
 
 /** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
 export async function deleteVotingEvent(
@@ -24,6 +24,7 @@ export async function deleteVotingEvent(
       'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
     );
   }
+  await payWaitingBallotsBack(tx, event.id);
   await markDeleted(tx, event.id);
   await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });
   await giveEventBack(tx, event.accountId);

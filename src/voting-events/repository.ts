@@ -157,6 +157,13 @@ export async function keepOpening(tx: Transaction, eventId: string): Promise<voi
     WHERE id = ${eventId} AND opened_at IS NULL AND ready AND starts_at <= now_ms()`);
 }
 
+/** Pays back the ballots that were paid for and wait for their confirmation: the event goes, and none of them will count. */
+export async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`
+    SELECT give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
+    WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
+}
+
 /** Drops ballots that wait for their confirmation and were not paid for: whoever votes from now on pays. */
 export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`

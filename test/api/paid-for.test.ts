@@ -146,6 +146,21 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     expect(rows[0].left).toBe(0);
   });
 
+  test('is given back when its event is deleted before it is confirmed', async () => {
+    const event = await pollOf(provider);
+    const id = await startVote(event, {});
+    demand(await finishVote(event, id), 201);
+    const path = `/voting-events/${event.id}?force=true`;
+    expect((await service.call('DELETE', path, undefined, { key: event.account.write })).status).toBe(204);
+    await eventually(async () => {
+      const { rows } = await service.deps.db.$client.query(
+        "SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'",
+        [id],
+      );
+      return rows.length === 1 ? true : undefined;
+    }, 20_000);
+  });
+
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
     const event = await pollOf(provider);
     const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
