@@ -98,7 +98,7 @@ async function expectRefused(words: string, changes: Readonly<Record<string, str
   expect(await fingerprint()).toBe(before);
 }
 
-describe('a start is refused in one line, and writes nothing', () => {
+describe('a start is refused in one line, and writes nothing', { timeout: 120_000 }, () => {
   test('under a secret key that the database was not used with', async () => {
     await useOnce();
     await expectRefused('SECRET_KEY is not the one', { SECRET_KEY: newKey() });
@@ -224,7 +224,7 @@ describe('files that cannot be written', () => {
   });
 });
 
-describe('commands', () => {
+describe('commands', { timeout: 120_000 }, () => {
   test('that read do not migrate; `migrate --check` says what is missing, and changes nothing', async () => {
     const empty = { DATABASE_URL: (await createDatabase()).url };
     const list = await cli(['accounts', 'list'], empty);
@@ -254,7 +254,7 @@ describe('commands', () => {
   });
 });
 
-describe('the logs', () => {
+describe('the logs', { timeout: 120_000 }, () => {
   test('keep name and key when BASE_URL and SECRET_KEY change', async () => {
     const keyOf = async (changes: Readonly<Record<string, string>>) => {
       const service = requireStarted(await start(changes));
