@@ -32,6 +32,8 @@ export class Authenticator {
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
   /** Apart from the valid ones: whoever invents keys pushes out nobody's. By the hash, until when it is unknown. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
+  /** Look-ups under way, by the hash. */
+  readonly #asking = new Map<string, Promise<KeyWithAccount | undefined>>();
   /** Counts what was forgotten: a key that was read meanwhile may be from before the change. */
   #changes = 0;
   readonly #lastUsed = new Map<string, number>();
@@ -90,7 +92,16 @@ export class Authenticator {
     const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : nowMs - kept.readAtMs;
     if (kept !== undefined && ageMs < HIT_MS) return kept.found;
     if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
+    // Requests that come together with one key share a look-up, and count as one.
+    const asking = this.#asking.get(name);
+    if (asking !== undefined) return asking;
     if (ageMs >= KNOWN_MS && !mayAsk()) return undefined;
+    const mine = this.#ask(hash, name, nowMs).finally(() => this.#asking.delete(name));
+    this.#asking.set(name, mine);
+    return mine;
+  }
+
+  async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
     const changes = this.#changes;
     const found = await findKeyByHash(this.#db, hash);
     if (found === undefined) {

@@ -1,4 +1,4 @@
-import { isDatabaseAway } from './is-away.ts';
+import { isDatabaseUnanswering } from './is-away.ts';
 
 /** How a gatherer turns rows into one statement, and what it falls back to. */
 export interface GatherOptions<Row, Outcome> {
@@ -77,7 +77,7 @@ export class Gatherer<Row, Outcome> {
       if (outcomes.length !== batch.length)
         throw new Error('a gathered statement answered with another number of rows');
     } catch (fault) {
-      if (isDatabaseAway(fault)) return this.#refuseAll(batch, fault);
+      if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
       // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
       await Promise.all(batch.map((one) => this.#runAlone(one)));
       return;
@@ -87,7 +87,7 @@ export class Gatherer<Row, Outcome> {
     });
   }
 
-  /** Where the database is away, what waits would only wait for the same fault, one after another. */
+  /** Where the database gives no answer, what waits would only wait for the same fault, one after another. */
   #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -98,7 +98,7 @@ export class Gatherer<Row, Outcome> {
     try {
       resolve(await this.#options.runAlone(row));
     } catch (fault) {
-      if (isDatabaseAway(fault)) this.#refuseAll([], fault);
+      if (isDatabaseUnanswering(fault)) this.#refuseAll([], fault);
       reject(fault);
     }
   }

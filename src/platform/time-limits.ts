@@ -18,8 +18,11 @@ export const TIME_LIMITS = {
   /** How long requests are taken after the signal to stop: a proxy learns meanwhile that they go elsewhere. */
   drainMs: 1_500,
   shutdownGraceMs: 10_000,
-  /** What a request waits for a connection. */
-  databaseConnectMs: 500,
+  /**
+   * What a request waits for a connection. Half of it refuses a burst of 32 changes of one event, which take turns; a silent
+   * database is noticed apart from this.
+   */
+  databaseConnectMs: 1_000,
   /** Jobs have more time: nothing waits for one of them. */
   databaseJobConnectMs: 2_000,
   /** How often each process shows that it is alive, and how long the database may leave that unanswered. */

@@ -17,7 +17,13 @@ import {
   type TestEvent,
   votePoll,
 } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 let service: TestService;
 let account: TestAccount;
@@ -185,10 +191,13 @@ describe('a stored log', () => {
       key: account.write,
     });
     expect(deleted.status).toBe(204);
-    const { rows } = await service.deps.db.$client.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [
-      event.id,
-    ]);
-    expect(rows).toEqual([]);
+    // Its rows go in the background, in pieces.
+    await eventually(async () => {
+      const { rows } = await service.deps.db.$client.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [
+        event.id,
+      ]);
+      return rows.length === 0 ? true : undefined;
+    });
   });
 
   test('is checked by a job, and finds what an observer would', async () => {

@@ -69,7 +69,7 @@ describe('with 32 requests at once over two processes', () => {
       Array.from({ length: 16 }, (_, index) => create(index % 2 === 0 ? service : other, index)),
     );
     expectOutcome(answers, 3, 201, 'voting_events', 3);
-    const owned = 'SELECT count(*)::int AS found FROM voting_events WHERE account_id = $1';
+    const owned = 'SELECT count(*)::int AS found FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL';
     expect(await count(owned, account.id)).toBe(3);
     const id = answers.find(({ status }) => status === 201)?.body.data.id;
     const gone = await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write });

@@ -10,7 +10,7 @@ describe('time limits', () => {
       connectionsCheckIntervalMs: 500,
       keepAliveMs: 65_000,
       shutdownGraceMs: 10_000,
-      databaseConnectMs: 500,
+      databaseConnectMs: 1_000,
       databaseSilenceMs: 1_000,
       drainMs: 1_500,
       databaseQueryMs: 4_000,
