@@ -4,7 +4,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, visitor } from '#test/harness/elections.ts';
 import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
-import { rollRestarts } from '#test/harness/roll-restarts.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
@@ -31,13 +30,6 @@ describe('a process that is told to stop', () => {
     expect(await stopped).toBe(0);
     await expect(ask(one.port, 'GET', '/health')).rejects.toThrow();
   }, 30_000);
-
-  test('fails no request behind a proxy that goes by /health, in ten restarts under load', async () => {
-    const { requests, failed, ended } = await rollRestarts(real, 10);
-    expect(failed).toEqual([]);
-    expect([...ended]).toEqual([0]);
-    expect(requests).toBeGreaterThan(500);
-  }, 180_000);
 });
 
 describe('after kill -9', () => {
