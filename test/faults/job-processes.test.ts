@@ -40,8 +40,8 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   }
   const last = roll.voters.slice(-1);
   await roll.mail(last);
-  await eventually(() => (mails.taken.some(({ to }) => to === last[0]?.email) ? true : undefined), 60_000);
-  expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 30_000)).toBe('ok');
+  await eventually(() => (mails.taken.some(({ to }) => to === last[0]?.email) ? true : undefined), 200_000);
+  expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 60_000)).toBe('ok');
   await eventually(() => {
     const reached = new Set(mails.taken.map(({ to }) => to));
     return reached.size === roll.voters.length ? true : undefined;
