@@ -108,11 +108,17 @@ export class IdempotencyStore {
    */
   async hold(tx: Transaction, request: IdempotentRequest): Promise<StoredAnswer | undefined> {
     const { same, all } = this.#locksOf(request);
-    const { rows } = await tx.execute<{ got: boolean }>(sql`
-      SELECT pg_try_advisory_xact_lock(lock) AS got FROM unnest(${sql.param([...same, ...all])}::bigint[]) WITH ORDINALITY AS l (lock, place)
-      ORDER BY place`);
-    const missed = rows.findIndex(({ got }) => !got);
-    if (missed >= 0) throw new ClaimRefused(missed < same.length ? inProgress() : mismatch());
+    // One lock after the other, and none after one that is missed: a request that is refused would stand in the way of the
+    // one that refuses it.
+    const { rows } = await tx.execute<{ missed: number | null }>(sql`
+      WITH RECURSIVE taken (place, got) AS (
+        SELECT 0, true
+        UNION ALL
+        SELECT place + 1, pg_try_advisory_xact_lock((${sql.param([...same, ...all])}::bigint[])[place + 1])
+        FROM taken WHERE got AND place < ${same.length + all.length}::int)
+      SELECT min(place) FILTER (WHERE NOT got) AS missed FROM taken`);
+    const missed = rows[0]?.missed ?? null;
+    if (missed !== null) throw new ClaimRefused(missed <= same.length ? inProgress() : mismatch());
     // A statement of its own: what was committed before the lock was got is seen now.
     const row = await this.#find(request, tx);
     if (row === undefined) return undefined;
@@ -149,7 +155,8 @@ export class IdempotencyStore {
 
   /**
    * Numbers that stand for the request (`same`) and for its key alone (`all`), under each listed secret key: processes in
-   * the middle of a rotation have one of them in common.
+   * the middle of a rotation have one of them in common. In one order for all processes, whichever key each has in front:
+   * of two that are given the same request at the same time, one gets through.
    */
   #locksOf(request: IdempotentRequest): { readonly same: string[]; readonly all: string[] } {
     const lockOf = (mac: Buffer): string => mac.readBigInt64BE().toString();
@@ -158,8 +165,9 @@ export class IdempotencyStore {
     return {
       same: prints
         .map((print, ring) => this.#secrets.macs('idempotency-key', `${whole}\n${print}`)[ring] ?? NO_LOCK)
-        .map(lockOf),
-      all: this.#secrets.macs('idempotency-key', whole).map(lockOf),
+        .map(lockOf)
+        .sort(),
+      all: this.#secrets.macs('idempotency-key', whole).map(lockOf).sort(),
     };
   }
 

@@ -210,13 +210,13 @@ describe('a rotation in two steps, while votes go on', () => {
           const token = await eventually(() => /vit_[0-9a-z]+/.exec(one.mails(before).join('\n'))?.[0]);
           demand(await post(there, '/invites/accept', { token }, guest.write), 200);
         }
-        for (let round = 0; round < 10; round += 1) {
+        for (let round = 0; round < 40; round += 1) {
           const headers = { 'Idempotency-Key': visitor() };
           const title = `Once ${round}`;
           const both = await Promise.all(
             [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
           );
-          expect(both.every(({ status }) => status === 201 || status === 409)).toBe(true);
+          expect(both.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
           const { rows } = await one.deps.db.$client.query(
             'SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2',
             [title, owner.id],
