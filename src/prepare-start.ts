@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { Config } from '#src/config.ts';
-import { checkServer, connectOnce, type Finding, failed, StartRefused } from '#src/database/check-server.ts';
+import { checkServer, type Finding, failed, StartRefused, withConnection } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 
@@ -14,25 +14,13 @@ export async function checkStart(config: Config, url: string, now: () => number)
   try {
     const server = await checkServer(url, now);
     if (server.some(({ status }) => status === 'failed')) return server;
-    return [...server, ...(await withClient(url, (client) => checkIdentity(config, client)))];
+    return [...server, ...(await withConnection(url, (client) => checkIdentity(config, client)))];
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;
     return [
       failed('database', `the database cannot be used: ${reason}`, 'Check DATABASE_URL, and that the database runs.'),
     ];
-  }
-}
-
-async function withClient<T>(
-  url: string,
-  work: (client: Awaited<ReturnType<typeof connectOnce>>) => Promise<T>,
-): Promise<T> {
-  const client = await connectOnce(url);
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
   }
 }
 
@@ -51,7 +39,7 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
   refuseFailed(findings);
   await requireWritable(config);
   await migrate(url);
-  return withClient(url, async (client) => {
+  return withConnection(url, async (client) => {
     await storeIdentity(config, client);
     // Another process may have come first, with other keys.
     const identity = await checkIdentity(config, client);
@@ -82,7 +70,7 @@ export interface Prepared {
 /** The configuration of a command or a further process: the database is migrated already, and its keys fit. */
 export async function joinRunning(config: Config, url: string): Promise<Config> {
   await requireMigrated(url);
-  return withClient(url, async (client) => {
+  return withConnection(url, async (client) => {
     refuseFailed(await checkIdentity(config, client));
     return withLogIdentity(config, client);
   });

@@ -1,4 +1,4 @@
-import { readCloseDue } from '#src/ballot-log/repository.ts';
+import { readCloseDue } from '#src/ballot-log/due-repository.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Readings } from '#src/http/metrics.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { FINAL } from './repository.ts';
+import { FINAL } from './due-repository.ts';
 import { ballotLogs } from './tables.ts';
 
 /** Rolls of open elections that changed since they were mixed last, of at most so many voters. */

@@ -14,6 +14,7 @@ import { findEventById, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { configurationHash } from './configuration.ts';
+import { isLogClosed, listEventsToTend } from './due-repository.ts';
 import { Frontier } from './frontier.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
@@ -27,9 +28,7 @@ import {
   findCheckpointAt,
   insertBallots,
   insertHead,
-  isLogClosed,
   type LogHead,
-  listEventsToTend,
   listVoidsToLog,
   lockHead,
   noteVoidLeaf,

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Config } from '#src/config.ts';
-import { connectOnce, type Finding, failed, found, warned } from '#src/database/check-server.ts';
+import { type Finding, failed, found, warned, withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
@@ -186,9 +186,8 @@ function signerOf(config: Config) {
 }
 
 /** Makes the configured key the logs' key from now on, under the name that they have. @returns its verifier key */
-export async function adoptLogKey(config: Config, url: string): Promise<string> {
-  const client = await connectOnce(url);
-  try {
+export function adoptLogKey(config: Config, url: string): Promise<string> {
+  return withConnection(url, async (client) => {
     const stored = await readStored(client);
     const logName = nameOfLogs(stored, await readNewestNote(client)) ?? null;
     const { verifierKey } = signerOf({ ...config, logName });
@@ -196,21 +195,15 @@ export async function adoptLogKey(config: Config, url: string): Promise<string> 
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
     ]);
     return verifierKey;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** The 32 bytes that sign the logs of a database. @throws where none of the configured keys does */
-export async function readLogSigningKey(config: Config, url: string): Promise<Buffer> {
-  const client = await connectOnce(url);
-  try {
-    const stored = await readStored(client);
-    const seed = findLogSeed(config, stored, await readNewestNote(client));
+export function readLogSigningKey(config: Config, url: string): Promise<Buffer> {
+  return withConnection(url, async (client) => {
+    const seed = findLogSeed(config, await readStored(client), await readNewestNote(client));
     if (seed === undefined)
       throw conflict('log_key_unknown', 'none of the configured keys signs the logs of this database.');
     return seed;
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -39,6 +39,16 @@ export async function connectOnce(url: string): Promise<pg.Client> {
   return client;
 }
 
+/** Does something on a connection of its own. */
+export async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await connectOnce(url);
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
 async function checkVersion(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ number: string; text: string }>(
     "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS text",

@@ -1,4 +1,4 @@
-import { isDatabaseUnanswering } from './is-away.ts';
+import { isDatabaseUnanswering } from './is-unanswering.ts';
 
 /** How a gatherer turns rows into one statement, and what it falls back to. */
 export interface GatherOptions<Row, Outcome> {

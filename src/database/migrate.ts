@@ -72,38 +72,41 @@ export async function migrate(databaseUrl: string): Promise<void> {
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    const { foreign, pending } = await readSchemaState(client);
-    if (foreign) throw new SchemaRefused('the database holds tables of another program, and none of this service');
+    const state = await readSchemaState(client);
+    requireOwn(state);
     await runMigrations({ connectionString: databaseUrl });
-    if (pending.length === 0) return;
+    if (state.pending.length === 0) return;
     await applyMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER });
   } finally {
     await client.end();
   }
 }
 
-/** Names of the migrations that a database lacks, oldest first. */
-export async function listPending(databaseUrl: string): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service migrate' });
+async function readStateOf(databaseUrl: string): Promise<SchemaState> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service command' });
   await client.connect();
   try {
-    return (await readSchemaState(client)).pending;
+    return await readSchemaState(client);
   } finally {
     await client.end();
   }
 }
 
+function requireOwn({ foreign }: SchemaState): void {
+  if (foreign) throw new SchemaRefused('the database holds tables of another program, and none of this service');
+}
+
+/** Names of the migrations that a database lacks, oldest first. */
+export async function listPending(databaseUrl: string): Promise<readonly string[]> {
+  return (await readStateOf(databaseUrl)).pending;
+}
+
 /** @throws SchemaRefused where migrations are left to apply: commands that read change nothing */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service command' });
-  await client.connect();
-  try {
-    const { pending, foreign, empty } = await readSchemaState(client);
-    if (foreign) throw new SchemaRefused('the database holds tables of another program, and none of this service');
-    if (pending.length === 0) return;
-    const words = empty ? 'the database is empty' : `the schema lacks ${pending.length} migrations of this version`;
-    throw new SchemaRefused(`${words}. Run \`npm run --silent cli -- migrate\`, or start the service, first`);
-  } finally {
-    await client.end();
-  }
+  const state = await readStateOf(databaseUrl);
+  requireOwn(state);
+  const { pending, empty } = state;
+  if (pending.length === 0) return;
+  const words = empty ? 'the database is empty' : `the schema lacks ${pending.length} migrations of this version`;
+  throw new SchemaRefused(`${words}. Run \`npm run --silent cli -- migrate\`, or start the service, first`);
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { ballotCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openLogPromise } from '#src/ballot-log/log-promise.ts';
 import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
-import { listEventsToTend } from '#src/ballot-log/repository.ts';
 import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';

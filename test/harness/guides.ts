@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { marked } from 'marked';
+import { freePort } from './started-service.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
 const PROJECT = path.resolve(import.meta.dirname, '../..');
@@ -50,14 +50,6 @@ export function readGuideCode(name: string): GuideCode {
   return { blocks, files };
 }
 
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
-
 /** Puts real keys and addresses in the place of those that a guide has. */
 function fill(text: string, service: TestService, account: TestAccount, receiverPort: number): string {
   return text
@@ -79,7 +71,7 @@ export async function runGuide(
 ): Promise<string[]> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-guide-'));
   const mail = path.join(service.deps.config.dataDir, 'mail');
-  const receiverPort = await findFreePort();
+  const receiverPort = await freePort();
   try {
     mkdirSync(path.join(folder, '.data'));
     symlinkSync(mail, path.join(folder, '.data/mail'));

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { freePort } from './started-service.ts';
 import { eventually, type TestService } from './test-service.ts';
 
 /** The service as a process that runs jobs, on a test's database. */
@@ -21,15 +21,6 @@ export interface WorkerProcess {
 
 /** What its connections are called, so that a test can break them off and leave its own alone. */
 export const WORKER_CONNECTIONS = 'worker-under-test';
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 export async function startWorkerProcess(
   service: TestService,

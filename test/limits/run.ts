@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,6 +16,7 @@ import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 import { type EventSize, fillBox, fillEvent } from '#test/harness/largest-event.ts';
+import { freePort } from '#test/harness/started-service.ts';
 
 /**
  * Builds the largest event that the caps allow, reads, closes and exports it, and shows each figure beside its bound:
@@ -52,15 +52,6 @@ function show(what: string, figure: number, bound: number, unit: Line['unit']): 
   process.stdout.write(
     `${mark} ${what.padEnd(64)} ${shown.toFixed(0).padStart(8)} ${unit}   bound ${most.toFixed(0)} ${unit}\n`,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('a server without a port');
-  return address.port;
 }
 
 /**

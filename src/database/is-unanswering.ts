@@ -1,21 +1,5 @@
 import { databaseErrorCode } from './client.ts';
 
-/** Whether a fault says that the database cannot be reached, rather than anything about what it was asked. */
-export function isDatabaseAway(fault: unknown): boolean {
-  const code = databaseErrorCode(fault);
-  if (code !== undefined) return /^(08|57P)/.test(code);
-  for (let error = fault; error instanceof Error; error = error.cause) {
-    if (/^(ECONN|ETIMEDOUT|EPIPE|ENOENT)/.test(String(Reflect.get(error, 'code')))) return true;
-    if (
-      /timeout exceeded when trying to connect|Query read timeout|Connection terminated|not queryable/.test(
-        error.message,
-      )
-    )
-      return true;
-  }
-  return false;
-}
-
 /**
  * Whether a fault says that the next try would fail too: nothing listens, or nothing answers. A single connection that was
  * lost says nothing of the others.

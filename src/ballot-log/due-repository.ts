@@ -1,0 +1,56 @@
+import { sql } from 'drizzle-orm';
+import type { Executor } from '#src/database/client.ts';
+
+// Which logs have something to do: to be opened, filled, closed or checked.
+
+/** Of an event `e`: no ballot can come any more. */
+export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
+
+/**
+ * SQL. Of a log `l`: its `close` leaf stands, and nothing but `void` leaves behind it. A log that an earlier version closed
+ * and opened again is not closed by its first `close` leaf.
+ */
+const CLOSED = sql`l.size = l.closed_size + (SELECT count(*) FROM voided_ballots v
+  WHERE v.voting_event_id = l.voting_event_id AND v.leaf_index >= l.closed_size)`;
+
+/** Whether the log has its `close` leaf. */
+export async function isLogClosed(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ closed: boolean }>(
+    sql`SELECT ${CLOSED} IS TRUE AS closed FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`,
+  );
+  return rows[0]?.closed ?? false;
+}
+
+/** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
+export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    WHERE e.deleted_at IS NULL AND (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
+      l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
+      OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
+        OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
+      OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
+        CASE WHEN ${FINAL} THEN 1 ELSE ${leastWhileOpen} END
+      OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
+    ORDER BY e.id`);
+  return rows.map(({ id }) => id);
+}
+
+/** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
+export async function readCloseDue(executor: Executor): Promise<number> {
+  const { rows } = await executor.execute<{ ms: string }>(sql`
+    SELECT coalesce(now_ms() - min(least(e.closed_at, e.ends_at) + 15 * 60 * 1000), 0)::text AS ms
+    FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    WHERE e.deleted_at IS NULL AND ${FINAL} AND (${CLOSED}) IS NOT TRUE`);
+  return Number(rows[0]?.ms ?? 0);
+}
+
+/** Logs that got a checkpoint since a moment; all of them for 0. */
+export async function listLogs(executor: Executor, sinceMs: number): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT l.voting_event_id AS id FROM ballot_logs l
+    JOIN voting_events e ON e.id = l.voting_event_id AND e.deleted_at IS NULL WHERE EXISTS (
+      SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size AND c.created_at >= ${sinceMs})
+    ORDER BY 1`);
+  return rows.map(({ id }) => id);
+}
