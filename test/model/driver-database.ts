@@ -84,7 +84,7 @@ async function letGo(taken: Template): Promise<void> {
  * on the search path, so that every statement that asks for the time gets this one: the service's own and the queue's.
  * `now_ms` was compiled against the built-in clock, so it is replaced. This is before anybody has a plan with the old ones in it.
  */
-const SHIFTED_TIME = [
+export const SHIFTED_TIME: readonly string[] = [
   'CREATE SCHEMA driver',
   'CREATE TABLE driver.time (ms bigint NOT NULL)',
   'INSERT INTO driver.time VALUES (0)',

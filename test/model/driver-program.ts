@@ -25,6 +25,7 @@ process.on('message', (order: Order) => {
   }
   process.send?.({ number: order.number });
 });
+process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
 // The driver ended without a word: nothing of it may be left.
 process.once('disconnect', () => process.exit(0));
 process.send?.({ port: service.port });
