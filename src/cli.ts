@@ -1,3 +1,4 @@
+import '#src/platform/quick-start.ts';
 import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { addBackupCommands } from '#src/commands/backup-commands.ts';

@@ -1,5 +1,6 @@
 /** The events of a simulated month, who votes in them, and what each must come to. */
 import { randomBytes } from 'node:crypto';
+import { visitor } from '#test/harness/elections.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 import type { Dice } from './plan.ts';
@@ -7,6 +8,7 @@ import type { Keys, World } from './world.ts';
 
 interface Person {
   readonly email: string;
+  readonly visitorId: string;
   /** A mail server refuses this address. */
   readonly unreachable: boolean;
   /** Votes at this hour of the month, or as soon as the key has come. */
@@ -84,7 +86,7 @@ export async function createEvent(
       await insist(world, 'POST', `${base}/voters`, organizer, { name: `Voter ${place}`, email }, 201);
     if (unreachable) world.mail.refuse(email, 550);
     people.push({
-      ...{ email, unreachable, state: 'waits', key: undefined, pending: undefined },
+      ...{ email, visitorId: visitor(), unreachable, state: 'waits', key: undefined, pending: undefined },
       ...{ votesAt: world.hour + dice.between(1, plan.hours - 1), choice: dice.between(0, plan.candidates - 1) },
     });
   }
@@ -125,8 +127,7 @@ async function step(world: World, keys: Keys, event: MonthEvent, person: Person)
   person.key = world.mail.taken.findLast(({ to }) => to === person.email)?.voterKey;
   const isAble = event.kind === 'poll' || person.key !== undefined;
   if (world.hour < person.votesAt || !isAble) return;
-  const who =
-    event.kind === 'poll' ? { visitorId: `v-${person.email}` } : { email: person.email, voterKey: person.key };
+  const who = event.kind === 'poll' ? { visitorId: person.visitorId } : { email: person.email, voterKey: person.key };
   const votes = [{ positionId: event.positionId, candidateId: event.candidates[person.choice] }];
   const cast = await world.ask('POST', `${voting}/ballot/cast`, keys.voting, { ...who, votes });
   if (cast === undefined) return;
