@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { hasCode } from '#src/database/embedded-files.ts';
 import { findHome } from '#src/database/embedded-home.ts';
 import type { ServerUser } from '#src/database/embedded-user.ts';
+import { QUICK_START } from '#test/harness/started-service.ts';
 
 export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -157,7 +158,7 @@ try {
 export function launch(dataDir: string, options: ProgramOptions = {}): ChildProcess {
   const checkout = options.checkout ?? PROJECT_ROOT;
   const module = pathToFileURL(path.join(checkout, 'src/database/embedded.ts')).href;
-  const args = ['--input-type=module', '--eval', PROGRAM, module, options.mode ?? 'service', dataDir];
+  const args = [...QUICK_START, '--input-type=module', '--eval', PROGRAM, module, options.mode ?? 'service', dataDir];
   const child = spawn(process.execPath, args, {
     ...options.user,
     cwd: '/',

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { startReceiver } from '#test/harness/receiver.ts';
+import { QUICK_START } from '#test/harness/started-service.ts';
 import { createTestAccount, eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
 
 const EVENTS = 60;
 
 function startWorker(service: TestService, dataDir: string): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, [path.join(import.meta.dirname, 'worker-program.ts')], {
+  return spawn(process.execPath, [...QUICK_START, path.join(import.meta.dirname, 'worker-program.ts')], {
     cwd: tmpdir(),
     env: {
       PATH,

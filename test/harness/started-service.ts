@@ -15,6 +15,9 @@ export interface Ended {
 /** Settings of a program, and nothing else of this environment but what a program needs to run at all. */
 export type Settings = Readonly<Record<string, string>>;
 
+/** Words that let a program of the tests load as fast as the service's own do. */
+export const QUICK_START: readonly string[] = ['--import', path.join(ROOT, 'src/platform/quick-start.ts')];
+
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');

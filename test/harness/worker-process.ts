@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { freePort } from './started-service.ts';
+import { freePort, QUICK_START } from './started-service.ts';
 import { eventually, type TestService } from './test-service.ts';
 
 /** The service as a process that runs jobs, on a test's database. */
@@ -31,23 +31,27 @@ export async function startWorkerProcess(
   const { PATH = '', HOME = '' } = process.env;
   const database = new URL(service.databaseUrl);
   database.searchParams.set('application_name', WORKER_CONNECTIONS);
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, '../faults/worker-program.ts')], {
-    cwd: tmpdir(),
-    env: {
-      PATH,
-      HOME,
-      DATABASE_URL: database.href,
-      SECRET_KEY: service.secretKey,
-      DATA_DIR: dataDir,
-      PORT: String(port),
-      METRICS_PORT: String(metricsPort),
-      HOST: '127.0.0.1',
-      EMAIL_DOMAIN_CHECK: 'off',
-      LOG_LEVEL: 'info',
-      ...settings,
+  const child = spawn(
+    process.execPath,
+    [...QUICK_START, path.join(import.meta.dirname, '../faults/worker-program.ts')],
+    {
+      cwd: tmpdir(),
+      env: {
+        PATH,
+        HOME,
+        DATABASE_URL: database.href,
+        SECRET_KEY: service.secretKey,
+        DATA_DIR: dataDir,
+        PORT: String(port),
+        METRICS_PORT: String(metricsPort),
+        HOST: '127.0.0.1',
+        EMAIL_DOMAIN_CHECK: 'off',
+        LOG_LEVEL: 'info',
+        ...settings,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  );
   let log = '';
   const keep = (chunk: Buffer): void => {
     log += chunk.toString();

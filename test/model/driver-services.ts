@@ -5,6 +5,7 @@ import { readConfig } from '#src/config.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createDeps, startService } from '#src/service.ts';
+import { QUICK_START } from '#test/harness/started-service.ts';
 import type { Order } from './driver-program.ts';
 import { driverNow } from './driver-time.ts';
 
@@ -54,7 +55,7 @@ async function firstMessage(child: ChildProcess): Promise<{ port: number }> {
 /** A service as a process of its own. */
 export const startProcess: StartService = async (environment, offsetMs) => {
   const child = fork(PROGRAM, {
-    execArgv: [],
+    execArgv: [...QUICK_START],
     env: { PATH: process.env['PATH'], ...environment, DRIVER_OFFSET_MS: String(offsetMs) },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

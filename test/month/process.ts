@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { QUICK_START } from '#test/harness/started-service.ts';
 import type { Order } from '#test/model/driver-program.ts';
 
 /** A service process whose clock is set from outside, and whose alarms are heard. */
@@ -19,7 +20,7 @@ export async function startMonthProcess(
   heard: (alarm: string) => void,
 ): Promise<MonthProcess> {
   const child = fork(PROGRAM, {
-    execArgv: [],
+    execArgv: [...QUICK_START],
     env: { PATH: process.env['PATH'], ...environment, PORT: '0', DRIVER_OFFSET_MS: String(offsetMs) },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
