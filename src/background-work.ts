@@ -66,9 +66,9 @@ export class BackgroundWork {
 
   async #begin(): Promise<void> {
     const deps = this.#deps;
-    const databases = { ...deps.jobDatabases, other: deps.db };
-    const worker = await runJobs(databases, deps.log, allJobs(deps), recurringJobs(deps));
-    const sender = new WebhookSender(deps, createPoster(deps.config.webhookAllowPrivate));
+    const { mails, deletions, webhooks } = deps.jobDatabases;
+    const worker = await runJobs({ mails, deletions, other: deps.db }, deps.log, allJobs(deps), recurringJobs(deps));
+    const sender = new WebhookSender({ ...deps, db: webhooks }, createPoster(deps.config.webhookAllowPrivate));
     sender.start();
     const announcer = new BallotAnnouncer(deps.db, deps.log);
     announcer.start();

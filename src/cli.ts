@@ -8,6 +8,7 @@ import { addDoctorCommand } from '#src/commands/doctor-command.ts';
 import { addOperationCommands } from '#src/commands/operation.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
 import { addRecountCommand } from '#src/commands/recount-command.ts';
+import { addSecretCommands } from '#src/commands/secrets.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
 import { readVersion } from '#src/platform/version.ts';
@@ -70,6 +71,7 @@ addRecountCommand(cli);
 addLogCommands(cli);
 addOperationCommands(cli);
 addBackupCommands(cli);
+addSecretCommands(cli);
 addDoctorCommand(cli);
 addCompletionCommand(cli);
 

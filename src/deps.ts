@@ -28,7 +28,7 @@ export interface Deps {
   /** Connections for searches, statistics and long lists: casts and confirms never wait for one of these. */
   readonly reads: Database;
   /** Connections of the jobs that must never wait for anything else's. */
-  readonly jobDatabases: { readonly mails: Database; readonly deletions: Database };
+  readonly jobDatabases: { readonly mails: Database; readonly deletions: Database; readonly webhooks: Database };
   /** The time of the database. */
   readonly clock: DatabaseClock;
   /** Names this process among all that share the database, 16 random bytes. */

@@ -45,6 +45,8 @@ const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
 /** Beside one for each job of the group: one that listens for new jobs, and one that looks for them. */
 const JOB_CONNECTIONS = 2;
+/** Requests never wait for what is written of deliveries, however many there are. */
+const WEBHOOK_POOL_SIZE = 4;
 const PROCESS_ID_BYTES = 16;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
@@ -52,13 +54,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const clock = new DatabaseClock();
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
-  const jobPool = (group: 'mails' | 'deletions') =>
-    connectDatabase({
-      url: databaseUrl,
-      log,
-      maxConnections: JOB_PLACES[group] + JOB_CONNECTIONS,
-      connectMs: TIME_LIMITS.databaseJobConnectMs,
-    });
+  const jobPool = (maxConnections: number) =>
+    connectDatabase({ url: databaseUrl, log, maxConnections, connectMs: TIME_LIMITS.databaseJobConnectMs });
   const plans = readPlans(config.plansFile);
   const secrets = createSecrets(config.secretKeys, ({ table, column }) =>
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys'),
@@ -72,7 +69,11 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     version: readVersion(),
     db,
     reads,
-    jobDatabases: { mails: jobPool('mails'), deletions: jobPool('deletions') },
+    jobDatabases: {
+      mails: jobPool(JOB_PLACES.mails + JOB_CONNECTIONS),
+      deletions: jobPool(JOB_PLACES.deletions + JOB_CONNECTIONS),
+      webhooks: jobPool(WEBHOOK_POOL_SIZE),
+    },
     clock,
     processId: randomBytes(PROCESS_ID_BYTES),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
@@ -131,8 +132,8 @@ export async function closeDeps(deps: Deps): Promise<void> {
   await deps.counting.close();
   deps.mailer.close();
   await deps.payments.close();
-  const { mails, deletions } = deps.jobDatabases;
-  await Promise.all([deps.db, deps.reads, mails, deletions].map((db) => db.$client.end()));
+  const databases = [deps.db, deps.reads, ...Object.values(deps.jobDatabases)];
+  await Promise.all(databases.map((db) => db.$client.end()));
 }
 
 async function checkDatabase(deps: Deps): Promise<Check> {

@@ -134,6 +134,7 @@ export class WebhookSender {
     // Of this process alone: what counts between processes is the database's time, in the statement.
     const nowMs = monotonicMs();
     for (const lane of this.#lanes.values()) {
+      lane.wake();
       // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
       if (lane.heldUntil <= nowMs && !lane.isAtWork) this.#lanes.delete(lane.endpointId);
     }
@@ -188,10 +189,10 @@ export class WebhookSender {
     this.#underWay += 1;
     const doubtful = lane.isDoubtful;
     if (doubtful) this.#doubtful += 1;
-    const freePlace = (durationMs: number): void => {
+    const freePlace = (durationMs: number, arrived: boolean): void => {
       this.#underWay -= 1;
       if (doubtful) this.#doubtful -= 1;
-      lane.answer(delivery.id, durationMs);
+      lane.answer(delivery.id, durationMs, arrived);
       this.#goOn(lane);
     };
     const run = this.#deliver(delivery, freePlace)
@@ -214,14 +215,14 @@ export class WebhookSender {
     if (lane.isHungry) this.#hurry();
   }
 
-  async #deliver(delivery: DueDelivery, freePlace: (durationMs: number) => void): Promise<void> {
+  async #deliver(delivery: DueDelivery, freePlace: (durationMs: number, arrived: boolean) => void): Promise<void> {
     const at = this.#deps.clock.now();
     let outcome: PostOutcome | undefined;
     try {
       const headers = this.#sign(delivery, at);
       outcome = await this.#poster.post(delivery.url, headers, delivery.body);
     } finally {
-      freePlace(outcome?.durationMs ?? 0);
+      freePlace(outcome?.durationMs ?? 0, outcome !== undefined && isDelivered(outcome));
     }
     await this.#note(delivery, at, outcome);
   }

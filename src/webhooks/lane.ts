@@ -7,6 +7,8 @@ const FIRST_WINDOW = 3;
 /** What one that was slow is given: it may be slow without anybody else waiting for a place. */
 const SLOW_WINDOW = 1;
 const SLOW_MS = 3_000;
+/** After so many failures in a row an endpoint gets one message at a time, and a rest after each, until one arrives. */
+const FAILURES_TO_PROBE = 3;
 /** Answers of one endpoint that wait to be noted, at most: so many are sent twice when a sender is killed. */
 const MAX_UNNOTED = 20;
 /** Deliveries that are read ahead for an endpoint whose window is open all the way. */
@@ -26,6 +28,8 @@ export class Lane {
   /** Those that ended since what is due was last asked for: the answer may still name them. */
   readonly ended = new Set<string>();
   #window = FIRST_WINDOW;
+  #failures = 0;
+  #rests = false;
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
@@ -46,7 +50,8 @@ export class Lane {
 
   /** Whether a delivery can begin now. */
   get isReady(): boolean {
-    return this.waiting.length > 0 && this.underWay.size < this.#window && this.unnoted.size < MAX_UNNOTED;
+    const hasRoom = this.underWay.size < this.#window && this.unnoted.size < MAX_UNNOTED;
+    return this.waiting.length > 0 && hasRoom && !this.#rests;
   }
 
   get isHungry(): boolean {
@@ -81,11 +86,20 @@ export class Lane {
   }
 
   /** Frees the place of a delivery: its exchange is over. */
-  answer(id: string, durationMs: number): void {
+  answer(id: string, durationMs: number, arrived: boolean): void {
     this.underWay.delete(id);
     this.unnoted.add(id);
-    this.#window = durationMs > SLOW_MS ? SLOW_WINDOW : Math.min(this.#window + 1, MAX_WINDOW);
+    this.#failures = arrived ? 0 : this.#failures + 1;
+    const probes = this.#failures >= FAILURES_TO_PROBE;
+    this.#rests = probes;
+    this.#window = probes || durationMs > SLOW_MS ? SLOW_WINDOW : Math.min(this.#window + 1, MAX_WINDOW);
   }
+
+  /** Ends the rest of an endpoint that fails: the next message may try it. */
+  wake(): void {
+    this.#rests = false;
+  }
+
   /** What came of a delivery is written down. */
   end(id: string): void {
     this.unnoted.delete(id);

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createSecrets } from '#src/platform/secrets.ts';
+import { openSecret } from '#src/webhooks/endpoint-secret.ts';
+import { runCommand } from '#test/harness/command-line.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import {
   createTestAccount,
@@ -144,6 +147,45 @@ test('a stored answer comes before the judgement of a body that is refused by no
   before.deps.events.forget(event.id);
   const repeat = await post(before, path, body, account.vote, headers);
   expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', first.body]);
+});
+
+describe('what was sealed under the old key', () => {
+  test('is sealed again by one command, and then opens under the new key alone', async () => {
+    const one = await startTestService({ secretKey: OLD, worker: false });
+    const both = await one.under(`${NEW},${OLD}`);
+    try {
+      const owner = await createTestAccount(one);
+      const hook = { url: 'https://hooks.example.com/a', eventTypes: ['voting_event.closed'] };
+      const endpoint = demand(await post(one, '/webhook-endpoints', hook, owner.write), 201);
+      const rotated = demand(await post(one, `/webhook-endpoints/${endpoint.id}/rotate-secret`, {}, owner.write), 200);
+      const event = await createTestEvent(one, owner, {}, [PLURALITY]);
+      await sealBallots(one, event.id);
+      const status = async () => {
+        const { stdout } = await runCommand(both, ['secrets', 'status', '--json']);
+        const rows: { what: string; underEarlierKeys: number; resealable: boolean }[] = JSON.parse(stdout);
+        return rows.filter(({ resealable, underEarlierKeys }) => resealable && underEarlierKeys > 0);
+      };
+      expect((await status()).map(({ what }) => what)).toEqual(['webhook secrets', 'seeds of lots in logs']);
+      const resealed = await runCommand(both, ['secrets', 'reseal', '--json']);
+      expect([resealed.code, JSON.parse(resealed.stdout)]).toEqual([0, { resealed: 2, unreadable: 0 }]);
+      expect(await status()).toEqual([]);
+      const { $client } = one.deps.db;
+      const { rows } = await $client.query('SELECT secret, earlier_secrets AS earlier FROM webhook_endpoints');
+      const present = createSecrets([Buffer.from(NEW, 'base64')]);
+      expect(openSecret(present, endpoint.id, rows[0].secret)).toBe(rotated.secret);
+      expect(openSecret(present, endpoint.id, rows[0].earlier[0].secret)).toBe(endpoint.secret);
+      const log = await $client.query('SELECT lot_seed AS seed FROM ballot_logs WHERE voting_event_id = $1', [
+        event.id,
+      ]);
+      expect(log.rows[0].seed.startsWith(`${present.id}.`)).toBe(true);
+      await $client.query("UPDATE webhook_endpoints SET secret = '00000000.' || split_part(secret, '.', 2)");
+      const lost = await runCommand(both, ['secrets', 'reseal', '--json']);
+      expect([lost.code, JSON.parse(lost.stdout)]).toEqual([1, { resealed: 0, unreadable: 1 }]);
+    } finally {
+      await both.stop();
+      await one.stop();
+    }
+  }, 60_000);
 });
 
 describe('a rotation in two steps, while votes go on', () => {

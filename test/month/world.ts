@@ -168,7 +168,11 @@ export class World {
     // one: of the first rotation nothing, of the second what was the present one ten days before.
     if (step === 1) this.#keys = [first, newKey(), ...this.#keys.slice(1)];
     else if (step === 2) this.#keys = [second, first, ...this.#keys.slice(2)];
-    else this.#keys = this.#keys.slice(0, 2);
+    else {
+      const resealed = await this.command('secrets', 'reseal', '--json');
+      if (resealed.code !== 0) throw new Error(`secrets reseal: ${resealed.stdout}${resealed.stderr}`);
+      this.#keys = this.#keys.slice(0, 2);
+    }
     await this.rollOut();
   }
 

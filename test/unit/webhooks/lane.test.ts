@@ -28,9 +28,9 @@ function beginAll(lane: Lane): string[] {
   return begun;
 }
 
-function finish(lane: Lane, ids: readonly string[], durationMs: number): void {
+function finish(lane: Lane, ids: readonly string[], durationMs: number, arrived = true): void {
   for (const id of ids) {
-    lane.answer(id, durationMs);
+    lane.answer(id, durationMs, arrived);
     lane.end(id);
   }
 }
@@ -56,9 +56,28 @@ test('an endpoint that was slow gets one place, until it is quick again', () => 
   expect(beginAll(lane)).toHaveLength(2);
 });
 
+test('an endpoint that fails three times in a row gets one message at a time, and none between two looks, until one arrives', () => {
+  const lane = filled('whe_1');
+  const fail = (): number => {
+    const begun = beginAll(lane);
+    finish(lane, begun, 20, false);
+    return begun.length;
+  };
+  expect(fail()).toBe(3);
+  expect(beginAll(lane)).toEqual([]);
+  for (let look = 0; look < 5; look += 1) {
+    lane.wake();
+    expect(fail()).toBe(1);
+    expect(beginAll(lane)).toEqual([]);
+  }
+  lane.wake();
+  finish(lane, beginAll(lane), 20);
+  expect(beginAll(lane)).toHaveLength(2);
+});
+
 test('an endpoint whose answers are not written down stops at twenty of them', () => {
   const lane = filled('whe_1');
-  for (let round = 0; round < 20; round += 1) for (const id of beginAll(lane)) lane.answer(id, 20);
+  for (let round = 0; round < 20; round += 1) for (const id of beginAll(lane)) lane.answer(id, 20, true);
   expect(lane.unnoted.size).toBeGreaterThanOrEqual(20);
   expect(lane.unnoted.size).toBeLessThan(30);
   expect(lane.isReady).toBe(false);
@@ -67,8 +86,8 @@ test('an endpoint whose answers are not written down stops at twenty of them', (
 test('what is under way, not written down, or ended since the question is not begun again', () => {
   const lane = filled('whe_1');
   const [underWay, unnoted, ended] = beginAll(lane);
-  lane.answer(unnoted ?? '', 20);
-  lane.answer(ended ?? '', 20);
+  lane.answer(unnoted ?? '', 20, true);
+  lane.answer(ended ?? '', 20, true);
   lane.end(ended ?? '');
   lane.fill(due('whe_1', 5), 5);
   expect(beginAll(lane)).not.toContain(underWay);

@@ -1,0 +1,57 @@
+import type { Answer, Cli } from './cli.ts';
+import { commandLine } from './cli.ts';
+
+/** What a rotation of SECRET_KEY has left to do: which values stand under which key, and sealing them again. */
+export function addSecretCommands({ command, group, withDeps, json }: Cli): void {
+  const secrets = group('secrets', 'values that are sealed under SECRET_KEY');
+
+  command(
+    secrets,
+    'status',
+    'count what is sealed under the present secret key, and under earlier ones',
+    'secrets status',
+  ).action(() =>
+    withDeps(async (deps): Promise<Answer> => {
+      const { countSealed } = await import('#src/reseal-secrets.ts');
+      const counts = await countSealed(deps.db, deps.secrets);
+      const left = counts.filter(({ underEarlierKeys }) => underEarlierKeys > 0);
+      return {
+        value: counts.map((one) => ({ ...one })),
+        next: left.some(({ resealable }) => resealable)
+          ? [commandLine('secrets reseal')]
+          : left.length > 0
+            ? ['What is left goes by itself; until then list the earlier key: SECRET_KEY=new,old.']
+            : ['Nothing is left of earlier keys: SECRET_KEY=new is enough.'],
+      };
+    }),
+  );
+
+  command(
+    secrets,
+    'reseal',
+    'seal what earlier keys sealed under the present one, while the service runs',
+    'secrets reseal',
+  ).action(() =>
+    withDeps(async (deps): Promise<Answer> => {
+      const { countSealed, resealSecrets } = await import('#src/reseal-secrets.ts');
+      const { showProgress } = await import('./progress.ts');
+      const before = await countSealed(deps.db, deps.secrets);
+      const total = before.reduce((sum, one) => sum + (one.resealable ? one.underEarlierKeys : 0), 0);
+      const progress = json() ? undefined : showProgress(total, 0, 'values');
+      let resealed = 0;
+      const unreadable = await resealSecrets(deps.db, deps.secrets, (count) => {
+        resealed += count;
+        progress?.update(resealed, '');
+      });
+      progress?.stop();
+      return {
+        value: { resealed, unreadable },
+        refused: unreadable > 0,
+        next:
+          unreadable > 0
+            ? [`${unreadable} values open under no listed key: list the one that they were sealed under as well.`]
+            : [`${commandLine('secrets status')} shows what is left of the earlier key`],
+      };
+    }),
+  );
+}

@@ -1,0 +1,180 @@
+import type pg from 'pg';
+import { z } from 'zod';
+import type { Database } from '#src/database/client.ts';
+import { answerPlace, confirmationCodePlace } from '#src/payments/views.ts';
+import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+
+/** A column of values that are sealed under a secret key and kept for as long as their row. */
+interface KeptColumn {
+  readonly name: string;
+  readonly table: string;
+  readonly column: string;
+  /** The columns that find a row, the ones that a place is made of among them. */
+  readonly key: readonly string[];
+  readonly placeOf: (key: readonly string[]) => SealedPlace;
+}
+
+const own = (table: string, column: string, row: string): SealedPlace => ({ table, column, row });
+
+const KEPT: readonly KeptColumn[] = [
+  {
+    ...{ name: 'webhook secrets', table: 'webhook_endpoints', column: 'secret', key: ['id'] },
+    placeOf: ([id = '']) => own('webhook_endpoints', 'secret', id),
+  },
+  {
+    ...{ name: 'payment credentials', table: 'payment_businesses', column: 'credentials', key: ['id'] },
+    placeOf: ([id = '']) => own('payment_businesses', 'credentials', id),
+  },
+  {
+    ...{ name: 'seeds of lots', table: 'voting_events', column: 'tie_seed', key: ['id'] },
+    placeOf: ([id = '']) => own('voting_events', 'tie_seed', id),
+  },
+  {
+    ...{ name: 'seeds of lots in logs', table: 'ballot_logs', column: 'lot_seed', key: ['voting_event_id'] },
+    placeOf: ([id = '']) => own('ballot_logs', 'lot_seed', id),
+  },
+  {
+    ...{ name: 'codes of paid ballots', table: 'payment_attempts', column: 'confirmation_code' },
+    ...{ key: ['voting_event_id', 'id'], placeOf: ([, id = '']) => confirmationCodePlace(id) },
+  },
+  {
+    ...{ name: 'answers to paid calls', table: 'payment_attempts', column: 'answer' },
+    ...{ key: ['voting_event_id', 'id'], placeOf: ([, id = '']) => answerPlace(id) },
+  },
+];
+
+/** What goes by itself, and needs the key that it was sealed under until then. */
+const PASSING: readonly { readonly name: string; readonly count: string }[] = [
+  {
+    name: 'ballots on their way to the log',
+    count: `SELECT count(*) FROM (SELECT entries FROM pending_ballots UNION ALL SELECT entries FROM ballot_queue) AS b
+      WHERE get_byte(entries, 0) IN (2, 3) AND substring(entries FROM 2 FOR 4) <> decode($1, 'hex')`,
+  },
+  {
+    name: 'stored answers of repeated requests',
+    count: `SELECT count(*) FROM idempotency_keys WHERE body IS NOT NULL AND expires_at > now_ms() AND split_part(body, '.', 1) <> $1`,
+  },
+];
+
+const ROWS_AT_ONCE = 500;
+
+/** How many values of a kind stand under the present secret key, and how many under an earlier one. */
+export interface SealedCount {
+  readonly what: string;
+  readonly underPresentKey: number | null;
+  readonly underEarlierKeys: number;
+  /** Whether `reseal` seals them again; the others go by themselves. */
+  readonly resealable: boolean;
+}
+
+async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<number> {
+  const { rows } = await pool.query<{ count: string }>(text, values);
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** Counts what is sealed under the present secret key and under earlier ones. */
+export async function countSealed({ $client: pool }: Database, secrets: Secrets): Promise<readonly SealedCount[]> {
+  const counts: SealedCount[] = [];
+  for (const { name, table, column } of KEPT) {
+    const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
+    counts.push({
+      what: name,
+      underPresentKey: await count(pool, `${from} = $1`, [secrets.id]),
+      underEarlierKeys: await count(pool, `${from} <> $1`, [secrets.id]),
+      resealable: true,
+    });
+  }
+  for (const { name, count: text } of PASSING)
+    counts.push({
+      what: name,
+      underPresentKey: null,
+      underEarlierKeys: await count(pool, text, [secrets.id]),
+      resealable: false,
+    });
+  // A voter key is kept as a hash, which does not say of which secret key it is.
+  const voterKeys = await count(
+    pool,
+    `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
+     WHERE event_status(e, now_ms()) <> 'closed'`,
+    [],
+  );
+  counts.push({
+    what: 'voter keys of events that go on',
+    underPresentKey: null,
+    underEarlierKeys: voterKeys,
+    resealable: false,
+  });
+  return counts;
+}
+
+const keyShape = z.array(z.string());
+
+async function resealColumn(
+  pool: pg.Pool,
+  secrets: Secrets,
+  { table, column, key, placeOf }: KeptColumn,
+  onProgress: (resealed: number) => void,
+): Promise<number> {
+  const names = key.join(', ');
+  let after: readonly string[] = key.map(() => '');
+  let unreadable = 0;
+  for (;;) {
+    const { rows } = await pool.query<{ key: unknown; value: string }>(
+      `SELECT to_json(ARRAY[${names}]) AS key, ${column} AS value FROM ${table}
+       WHERE (${names}) > (${key.map((_, place) => `$${place + 2}`).join(', ')})
+         AND ${column} IS NOT NULL AND split_part(${column}, '.', 1) <> $1
+       ORDER BY ${names} LIMIT ${ROWS_AT_ONCE}`,
+      [secrets.id, ...after],
+    );
+    for (const row of rows) {
+      const found = keyShape.parse(row.key);
+      after = found;
+      const place = placeOf(found);
+      const plain = secrets.openForeign(row.value, place);
+      if (plain === undefined) {
+        unreadable += 1;
+        continue;
+      }
+      // Only where nobody has replaced it meanwhile.
+      const { rowCount } = await pool.query(
+        `UPDATE ${table} SET ${column} = $1 WHERE ${column} = $2 AND ${key.map((name, at) => `${name} = $${at + 3}`).join(' AND ')}`,
+        [secrets.seal(plain, place), row.value, ...found],
+      );
+      onProgress(rowCount ?? 0);
+    }
+    if (rows.length < ROWS_AT_ONCE) return unreadable;
+  }
+}
+
+/** Secrets that a receiver of webhooks was told to accept for a while longer go with the day; those that stay are sealed again. */
+async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Promise<void> {
+  const shape = z.array(z.looseObject({ secret: z.string(), until: z.number() }));
+  const { rows } = await pool.query<{ id: string; list: unknown }>(
+    "SELECT id, earlier_secrets AS list FROM webhook_endpoints WHERE earlier_secrets <> '[]'",
+  );
+  for (const { id, list } of rows) {
+    const place = own('webhook_endpoints', 'secret', id);
+    const again = shape.parse(list).map((one) => {
+      const plain = secrets.openForeign(one.secret, place);
+      return plain === undefined ? one : { ...one, secret: secrets.seal(plain, place) };
+    });
+    await pool.query('UPDATE webhook_endpoints SET earlier_secrets = $2 WHERE id = $1 AND earlier_secrets = $3', [
+      ...[id, JSON.stringify(again), JSON.stringify(list)],
+    ]);
+  }
+}
+
+/**
+ * Seals everything that is kept again, under the present secret key, while the service runs. Can be stopped and run again.
+ * @returns how many values no listed key opens
+ */
+export async function resealSecrets(
+  { $client: pool }: Database,
+  secrets: Secrets,
+  onProgress: (resealed: number) => void,
+): Promise<number> {
+  let unreadable = 0;
+  for (const kept of KEPT) unreadable += await resealColumn(pool, secrets, kept, onProgress);
+  await resealEarlierWebhookSecrets(pool, secrets);
+  return unreadable;
+}
