@@ -179,7 +179,10 @@ export class World {
     await pause(STALE_MS);
     const later = await this.driver.call(request);
     if (!right(later)) return this.compare(route, request, expected, answer);
-    this.report(`stale | ${route}`, `right ${STALE_MS} ms later: ${short(answer.body, 600)}`, false);
+    const nearest = expected.find((one) => one.body !== undefined && fits(one, answer)) ?? expected[0];
+    const differing = differences(nearest?.body, answer.body).slice(0, 4);
+    const words = differing.map((one) => `${one.path} ${one.expected}, not ${one.got}`).join('; ');
+    this.report(`stale | ${route}`, `right ${STALE_MS} ms later: ${words} ${short(answer.body, 600)}`, false);
     this.compare(route, request, expected, later);
   }
   private compare(route: string, request: DriverRequest, expected: readonly Expected[], answer: DriverAnswer): void {
