@@ -173,7 +173,7 @@ export async function judgeEvent(world: World, keys: Keys, event: MonthEvent): P
       faults.push(`${event.code}: candidate ${place + 1} has ${votes.get(id)} votes, not ${event.counted[place]}`);
   const recount = await world.command('recount', '--event', event.code, '--json');
   if (recount.code !== 0) faults.push(`${event.code}: recount ${recount.code} ${recount.stdout}${recount.stderr}`);
-  const report = await verifyLog({ event: event.id, read: readOverHttp(world.addressOf(1), keys.organizer) });
+  const report = await verifyLog({ event: event.id, read: readOverHttp(world.addressOf(1), keys.voting) });
   for (const { status, name, detail } of report.checks)
     if (status === 'failed') faults.push(`${event.code}: ${name}: ${detail}`);
   return { ballots, faults };
