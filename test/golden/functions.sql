@@ -1,0 +1,1027 @@
+CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  PERFORM open_credit_balance(p_event, p_position, p_visitor, p_base);
+  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+  VALUES (p_event, p_position, p_visitor, 'purchase', p_attempt, p_credits, now_ms());
+  UPDATE credit_balances c SET purchased = c.purchased + p_credits
+  WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
+END $function$;
+
+CREATE OR REPLACE FUNCTION announce_ballots(p_pause_ms integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  event record;
+  at bigint := now_ms();
+  written integer := 0;
+BEGIN
+  FOR event IN
+    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots
+    FROM voting_events e
+    LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
+    WHERE e.deleted_at IS NULL AND (a.announced_at IS NULL OR a.announced_at <= at - p_pause_ms)
+      AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
+        AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
+      AND coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) > coalesce(a.ballots, 0)
+    ORDER BY e.id LIMIT 500
+  LOOP
+    INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, event.ballots, at)
+    ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots, announced_at = excluded.announced_at
+      WHERE a.ballots < excluded.ballots AND a.announced_at <= at - p_pause_ms;
+    IF FOUND THEN
+      PERFORM record_webhook_event(event.account_id, event.id, 'ballot.confirmed', sortable_id('msg'),
+        json_build_object('votingEventId', event.id, 'ballots', event.ballots)::text);
+      written := written + 1;
+    END IF;
+  END LOOP;
+  RETURN written;
+END $function$;
+
+CREATE OR REPLACE FUNCTION cast_ballot(p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants text[], p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  e voting_events%ROWTYPE;
+  judged record;
+  at bigint;
+  key text := p_participants[1];
+  weight bigint := 1000000;
+BEGIN
+  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
+  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
+  IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
+  verdict := event_status(e, at);
+  IF verdict <> 'open' THEN RETURN; END IF;
+  IF p_voter IS NOT NULL THEN
+    SELECT * INTO judged FROM verify_voter(
+      p_event, p_voter ->> 'kind', p_voter ->> 'identity', p_key_hash, e.voter_approval);
+    verdict := judged.verdict;
+    IF verdict <> 'eligible' THEN RETURN; END IF;
+    IF p_expected_group IS DISTINCT FROM coalesce(judged.group_id, '') AND p_expected_group IS NOT NULL THEN
+      verdict := 'stale';
+      RETURN;
+    END IF;
+    key := judged.voter_id;
+    weight := judged.weight_micro;
+  ELSE
+    IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
+    IF has_voted(p_event, p_participants, e.repeat_votes) THEN
+      verdict := 'already_voted';
+      RETURN;
+    END IF;
+  END IF;
+  IF p_credits IS NOT NULL THEN
+    SELECT h.short_position, h.required, h.available INTO short_position, required, available
+    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
+    IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
+  END IF;
+  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, cast_at)
+  VALUES (p_event, key, CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END, p_code_tag, p_entries, weight, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits, at)
+  ON CONFLICT (voting_event_id, participant) DO UPDATE SET
+    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, weight_micro = excluded.weight_micro, voter_id = excluded.voter_id,
+    email = excluded.email, name = excluded.name, country_code = excluded.country_code, credits = excluded.credits, cast_at = excluded.cast_at
+    WHERE b.payment_attempt_id IS NULL;
+  verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
+  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
+  IF verdict = 'cast' AND EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event
+    AND p.participant = ANY (CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END))
+    AND NOT (p_voter IS NULL AND e.repeat_votes)
+  THEN
+    PERFORM drop_pending_ballot(p_event, p_code_tag);
+    verdict := 'already_voted';
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION cast_ballot_once(p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb, p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint, OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  at bigint := now_ms();
+BEGIN
+  IF p_idempotency_key IS NOT NULL THEN
+    INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
+    VALUES (p_api_key, p_idempotency_key, p_fingerprint, p_claim, at, 201, p_answer, at + 24 * 60 * 60 * 1000)
+    ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
+      claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+      WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim;
+    IF NOT FOUND THEN
+      SELECT k.fingerprint, k.status, k.body INTO stored_fingerprint, stored_status, stored_answer
+      FROM idempotency_keys k WHERE k.api_key_id = p_api_key AND k.key = p_idempotency_key;
+      verdict := 'claimed_before';
+      RETURN;
+    END IF;
+  END IF;
+  SELECT c.verdict, c.short_position, c.required, c.available
+  INTO verdict, short_position, required, available
+  FROM cast_ballot(p_event, p_paper_version, p_voter, p_key_hash, p_expected_group,
+    ARRAY(SELECT jsonb_array_elements_text(p_participants)), p_code_tag, p_entries,
+    p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits) AS c;
+  IF verdict <> 'cast' AND p_idempotency_key IS NOT NULL THEN
+    -- The claim stays: what refused the ballot is told and kept by the caller.
+    UPDATE idempotency_keys k SET status = NULL, body = NULL
+    WHERE k.api_key_id = p_api_key AND k.key = p_idempotency_key AND k.claim = p_claim;
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION cast_ballots_together(p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[], p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[], p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[], p_country text[], p_credits jsonb[])
+ RETURNS TABLE(place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea, stored_status smallint, stored_answer text)
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  at bigint;
+  together integer[];
+BEGIN
+  -- In one order for all, in the way that a change of the paper waits for. What follows sees the events as they are now.
+  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
+  at := now_ms();
+  WITH asked AS (
+    SELECT r.*, r.voter ->> 'kind' AS kind, r.voter ->> 'identity' AS identity FROM unnest(
+      p_api_key, p_idempotency_key, p_fingerprint, p_claim, p_answer, p_event, p_paper_version, p_voter, p_key_hash,
+      p_expected_group, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name,
+      p_country, p_credits
+    ) WITH ORDINALITY AS r (
+      api_key, idempotency_key, fingerprint, claim, answer, event, paper_version, voter, key_hash,
+      expected_group, participants, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
+  ), plain AS MATERIALIZED (
+    SELECT r.*, known.id AS participant, known.participants AS all_participants, known.weight_micro
+    FROM asked r JOIN voting_events e ON e.id = r.event
+    CROSS JOIN LATERAL (
+      SELECT v.id, ARRAY[v.id] AS participants, v.weight_micro FROM (
+        SELECT * FROM (
+          SELECT * FROM voters w WHERE w.voting_event_id = r.event AND w.email_key >= r.identity ORDER BY w.email_key LIMIT 1
+        ) AS w WHERE r.kind = 'email' AND w.email_key = r.identity
+        UNION ALL
+        SELECT * FROM (
+          SELECT * FROM voters w WHERE w.voting_event_id = r.event AND w.voter_id_key >= r.identity ORDER BY w.voter_id_key LIMIT 1
+        ) AS w WHERE r.kind <> 'email' AND w.voter_id_key = r.identity) AS v
+      WHERE v.deleted_at IS NULL AND v.status = 'approved' AND v.key_status = 'used'
+        AND (r.expected_group IS NULL OR r.expected_group = coalesce(v.group_id, ''))
+        AND EXISTS (SELECT 1 FROM voter_keys k
+          WHERE k.voting_event_id = r.event AND k.voter_id = v.id
+            AND k.key_hash = ANY (voter_key_hashes(r.key_hash, v.id)) OFFSET 0)
+      UNION ALL
+      SELECT sent.participants[1], sent.participants, 1000000::bigint
+      FROM (SELECT ARRAY(SELECT jsonb_array_elements_text(r.participants)) AS participants) AS sent WHERE r.voter IS NULL
+    ) AS known
+    WHERE r.credits IS NULL AND e.paper_version = r.paper_version AND event_status(e, at) = 'open'
+      AND ((r.voter IS NULL AND e.repeat_votes) OR NOT EXISTS (SELECT 1 FROM participation p
+        WHERE p.voting_event_id = r.event AND p.participant = ANY (known.participants) OFFSET 0))
+      AND (r.voter IS NOT NULL OR e.repeat_votes OR NOT EXISTS (SELECT 1 FROM waiting_participants w
+        WHERE w.voting_event_id = r.event AND w.participant = ANY (known.participants) OFFSET 0))
+      AND NOT EXISTS (SELECT 1 FROM (
+          SELECT * FROM pending_ballots b WHERE b.voting_event_id = r.event AND b.participant >= known.id ORDER BY b.participant LIMIT 1
+        ) AS b WHERE b.participant = known.id AND (b.payment_attempt_id IS NOT NULL OR b.credits IS NOT NULL) OFFSET 0)
+  ), claimed AS (
+    INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
+    SELECT r.api_key, r.idempotency_key, r.fingerprint, r.claim, at, 201, r.answer, at + 24 * 60 * 60 * 1000
+    FROM plain r WHERE r.idempotency_key IS NOT NULL ORDER BY r.place
+    ON CONFLICT DO NOTHING RETURNING k.claim
+  ), stored AS (
+    INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, cast_at)
+    SELECT r.event, r.participant, r.all_participants, r.code_tag, r.entries, r.weight_micro, r.visitor_id, r.voter_id, r.email, r.name, r.country, at
+    FROM plain r WHERE r.idempotency_key IS NULL OR EXISTS (SELECT 1 FROM claimed c WHERE c.claim = r.claim) ORDER BY r.place
+    ON CONFLICT (voting_event_id, participant) DO UPDATE SET
+      participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries,
+      weight_micro = excluded.weight_micro, voter_id = excluded.voter_id, email = excluded.email, name = excluded.name,
+      country_code = excluded.country_code, cast_at = excluded.cast_at
+      WHERE b.payment_attempt_id IS NULL AND b.credits IS NULL
+    RETURNING b.code_tag
+  )
+  SELECT coalesce(array_agg(r.place), '{}') INTO together FROM plain r WHERE EXISTS (SELECT 1 FROM stored s WHERE s.code_tag = r.code_tag);
+  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
+  -- It is taken back, and judged once more by itself.
+  WITH late AS (
+    DELETE FROM pending_ballots b USING unnest(p_event, p_code_tag) WITH ORDINALITY AS c (event, code_tag, place), voting_events e
+    WHERE c.place = ANY (together) AND b.voting_event_id = c.event AND b.code_tag = c.code_tag AND e.id = c.event
+      AND NOT (e.type = 'poll' AND e.repeat_votes) AND EXISTS (SELECT 1 FROM participation p
+        WHERE p.voting_event_id = c.event AND p.participant = ANY (b.participants) OFFSET 0)
+    RETURNING c.place),
+  released AS (DELETE FROM idempotency_keys k USING late l
+    WHERE k.api_key_id = p_api_key[l.place] AND k.key = p_idempotency_key[l.place] AND k.claim = p_claim[l.place])
+  SELECT coalesce(array_agg(t), '{}') INTO together FROM unnest(together) AS t WHERE t NOT IN (SELECT l.place FROM late l);
+  FOR i IN 1 .. cardinality(p_event) LOOP
+    place := i;
+    IF i = ANY (together) THEN
+      verdict := 'cast'; short_position := NULL; required := NULL; available := NULL;
+      stored_fingerprint := NULL; stored_status := NULL; stored_answer := NULL;
+    ELSE
+      SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
+      INTO verdict, short_position, required, available, stored_fingerprint, stored_status, stored_answer
+      FROM cast_ballot_once(p_api_key[i], p_idempotency_key[i], p_fingerprint[i], p_claim[i], p_answer[i], p_event[i],
+        p_paper_version[i], p_voter[i], p_key_hash[i], p_expected_group[i], p_participants[i],
+        p_code_tag[i], p_entries[i], p_visitor_id[i], p_voter_id[i], p_email[i], p_name[i], p_country[i], p_credits[i]) AS c;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION cast_paid_ballot(p_event text, p_paper_version bigint, p_attempt text, p_paid_at bigint, p_participants text[], p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  e voting_events%ROWTYPE;
+  at bigint;
+  closed_at bigint;
+  key text;
+  taken integer;
+BEGIN
+  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
+  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
+  IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
+  verdict := event_status(e, at);
+  closed_at := least(e.closed_at, e.ends_at);
+  IF verdict = 'closed' THEN
+    IF p_paid_at > closed_at OR at >= closed_at + 15 * 60 * 1000 THEN RETURN; END IF;
+  ELSIF verdict <> 'open' THEN
+    RETURN;
+  END IF;
+  IF has_voted(p_event, p_participants, e.repeat_votes) THEN
+    verdict := 'already_voted';
+    RETURN;
+  END IF;
+  key := p_participants[1] || CASE WHEN e.repeat_votes THEN '#' || p_attempt ELSE '' END;
+  IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
+  -- Each of its identities is taken: of two payments of one participant, whatever their devices, one is fulfilled.
+  IF NOT e.repeat_votes THEN
+    INSERT INTO waiting_participants (voting_event_id, participant, code_tag)
+    SELECT p_event, participant, p_code_tag FROM unnest(p_participants) AS participant ORDER BY participant ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    IF taken < cardinality(p_participants) THEN verdict := 'already_voted'; RETURN; END IF;
+  END IF;
+  IF p_credits IS NOT NULL THEN
+    SELECT h.short_position, h.required, h.available INTO short_position, required, available
+    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
+    IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
+  END IF;
+  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, payment_attempt_id, cast_at)
+  VALUES (p_event, key, p_participants, p_code_tag, p_entries, 1000000, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits, p_attempt, least(at, closed_at))
+  ON CONFLICT (voting_event_id, participant) DO UPDATE SET
+    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, voter_id = excluded.voter_id, email = excluded.email,
+    name = excluded.name, country_code = excluded.country_code, credits = excluded.credits, payment_attempt_id = excluded.payment_attempt_id, cast_at = excluded.cast_at
+    WHERE b.payment_attempt_id IS NULL;
+  verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
+END $function$;
+
+CREATE OR REPLACE FUNCTION confirm_ballot(p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text, p_leaf_tag bytea DEFAULT NULL::bytea, OUT verdict text, OUT entries bytea, OUT weight_micro bigint, OUT sealed_time bytea, OUT salt bytea, OUT status text)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  e voting_events%ROWTYPE;
+  b record;
+  at bigint;
+  closed_at bigint;
+  poll boolean;
+  shown_id text;
+  standing text;
+  inserted integer;
+BEGIN
+  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
+  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
+  at := now_ms();
+  status := event_status(e, at);
+  -- Whoever changes a visitor's credits takes turns, and before any row is locked: two orders would be a deadlock.
+  SELECT p.* INTO b FROM (
+    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
+    ORDER BY p.code_tag LIMIT 1
+  ) AS p WHERE p.code_tag = p_code_tag;
+  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
+  -- Replaced meanwhile, it has another code and is not found.
+  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag
+  FOR UPDATE;
+  IF NOT FOUND THEN
+    SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
+    FROM (
+      SELECT * FROM ballot_queue q WHERE q.voting_event_id = p_event AND q.code_tag >= p_code_tag ORDER BY q.code_tag LIMIT 1
+    ) AS q WHERE q.code_tag = p_code_tag;
+    IF NOT FOUND THEN
+      SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
+      FROM (
+        SELECT * FROM ballots x WHERE x.voting_event_id = p_event AND x.code_tag >= coalesce(p_leaf_tag, p_code_tag)
+        ORDER BY x.code_tag LIMIT 1
+      ) AS x WHERE x.code_tag = coalesce(p_leaf_tag, p_code_tag);
+    END IF;
+    verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
+    RETURN;
+  END IF;
+  IF b.cast_at <= at - 24 * 60 * 60 * 1000 THEN
+    PERFORM return_pending_ballot(p_event, p_code_tag);
+    verdict := 'unknown';
+    RETURN;
+  END IF;
+  IF status = 'closed' THEN
+    closed_at := least(e.closed_at, e.ends_at);
+    IF b.cast_at > closed_at OR at >= closed_at + 15 * 60 * 1000 THEN verdict := 'closed'; RETURN; END IF;
+  ELSIF status <> 'open' THEN
+    verdict := status;
+    RETURN;
+  END IF;
+  poll := e.type = 'poll';
+  -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
+  IF NOT poll THEN
+    SELECT v.status INTO standing FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id >= b.participant ORDER BY w.id LIMIT 1
+    ) AS v WHERE v.id = b.participant AND v.deleted_at IS NULL;
+    verdict := CASE WHEN standing IS NULL THEN 'voter_key_invalid' WHEN standing = 'rejected' THEN 'voter_rejected'
+      WHEN standing = 'pending' THEN 'voter_pending' END;
+    IF verdict IS NOT NULL THEN RETURN; END IF;
+  END IF;
+  INSERT INTO participation (voting_event_id, participant, exclusive)
+  SELECT p_event, participant, NOT e.repeat_votes FROM unnest(b.participants) AS participant ORDER BY participant
+  ON CONFLICT DO NOTHING;
+  GET DIAGNOSTICS inserted = ROW_COUNT;
+  IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
+    RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
+  END IF;
+  shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
+  IF poll THEN
+    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
+      -- No organizer's voter has such a key: participants are listed whoever else has their ID.
+      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
+    ON CONFLICT DO NOTHING;
+  END IF;
+  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still tell
+  -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
+  BEGIN
+    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at)
+    VALUES (p_event, p_ballot, p_code_tag, b.entries, b.weight_micro, p_salt, p_sealed_time,
+      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END);
+  EXCEPTION WHEN check_violation THEN
+    RAISE;
+  END;
+  PERFORM spend_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  DELETE FROM pending_ballots p WHERE p.ctid = b.place;
+  IF b.payment_attempt_id IS NOT NULL THEN
+    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);
+  END IF;
+  verdict := 'confirmed';
+  entries := b.entries;
+  weight_micro := b.weight_micro;
+  sealed_time := p_sealed_time;
+  salt := p_salt;
+END $function$;
+
+CREATE OR REPLACE FUNCTION count_changed_voter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT c.event, c.group_id, c.status, c.sign, c.sign * c.weight, CASE WHEN c.poll THEN c.sign ELSE 0 END,
+    CASE WHEN c.poll THEN c.sign * c.weight ELSE 0 END
+  FROM (VALUES
+    (OLD.voting_event_id, coalesce(OLD.group_id, ''), OLD.status, -1, OLD.weight_micro, OLD.source = 'poll', OLD.deleted_at),
+    (NEW.voting_event_id, coalesce(NEW.group_id, ''), NEW.status, 1, NEW.weight_micro, NEW.source = 'poll', NEW.deleted_at)
+  ) AS c (event, group_id, status, sign, weight, poll, deleted_at)
+  WHERE c.deleted_at IS NULL;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION count_participation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT v.voting_event_id, coalesce(v.group_id, ''), '', 0, 0, sign * count(*), sign * sum(v.weight_micro)
+  FROM took_part p JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
+  WHERE v.source <> 'poll' GROUP BY 1, 2;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION count_roll_of_statement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  -- When an event is deleted its voters go with it.
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT r.voting_event_id, coalesce(r.group_id, ''), r.status, sign * count(*), sign * sum(r.weight_micro),
+    sign * count(*) FILTER (WHERE r.source = 'poll'), sign * coalesce(sum(r.weight_micro) FILTER (WHERE r.source = 'poll'), 0)
+  FROM roll r JOIN voting_events e ON e.id = r.voting_event_id AND e.deleted_at IS NULL
+  WHERE r.deleted_at IS NULL GROUP BY 1, 2, 3;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  at bigint := now_ms();
+  window_ms CONSTANT bigint := 15 * 60 * 1000;
+  by_voter record;
+  by_caller record;
+  roll bigint;
+BEGIN
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_voter, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_voter;
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_caller, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_caller;
+  SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
+  wrong := by_voter.failures;
+  retry_after_ms := greatest(
+    CASE WHEN by_voter.failures > 10 THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
+    CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
+END $function$;
+
+CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  removed integer := 0;
+  gone integer;
+  rows_of text;
+BEGIN
+  PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
+  IF NOT FOUND THEN RETURN 0; END IF;
+  FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
+    'log_tiles', 'log_checkpoints', 'participation', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
+  LOOP
+    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
+      SELECT ctid FROM %1$I WHERE voting_event_id = $1 LIMIT $2))', rows_of) USING p_event, p_limit - removed;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+    IF removed >= p_limit THEN RETURN removed; END IF;
+  END LOOP;
+  -- What is left are few rows, which go with the event.
+  DELETE FROM voting_events WHERE id = p_event;
+  RETURN removed;
+END $function$;
+
+CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  expired record;
+  dropped integer := 0;
+BEGIN
+  FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
+    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
+      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))
+    LIMIT p_limit
+  LOOP
+    IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;
+  END LOOP;
+  RETURN dropped;
+END $function$;
+
+CREATE OR REPLACE FUNCTION drop_pending_ballot(p_event text, p_code_tag bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  b record;
+BEGIN
+  SELECT p.* INTO b FROM (
+    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
+    ORDER BY p.code_tag LIMIT 1
+  ) AS p WHERE p.code_tag = p_code_tag;
+  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
+  DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM release_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  IF b.payment_attempt_id IS NOT NULL THEN
+    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants)
+      AND w.code_tag = b.code_tag;
+  END IF;
+  RETURN true;
+END $function$;
+
+CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready)) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
+
+CREATE OR REPLACE FUNCTION fold_electorate(p_event text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  total_heads bigint;
+  total_weight numeric;
+BEGIN
+  WITH gone AS (DELETE FROM electorate_changes c WHERE c.voting_event_id = p_event RETURNING c.heads, c.weight_micro)
+  SELECT sum(heads), sum(weight_micro) INTO total_heads, total_weight FROM gone;
+  IF total_heads IS NOT NULL THEN PERFORM note_electorate(p_event, total_heads, total_weight); END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
+  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+  SELECT voting_event_id, group_id, status, sum(heads), sum(weight_micro), sum(voted), sum(voted_weight_micro)
+  FROM gone GROUP BY 1, 2, 3
+  HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
+$function$;
+
+CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  DELETE FROM voter_keys WHERE voting_event_id = p_event;
+  DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
+  DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
+$function$;
+
+CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  a payment_attempts%ROWTYPE;
+BEGIN
+  SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
+  IF a.provider_payment_id IS NULL THEN RETURN; END IF;
+  INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
+  VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM graphile_worker.add_job('refund_payment', max_attempts => 20, job_key => 'refund:' || a.id || ':' || a.provider_payment_id,
+    payload => json_build_object('votingEventId', p_event, 'attemptId', a.id, 'providerPaymentId', a.provider_payment_id));
+END $function$;
+
+CREATE OR REPLACE FUNCTION guard_ballot_log()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id AND e.deleted_at IS NULL) THEN
+    RETURN OLD;
+  END IF;
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $function$;
+
+CREATE OR REPLACE FUNCTION guard_log_head()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) THEN
+    RAISE EXCEPTION 'a ballot log only grows' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+
+CREATE OR REPLACE FUNCTION guard_sealed_ballot()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  OLD.released := NEW.released;
+  IF NEW IS DISTINCT FROM OLD THEN
+    RAISE EXCEPTION 'a sealed ballot never changes' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+
+CREATE OR REPLACE FUNCTION guard_voided_ballot()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.code_tag <> OLD.code_tag OR OLD.leaf_index IS NOT NULL THEN
+    RAISE EXCEPTION 'a void ballot stays void' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+
+CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT NOT p_repeat_votes AND (
+    EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants) OFFSET 0)
+    OR EXISTS (SELECT 1 FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (p_participants) OFFSET 0));
+$function$;
+
+CREATE OR REPLACE FUNCTION hold_credits(p_event text, p_participant text, p_visitor text, p_code_tag bytea, p_credits jsonb, OUT short_position text, OUT required bigint, OUT available bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  replaced record;
+  need record;
+BEGIN
+  SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM (
+    SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= p_participant ORDER BY b.participant LIMIT 1
+  ) AS b WHERE b.participant = p_participant;
+  SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  INTO short_position, required, available
+  FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
+  LEFT JOIN credit_balances c ON c.voting_event_id = p_event AND c.position_id = n.position AND c.visitor_id = p_visitor
+  LEFT JOIN jsonb_to_recordset(replaced.credits) AS o(position text, credits integer) ON o.position = n.position
+  WHERE n.credits > coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  ORDER BY n.position LIMIT 1;
+  IF FOUND THEN RETURN; END IF;
+  PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
+  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer) LOOP
+    PERFORM open_credit_balance(p_event, need.position, p_visitor, need.base);
+    UPDATE credit_balances c SET held = c.held + need.credits
+    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
+    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+    VALUES (p_event, need.position, p_visitor, 'hold', encode(p_code_tag, 'hex'), need.credits, now_ms());
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea, p_claimed_at bigint, p_now bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN length(p_claim) = 16 THEN p_claimed_at <= p_now - 60 * 1000
+    ELSE NOT is_process_alive(substring(p_claim FROM 1 FOR 16)) END
+$function$;
+
+CREATE OR REPLACE FUNCTION is_process_alive(p_id bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (SELECT 1 FROM service_processes p WHERE p.id = p_id AND p.seen_at > now_ms() - 2000)
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  SELECT pg_advisory_xact_lock(hashtextextended('credits ' || p_event || ' ' || p_visitor, 0));
+$function$;
+
+CREATE OR REPLACE FUNCTION note_electorate(p_event text, p_heads bigint, p_weight_micro numeric)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  -- When an event is deleted its voters go with it, and it is gone already.
+  INSERT INTO electorate_changes (voting_event_id, heads, weight_micro)
+  SELECT p_event, p_heads, p_weight_micro
+  WHERE (p_heads <> 0 OR p_weight_micro <> 0) AND EXISTS (SELECT 1 FROM voting_events e WHERE e.id = p_event);
+$function$;
+
+CREATE OR REPLACE FUNCTION note_electorate_of_roll()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  PERFORM note_electorate(r.voting_event_id, sign * count(*), sign * sum(r.weight_micro))
+  FROM roll r WHERE r.status = 'approved' AND r.deleted_at IS NULL AND r.source <> 'poll' GROUP BY r.voting_event_id;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION note_electorate_of_voter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  was boolean := OLD.status = 'approved' AND OLD.deleted_at IS NULL;
+  is_now boolean := NEW.status = 'approved' AND NEW.deleted_at IS NULL;
+BEGIN
+  PERFORM note_electorate(NEW.voting_event_id, is_now::integer - was::integer,
+    CASE WHEN is_now THEN NEW.weight_micro ELSE 0 END - CASE WHEN was THEN OLD.weight_micro ELSE 0 END);
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION now_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ PARALLEL SAFE
+RETURN ((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint;
+
+CREATE OR REPLACE FUNCTION open_credit_balance(p_event text, p_position text, p_visitor text, p_base integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO credit_balances (voting_event_id, position_id, visitor_id, base, purchased, held, spent)
+  VALUES (p_event, p_position, p_visitor, p_base, 0, 0, 0) ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+    VALUES (p_event, p_position, p_visitor, 'grant', 'base', p_base, now_ms());
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION record_webhook_event(p_account text, p_event text, p_type text, p_message text, p_data text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  SELECT record_webhook_events(p_account, p_event, p_type, ARRAY[p_message], ARRAY[p_data]);
+$function$;
+
+CREATE OR REPLACE FUNCTION record_webhook_events(p_account text, p_event text, p_type text, p_messages text[], p_data text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  at bigint := now_ms();
+  time text := sortable_time(at);
+BEGIN
+  INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, next_try_at, created_at)
+  SELECT 'whd_' || time || left(replace(gen_random_uuid()::text, '-', ''), 16), e.id, f.message, p_type,
+    '{"id":' || to_json(f.message)::text || ',"type":' || to_json(p_type)::text || ',"createdAt":' || at ||
+      ',"votingEventId":' || coalesce(to_json(p_event)::text, 'null') || ',"data":' || f.data || '}',
+    CASE WHEN e.status = 'active' THEN 'pending' ELSE 'skipped' END, at, at
+  FROM webhook_endpoints e CROSS JOIN unnest(p_messages, p_data) AS f(message, data)
+  WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
+END $function$;
+
+CREATE OR REPLACE FUNCTION refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $function$;
+
+CREATE OR REPLACE FUNCTION release_ballots(p_event text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  waiting text[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('release ' || p_event, 0));
+  EXECUTE 'SELECT array_agg(id) FROM (
+    SELECT id FROM ballot_queue WHERE voting_event_id = $1 AND NOT released
+    UNION ALL SELECT id FROM ballots WHERE voting_event_id = $1 AND NOT released) AS hidden' INTO waiting USING p_event;
+  IF coalesce(cardinality(waiting), 0) < 5 THEN RETURN; END IF;
+  EXECUTE 'UPDATE ballot_queue SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
+  EXECUTE 'UPDATE ballots SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
+END $function$;
+
+CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  need record;
+BEGIN
+  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
+    UPDATE credit_balances c SET held = c.held - need.credits
+    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
+    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+    VALUES (p_event, need.position, p_visitor, 'release', encode(p_code_tag, 'hex'), need.credits, now_ms());
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION return_pending_ballot(p_event text, p_code_tag bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  paid text;
+BEGIN
+  SELECT b.payment_attempt_id INTO paid FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.code_tag = p_code_tag;
+  IF NOT drop_pending_ballot(p_event, p_code_tag) THEN RETURN false; END IF;
+  IF paid IS NOT NULL THEN PERFORM give_back_ballot(p_event, paid); END IF;
+  RETURN true;
+END $function$;
+
+CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  last text;
+BEGIN
+  WITH taken AS (
+    DELETE FROM participation p WHERE p.voting_event_id = p_event AND p.participant IN (
+      SELECT n.participant FROM participation n WHERE n.voting_event_id = p_event AND n.participant > p_after
+      ORDER BY n.participant LIMIT p_limit)
+    RETURNING p.*),
+  written AS (INSERT INTO participation SELECT * FROM taken ORDER BY participant RETURNING participant)
+  SELECT max(participant) INTO last FROM written;
+  RETURN last;
+END $function$;
+
+CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  last text;
+BEGIN
+  PERFORM 1 FROM voting_events WHERE id = p_event FOR UPDATE;
+  WITH taken AS (
+    DELETE FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id IN (
+      SELECT DISTINCT n.voter_id FROM voter_keys n WHERE n.voting_event_id = p_event AND n.voter_id > p_after
+      ORDER BY n.voter_id LIMIT p_limit)
+    RETURNING k.*),
+  written AS (INSERT INTO voter_keys SELECT * FROM taken ORDER BY voter_id, key_hash RETURNING voter_id)
+  SELECT max(voter_id) INTO last FROM written;
+  RETURN last;
+END $function$;
+
+CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  last text;
+BEGIN
+  PERFORM 1 FROM voting_events WHERE id = p_event FOR UPDATE;
+  EXECUTE 'WITH taken AS (
+    DELETE FROM voters v WHERE v.voting_event_id = $1 AND v.id IN (
+      SELECT n.id FROM voters n WHERE n.voting_event_id = $1 AND n.id > $2 ORDER BY n.id LIMIT $3)
+    RETURNING v.*),
+  written AS (INSERT INTO voters SELECT * FROM taken ORDER BY id RETURNING id)
+  SELECT max(id) FROM written' INTO last USING p_event, p_after, p_limit;
+  -- Each chunk went out of the electorate and came back: no trace of it shall pile up.
+  IF last IS NULL THEN PERFORM fold_electorate(p_event); END IF;
+  RETURN last;
+END $function$;
+
+CREATE OR REPLACE FUNCTION sortable_id(p_prefix text)
+ RETURNS text
+ LANGUAGE sql
+AS $function$
+  SELECT p_prefix || '_' || sortable_time(now_ms()) || left(replace(gen_random_uuid()::text, '-', ''), 16);
+$function$;
+
+CREATE OR REPLACE FUNCTION sortable_time(p_ms bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+  alphabet CONSTANT text := '0123456789abcdefghjkmnpqrstvwxyz';
+BEGIN
+  RETURN substr(alphabet, (p_ms >> 40 & 31)::integer + 1, 1) || substr(alphabet, (p_ms >> 35 & 31)::integer + 1, 1) ||
+    substr(alphabet, (p_ms >> 30 & 31)::integer + 1, 1) || substr(alphabet, (p_ms >> 25 & 31)::integer + 1, 1) ||
+    substr(alphabet, (p_ms >> 20 & 31)::integer + 1, 1) || substr(alphabet, (p_ms >> 15 & 31)::integer + 1, 1) ||
+    substr(alphabet, (p_ms >> 10 & 31)::integer + 1, 1) || substr(alphabet, (p_ms >> 5 & 31)::integer + 1, 1) ||
+    substr(alphabet, (p_ms & 31)::integer + 1, 1);
+END $function$;
+
+CREATE OR REPLACE FUNCTION spend_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  need record;
+BEGIN
+  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
+    UPDATE credit_balances c SET held = c.held - need.credits, spent = c.spent + need.credits
+    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
+    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+    VALUES (p_event, need.position, p_visitor, 'spend', encode(p_code_tag, 'hex'), need.credits, now_ms());
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  c credit_balances%ROWTYPE;
+  pending record;
+  taken integer;
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  SELECT * INTO c FROM credit_balances b
+  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
+  IF c.base + c.purchased - c.held - c.spent < p_credits THEN
+    FOR pending IN SELECT b.code_tag FROM pending_ballots b
+      WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
+    LOOP
+      PERFORM return_pending_ballot(p_event, pending.code_tag);
+    END LOOP;
+    SELECT * INTO c FROM credit_balances b
+    WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
+  END IF;
+  taken := least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent);
+  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+  VALUES (p_event, p_position, p_visitor, 'refund', p_attempt, taken, now_ms());
+  UPDATE credit_balances b SET purchased = b.purchased - taken
+  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
+  RETURN p_credits - taken;
+END $function$;
+
+CREATE OR REPLACE FUNCTION tell_account_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_notify('account_changed', NEW.id);
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION tell_event_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_notify('voting_event_changed', OLD.id);
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION tell_sharing_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_notify('voting_event_changed', coalesce(NEW.voting_event_id, OLD.voting_event_id));
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION tend_ballot_log()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF event_status(NEW, now_ms()) IN ('open', 'closed') THEN
+    PERFORM graphile_worker.add_job('tend_ballot_log', payload => json_build_object('eventId', NEW.id),
+      job_key => 'ballot_log:' || NEW.id, max_attempts => 5);
+  END IF;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION verify_voter(p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text, OUT weight_micro bigint, OUT group_id text)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  v voters%ROWTYPE;
+  genuine boolean;
+BEGIN
+  IF p_kind = 'email' THEN
+    SELECT * INTO v FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= p_identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE w.email_key = p_identity AND w.deleted_at IS NULL;
+  ELSE
+    SELECT * INTO v FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= p_identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE w.voter_id_key = p_identity AND w.deleted_at IS NULL;
+  END IF;
+  SELECT EXISTS (
+    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+      AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, '')))
+  ) INTO genuine;
+  IF NOT genuine THEN
+    verdict := 'voter_key_invalid';
+    RETURN;
+  END IF;
+  voter_id := v.id;
+  weight_micro := v.weight_micro;
+  group_id := v.group_id;
+  IF v.status = 'rejected' THEN
+    verdict := 'voter_rejected';
+  ELSIF v.status = 'pending' AND p_approval <> 'automatic' THEN
+    verdict := 'voter_pending';
+  ELSE
+    IF v.status = 'pending' OR v.key_status <> 'used' THEN
+      -- Once for each voter: planned each time.
+      EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+      USING p_event, v.id;
+    END IF;
+    verdict := CASE WHEN EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id)
+      THEN 'already_voted' ELSE 'eligible' END;
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text)
+ RETURNS bytea[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
+  FROM generate_series(1, length(p_key_hash), 32) AS i;
+$function$;
