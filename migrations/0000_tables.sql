@@ -1,283 +1,668 @@
-CREATE TABLE "accounts" (
-	"id" text PRIMARY KEY NOT NULL,
-	"name" text NOT NULL,
-	"plan" text NOT NULL,
-	"event_count" integer DEFAULT 0 NOT NULL,
-	"created_at" bigint NOT NULL
+-- The tables of the service with their constraints and indexes, as a new database gets them. What they hold is explained in
+-- src/*/tables.ts. Functions have their sources in src (src/database/function-sources.ts), triggers follow in 0001_triggers.sql.
+-- A later change of a table is a further migration.
+
+CREATE TABLE accounts (
+  id text NOT NULL,
+  name text NOT NULL,
+  plan text NOT NULL,
+  event_count integer DEFAULT 0 NOT NULL,
+  created_at bigint NOT NULL,
+  contact_email text,
+  CONSTRAINT accounts_pkey PRIMARY KEY (id)
 );
---> statement-breakpoint
-CREATE TABLE "api_keys" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text NOT NULL,
-	"name" text NOT NULL,
-	"hash" "bytea" NOT NULL,
-	"hint" text NOT NULL,
-	"scopes" text[] NOT NULL,
-	"voting_event_id" text,
-	"expires_at" bigint,
-	"revoked_at" bigint,
-	"last_used_at" bigint,
-	"created_at" bigint NOT NULL
+
+CREATE TABLE api_keys (
+  id text NOT NULL,
+  account_id text NOT NULL,
+  name text NOT NULL,
+  hash bytea NOT NULL,
+  hint text NOT NULL,
+  scopes text[] NOT NULL,
+  voting_event_id text,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint,
+  created_at bigint NOT NULL,
+  CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT api_keys_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
---> statement-breakpoint
-CREATE TABLE "audit_entries" (
-	"account_id" text NOT NULL,
-	"id" text NOT NULL,
-	"voting_event_id" text,
-	"key_id" text,
-	"action" text NOT NULL,
-	"resource" text NOT NULL,
-	"before" jsonb,
-	"after" jsonb,
-	"created_at" bigint NOT NULL,
-	CONSTRAINT "audit_entries_account_id_id_pk" PRIMARY KEY("account_id","id")
+CREATE INDEX api_keys_account ON api_keys USING btree (account_id);
+CREATE UNIQUE INDEX api_keys_hash ON api_keys USING btree (hash);
+
+CREATE TABLE audit_entries (
+  account_id text NOT NULL,
+  id text NOT NULL,
+  voting_event_id text,
+  key_id text,
+  action text NOT NULL,
+  resource text NOT NULL,
+  before jsonb,
+  after jsonb,
+  created_at bigint NOT NULL,
+  CONSTRAINT audit_entries_account_id_id_pk PRIMARY KEY (account_id, id)
 );
---> statement-breakpoint
-CREATE TABLE "candidates" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"number" integer NOT NULL,
-	"name" text NOT NULL,
-	"description" text,
-	"email" text,
-	"position_ids" text[] NOT NULL,
-	"group_id" text,
-	"referendum_role" text,
-	"avatar_url" text,
-	"status" text NOT NULL,
-	"source" text NOT NULL,
-	"sort_order" integer NOT NULL,
-	"payment_attempt_id" text,
-	"deleted_at" bigint,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL,
-	CONSTRAINT "candidates_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+CREATE INDEX audit_entries_event ON audit_entries USING btree (voting_event_id, id) WHERE (voting_event_id IS NOT NULL);
+CREATE INDEX audit_entries_resource ON audit_entries USING btree (voting_event_id, resource) WHERE (voting_event_id IS NOT NULL);
+
+CREATE TABLE idempotency_keys (
+  api_key_id text NOT NULL,
+  key text NOT NULL,
+  fingerprint bytea NOT NULL,
+  claim bytea NOT NULL,
+  claimed_at bigint NOT NULL,
+  status smallint,
+  body text,
+  expires_at bigint NOT NULL,
+  CONSTRAINT idempotency_keys_api_key_id_key_pk PRIMARY KEY (api_key_id, key)
 );
---> statement-breakpoint
-CREATE TABLE "groups" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"name" text NOT NULL,
-	"name_key" text,
-	"description" text,
-	"deleted_at" bigint,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL,
-	CONSTRAINT "groups_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+CREATE INDEX idempotency_keys_expiry ON idempotency_keys USING btree (expires_at);
+
+CREATE TABLE job_runners (
+  id text NOT NULL,
+  seen_at bigint NOT NULL,
+  CONSTRAINT job_runners_pkey PRIMARY KEY (id)
 );
---> statement-breakpoint
-CREATE TABLE "positions" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"number" integer NOT NULL,
-	"title" text NOT NULL,
-	"description" text,
-	"voting_method" text NOT NULL,
-	"group_id" text,
-	"sort_order" integer NOT NULL,
-	"seats" smallint NOT NULL,
-	"min_selections" integer NOT NULL,
-	"max_selections" integer,
-	"score_min" integer,
-	"score_max" integer,
-	"cumulative_point_budget" integer,
-	"quadratic_base_credit_budget" integer,
-	"quadratic_top_up" jsonb,
-	"tie_break" text NOT NULL,
-	"rules" jsonb,
-	"deleted_at" bigint,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL,
-	CONSTRAINT "positions_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+
+CREATE TABLE mail_quotas (
+  name bytea NOT NULL,
+  window_ms bigint NOT NULL,
+  began_at bigint NOT NULL,
+  mails integer NOT NULL,
+  CONSTRAINT mail_quotas_pkey PRIMARY KEY (name, window_ms)
 );
---> statement-breakpoint
-CREATE TABLE "sponsors" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"name" text NOT NULL,
-	"logo_url" text,
-	"website_url" text,
-	"tier" text,
-	"sort_order" integer NOT NULL,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL,
-	CONSTRAINT "sponsors_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+
+CREATE TABLE payment_businesses (
+  id text NOT NULL,
+  account_id text NOT NULL,
+  provider text NOT NULL,
+  display_name text NOT NULL,
+  country text NOT NULL,
+  ready boolean NOT NULL,
+  supported_currencies text[] NOT NULL,
+  livemode boolean NOT NULL,
+  sandbox boolean NOT NULL,
+  credentials text NOT NULL,
+  disconnected_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT payment_businesses_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_businesses_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
---> statement-breakpoint
-CREATE TABLE "ballot_queue" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"code_tag" "bytea" NOT NULL,
-	"entries" "bytea" NOT NULL,
-	"weight_micro" bigint NOT NULL,
-	"salt" "bytea" NOT NULL,
-	"sealed_time" "bytea" NOT NULL,
-	"voter_id" text,
-	"country_code" text,
-	"submitted_at" bigint,
-	"released" boolean DEFAULT false NOT NULL,
-	CONSTRAINT "ballot_queue_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+CREATE INDEX payment_businesses_account ON payment_businesses USING btree (account_id, id);
+
+CREATE TABLE payment_attempts (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  account_id text NOT NULL,
+  payment_business_id text NOT NULL,
+  purpose text NOT NULL,
+  status text NOT NULL,
+  provider text NOT NULL,
+  amount_minor integer NOT NULL,
+  currency text NOT NULL,
+  request jsonb NOT NULL,
+  terms jsonb NOT NULL,
+  page jsonb,
+  pages integer DEFAULT 0 NOT NULL,
+  expires_at bigint NOT NULL,
+  request_key bytea,
+  provider_payment_id text,
+  provider_reference text,
+  end_reason text,
+  confirmation_code text,
+  answer text,
+  asked_at bigint,
+  asking_until bigint,
+  check_at bigint,
+  checks integer DEFAULT 0 NOT NULL,
+  paid_at bigint,
+  refunded_at bigint,
+  reversed_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  asking_by bytea,
+  CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
 );
---> statement-breakpoint
-CREATE TABLE "ballots" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"code_tag" "bytea" NOT NULL,
-	"entries" "bytea" NOT NULL,
-	"weight_micro" bigint NOT NULL,
-	"salt" "bytea" NOT NULL,
-	"sealed_time" "bytea" NOT NULL,
-	"voter_id" text,
-	"country_code" text,
-	"submitted_at" bigint,
-	"released" boolean DEFAULT false NOT NULL,
-	"leaf_index" bigint NOT NULL,
-	CONSTRAINT "ballots_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
+CREATE INDEX payment_attempts_check ON payment_attempts USING btree (check_at) WHERE (check_at IS NOT NULL);
+CREATE INDEX payment_attempts_id ON payment_attempts USING btree (id);
+CREATE UNIQUE INDEX payment_attempts_payment ON payment_attempts USING btree (voting_event_id, payment_business_id, provider_payment_id);
+CREATE UNIQUE INDEX payment_attempts_request ON payment_attempts USING btree (voting_event_id, request_key);
+
+CREATE TABLE payment_refunds (
+  voting_event_id text NOT NULL,
+  attempt_id text NOT NULL,
+  provider_payment_id text NOT NULL,
+  reference text NOT NULL,
+  amount_minor bigint NOT NULL,
+  currency text NOT NULL,
+  status text NOT NULL,
+  refund_id text,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT payment_refunds_voting_event_id_attempt_id_provider_payment_id_ PRIMARY KEY (voting_event_id, attempt_id, provider_payment_id)
 );
---> statement-breakpoint
-CREATE TABLE "pending_ballots" (
-	"voting_event_id" text NOT NULL,
-	"participant" text NOT NULL,
-	"participants" text[] NOT NULL,
-	"code_tag" "bytea" NOT NULL,
-	"entries" "bytea" NOT NULL,
-	"weight_micro" bigint NOT NULL,
-	"visitor_id" text,
-	"voter_id" text,
-	"email" text,
-	"name" text,
-	"country_code" text,
-	"cast_at" bigint NOT NULL,
-	CONSTRAINT "pending_ballots_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
+
+CREATE TABLE provider_events (
+  payment_business_id text NOT NULL,
+  event_key text NOT NULL,
+  event_type text NOT NULL,
+  attempt_id text,
+  reference text,
+  checkout_session_id text,
+  provider_payment_id text,
+  body text NOT NULL,
+  outcome text,
+  received_at bigint NOT NULL,
+  processed_at bigint,
+  CONSTRAINT provider_events_payment_business_id_event_key_pk PRIMARY KEY (payment_business_id, event_key)
 );
---> statement-breakpoint
-CREATE TABLE "idempotency_keys" (
-	"api_key_id" text NOT NULL,
-	"key" text NOT NULL,
-	"fingerprint" "bytea" NOT NULL,
-	"claim" "bytea" NOT NULL,
-	"claimed_at" bigint NOT NULL,
-	"status" smallint,
-	"body" text,
-	"expires_at" bigint NOT NULL,
-	CONSTRAINT "idempotency_keys_api_key_id_key_pk" PRIMARY KEY("api_key_id","key")
+CREATE INDEX provider_events_received ON provider_events USING btree (received_at);
+
+CREATE UNLOGGED TABLE rate_limits (
+  key text NOT NULL,
+  full_at double precision NOT NULL,
+  noted_at bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT rate_limits_pkey PRIMARY KEY (key)
 );
---> statement-breakpoint
-CREATE TABLE "participation" (
-	"voting_event_id" text NOT NULL,
-	"participant" text NOT NULL,
-	"exclusive" boolean DEFAULT true NOT NULL,
-	CONSTRAINT "participation_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
+
+CREATE TABLE service_identity (
+  kind text NOT NULL,
+  id text NOT NULL,
+  value bytea NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT service_identity_kind_id_pk PRIMARY KEY (kind, id)
 );
---> statement-breakpoint
-CREATE TABLE "voter_key_failures" (
-	"voting_event_id" text NOT NULL,
-	"identity" "bytea" NOT NULL,
-	"window_started_at" bigint NOT NULL,
-	"failures" integer NOT NULL,
-	CONSTRAINT "voter_key_failures_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
+
+CREATE UNLOGGED TABLE service_processes (
+  id bytea NOT NULL,
+  seen_at bigint NOT NULL,
+  CONSTRAINT service_processes_pkey PRIMARY KEY (id)
 );
---> statement-breakpoint
-CREATE TABLE "voter_key_requests" (
-	"voting_event_id" text NOT NULL,
-	"identity" "bytea" NOT NULL,
-	"window_started_at" bigint NOT NULL,
-	"requests" integer NOT NULL,
-	CONSTRAINT "voter_key_requests_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
+
+CREATE TABLE voter_key_failures (
+  voting_event_id text NOT NULL,
+  identity bytea NOT NULL,
+  window_started_at bigint NOT NULL,
+  failures integer NOT NULL,
+  CONSTRAINT voter_key_failures_voting_event_id_identity_pk PRIMARY KEY (voting_event_id, identity)
 );
---> statement-breakpoint
-CREATE TABLE "voter_keys" (
-	"voting_event_id" text NOT NULL,
-	"voter_id" text NOT NULL,
-	"key_hash" "bytea" NOT NULL,
-	"created_at" bigint NOT NULL,
-	CONSTRAINT "voter_keys_voting_event_id_voter_id_key_hash_pk" PRIMARY KEY("voting_event_id","voter_id","key_hash")
+
+CREATE TABLE voter_key_requests (
+  voting_event_id text NOT NULL,
+  identity bytea NOT NULL,
+  window_started_at bigint NOT NULL,
+  requests integer NOT NULL,
+  CONSTRAINT voter_key_requests_voting_event_id_identity_pk PRIMARY KEY (voting_event_id, identity)
 );
---> statement-breakpoint
-CREATE TABLE "voters" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"name" text NOT NULL,
-	"email" text,
-	"email_key" text,
-	"voter_id" text,
-	"voter_id_key" text,
-	"group_id" text,
-	"weight_micro" bigint NOT NULL,
-	"status" text NOT NULL,
-	"source" text NOT NULL,
-	"key_status" text NOT NULL,
-	"deleted_at" bigint,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL,
-	CONSTRAINT "voters_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+
+CREATE TABLE voter_keys (
+  voting_event_id text NOT NULL,
+  voter_id text NOT NULL,
+  key_hash bytea NOT NULL,
+  created_at bigint,
+  number integer DEFAULT 0 NOT NULL,
+  CONSTRAINT voter_keys_voting_event_id_voter_id_key_hash_pk PRIMARY KEY (voting_event_id, voter_id, key_hash)
 );
---> statement-breakpoint
-CREATE TABLE "voting_events" (
-	"id" text PRIMARY KEY NOT NULL,
-	"account_id" text NOT NULL,
-	"code" text NOT NULL,
-	"code_key" text NOT NULL,
-	"title" text NOT NULL,
-	"description" text,
-	"type" text NOT NULL,
-	"starts_at" bigint,
-	"ends_at" bigint,
-	"opened_at" bigint,
-	"closed_at" bigint,
-	"ready" boolean DEFAULT false NOT NULL,
-	"time_zone" text NOT NULL,
-	"require_voter_id" boolean NOT NULL,
-	"voter_self_registration" boolean NOT NULL,
-	"voter_approval" text NOT NULL,
-	"save_voter_info" boolean NOT NULL,
-	"candidate_self_registration" boolean NOT NULL,
-	"candidate_order" text NOT NULL,
-	"ballot_opening" text NOT NULL,
-	"ballot_receipt" text NOT NULL,
-	"results_visibility" text NOT NULL,
-	"results_published_at" bigint,
-	"pay_to_vote" jsonb,
-	"pay_to_register_candidate" jsonb,
-	"repeat_votes" boolean NOT NULL,
-	"payment_business_id" text,
-	"tie_seed" text NOT NULL,
-	"paper_version" bigint DEFAULT 1 NOT NULL,
-	"voter_count" integer DEFAULT 0 NOT NULL,
-	"last_position_number" integer DEFAULT 0 NOT NULL,
-	"last_candidate_number" integer DEFAULT 0 NOT NULL,
-	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL
+
+CREATE TABLE voting_events (
+  id text NOT NULL,
+  account_id text NOT NULL,
+  code text NOT NULL,
+  code_key text NOT NULL,
+  title text NOT NULL,
+  description text,
+  type text NOT NULL,
+  starts_at bigint,
+  ends_at bigint,
+  opened_at bigint,
+  closed_at bigint,
+  ready boolean DEFAULT false NOT NULL,
+  time_zone text NOT NULL,
+  require_voter_id boolean NOT NULL,
+  voter_self_registration boolean NOT NULL,
+  voter_approval text NOT NULL,
+  save_voter_info boolean NOT NULL,
+  candidate_self_registration boolean NOT NULL,
+  candidate_order text NOT NULL,
+  ballot_opening text NOT NULL,
+  ballot_receipt text NOT NULL,
+  results_visibility text NOT NULL,
+  results_published_at bigint,
+  pay_to_vote jsonb,
+  pay_to_register_candidate jsonb,
+  repeat_votes boolean NOT NULL,
+  payment_business_id text,
+  tie_seed text,
+  paper_version bigint DEFAULT 1 NOT NULL,
+  voter_count integer DEFAULT 0 NOT NULL,
+  last_position_number integer DEFAULT 0 NOT NULL,
+  last_candidate_number integer DEFAULT 0 NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  payment_provider text,
+  announced_status text,
+  paid_votes boolean DEFAULT false NOT NULL,
+  results_announced boolean DEFAULT false NOT NULL,
+  identity_changes integer DEFAULT 0 NOT NULL,
+  roll_changes integer DEFAULT 0 NOT NULL,
+  registration_count integer DEFAULT 0 NOT NULL,
+  rejected_registration_count integer DEFAULT 0 NOT NULL,
+  final_at bigint,
+  deleted_at bigint,
+  CONSTRAINT voting_events_pkey PRIMARY KEY (id),
+  CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
---> statement-breakpoint
-ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "ballot_queue" ADD CONSTRAINT "ballot_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "ballots" ADD CONSTRAINT "ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "voting_events" ADD CONSTRAINT "voting_events_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");--> statement-breakpoint
-CREATE INDEX "api_keys_account" ON "api_keys" USING btree ("account_id");--> statement-breakpoint
-CREATE INDEX "audit_entries_event" ON "audit_entries" USING btree ("voting_event_id","id") WHERE voting_event_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX "candidates_number" ON "candidates" USING btree ("voting_event_id","number");--> statement-breakpoint
-CREATE UNIQUE INDEX "candidates_payment" ON "candidates" USING btree ("payment_attempt_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "groups_name" ON "groups" USING btree ("voting_event_id","name_key");--> statement-breakpoint
-CREATE UNIQUE INDEX "positions_number" ON "positions" USING btree ("voting_event_id","number");--> statement-breakpoint
-CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort_order");--> statement-breakpoint
-CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
-CREATE UNIQUE INDEX "ballots_code" ON "ballots" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
-CREATE INDEX "ballots_id" ON "ballots" USING btree ("voting_event_id","id");--> statement-breakpoint
-CREATE INDEX "ballots_unreleased" ON "ballots" USING btree ("voting_event_id") WHERE NOT released;--> statement-breakpoint
-CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");--> statement-breakpoint
-CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
-CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");--> statement-breakpoint
-CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key");--> statement-breakpoint
-CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id") WHERE weight_micro % 1000000 <> 0;--> statement-breakpoint
-CREATE UNIQUE INDEX "voting_events_code" ON "voting_events" USING btree ("code_key");--> statement-breakpoint
-CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");--> statement-breakpoint
-CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;
+CREATE INDEX voting_events_account ON voting_events USING btree (account_id, id);
+CREATE UNIQUE INDEX voting_events_code ON voting_events USING btree (code_key);
+CREATE INDEX voting_events_deleted ON voting_events USING btree (id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX voting_events_timed ON voting_events USING btree (id) WHERE ((starts_at IS NOT NULL) OR (ends_at IS NOT NULL));
+CREATE INDEX voting_events_to_open ON voting_events USING btree (starts_at) WHERE ((opened_at IS NULL) AND (starts_at IS NOT NULL));
+
+CREATE TABLE ballot_announcements (
+  voting_event_id text NOT NULL,
+  ballots bigint NOT NULL,
+  announced_at bigint NOT NULL,
+  CONSTRAINT ballot_announcements_voting_event_id_pk PRIMARY KEY (voting_event_id),
+  CONSTRAINT ballot_announcements_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE ballot_logs (
+  voting_event_id text NOT NULL,
+  size bigint NOT NULL,
+  ballots bigint NOT NULL,
+  frontier bytea NOT NULL,
+  config_hash text NOT NULL,
+  config_seq integer NOT NULL,
+  paper_version bigint NOT NULL,
+  closed_size bigint,
+  roll_scattered_at bigint,
+  roll_mixed_at bigint,
+  lot_seed text,
+  lot_root bytea,
+  CONSTRAINT ballot_logs_pkey PRIMARY KEY (voting_event_id),
+  CONSTRAINT ballot_logs_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE ballot_queue (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  code_tag bytea NOT NULL,
+  entries bytea NOT NULL,
+  weight_micro bigint NOT NULL,
+  salt bytea NOT NULL,
+  sealed_time bytea NOT NULL,
+  voter_id text,
+  country_code text,
+  submitted_at bigint,
+  released boolean DEFAULT false NOT NULL,
+  CONSTRAINT ballot_queue_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT ballot_queue_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue USING btree (voting_event_id, code_tag);
+
+CREATE TABLE ballots (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  code_tag bytea NOT NULL,
+  entries bytea NOT NULL,
+  weight_micro bigint NOT NULL,
+  salt bytea NOT NULL,
+  sealed_time bytea NOT NULL,
+  voter_id text,
+  country_code text,
+  submitted_at bigint,
+  released boolean DEFAULT false NOT NULL,
+  leaf_index bigint NOT NULL,
+  CONSTRAINT ballots_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
+  CONSTRAINT ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX ballots_code ON ballots USING btree (voting_event_id, code_tag);
+CREATE INDEX ballots_id ON ballots USING btree (voting_event_id, id);
+CREATE INDEX ballots_unreleased ON ballots USING btree (voting_event_id) WHERE (NOT released);
+
+CREATE TABLE candidates (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  number integer NOT NULL,
+  name text NOT NULL,
+  description text,
+  email text,
+  position_ids text[] NOT NULL,
+  group_id text,
+  referendum_role text,
+  avatar_url text,
+  status text NOT NULL,
+  source text NOT NULL,
+  sort_order integer NOT NULL,
+  payment_attempt_id text,
+  deleted_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT candidates_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT candidates_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX candidates_number ON candidates USING btree (voting_event_id, number);
+CREATE UNIQUE INDEX candidates_payment ON candidates USING btree (voting_event_id, payment_attempt_id);
+
+CREATE TABLE count_snapshots (
+  voting_event_id text NOT NULL,
+  paper_version bigint NOT NULL,
+  last_leaf bigint NOT NULL,
+  state bytea NOT NULL,
+  seal bytea NOT NULL,
+  saved_at bigint NOT NULL,
+  CONSTRAINT count_snapshots_pkey PRIMARY KEY (voting_event_id),
+  CONSTRAINT count_snapshots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE credit_balances (
+  voting_event_id text NOT NULL,
+  position_id text NOT NULL,
+  visitor_id text NOT NULL,
+  base integer NOT NULL,
+  purchased integer NOT NULL,
+  held integer NOT NULL,
+  spent integer NOT NULL,
+  CONSTRAINT credit_balances_voting_event_id_position_id_visitor_id_pk PRIMARY KEY (voting_event_id, position_id, visitor_id),
+  CONSTRAINT credit_balances_never_below_zero CHECK ((((((base + purchased) - held) - spent) >= 0) AND (purchased >= 0) AND (held >= 0) AND (spent >= 0))),
+  CONSTRAINT credit_balances_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE credit_entries (
+  voting_event_id text NOT NULL,
+  position_id text NOT NULL,
+  visitor_id text NOT NULL,
+  kind text NOT NULL,
+  reason text NOT NULL,
+  credits integer NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT credit_entries_voting_event_id_position_id_visitor_id_kind_reas PRIMARY KEY (voting_event_id, position_id, visitor_id, kind, reason),
+  CONSTRAINT credit_entries_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE electorate_changes (
+  voting_event_id text NOT NULL,
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  heads bigint NOT NULL,
+  weight_micro numeric NOT NULL,
+  CONSTRAINT electorate_changes_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT electorate_changes_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE event_invites (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  email text NOT NULL,
+  email_key text NOT NULL,
+  role text NOT NULL,
+  token_hash bytea NOT NULL,
+  sealed_token text,
+  account_id text,
+  accepted_at bigint,
+  expires_at bigint NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT event_invites_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT event_invites_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT event_invites_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX event_invites_account ON event_invites USING btree (account_id, voting_event_id) WHERE (account_id IS NOT NULL);
+CREATE UNIQUE INDEX event_invites_email ON event_invites USING btree (voting_event_id, email_key);
+CREATE UNIQUE INDEX event_invites_token ON event_invites USING btree (token_hash, voting_event_id);
+
+CREATE TABLE groups (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  name_key text,
+  description text,
+  deleted_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT groups_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT groups_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX groups_name ON groups USING btree (voting_event_id, name_key);
+
+CREATE TABLE log_alarms (
+  voting_event_id text NOT NULL,
+  alarm text NOT NULL,
+  found_at bigint NOT NULL,
+  CONSTRAINT log_alarms_pkey PRIMARY KEY (voting_event_id),
+  CONSTRAINT log_alarms_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE log_checkpoints (
+  voting_event_id text NOT NULL,
+  size bigint NOT NULL,
+  root_hash bytea NOT NULL,
+  note text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT log_checkpoints_voting_event_id_size_pk PRIMARY KEY (voting_event_id, size),
+  CONSTRAINT log_checkpoints_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE log_leaves (
+  voting_event_id text NOT NULL,
+  leaf_index bigint NOT NULL,
+  data bytea NOT NULL,
+  CONSTRAINT log_leaves_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
+  CONSTRAINT log_leaves_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE log_tiles (
+  voting_event_id text NOT NULL,
+  level integer NOT NULL,
+  tile_index bigint NOT NULL,
+  hashes bytea NOT NULL,
+  root bytea NOT NULL,
+  CONSTRAINT log_tiles_voting_event_id_level_tile_index_pk PRIMARY KEY (voting_event_id, level, tile_index),
+  CONSTRAINT log_tiles_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE participation (
+  voting_event_id text NOT NULL,
+  participant text NOT NULL,
+  exclusive boolean DEFAULT true NOT NULL,
+  CONSTRAINT participation_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
+  CONSTRAINT participation_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE pending_ballots (
+  voting_event_id text NOT NULL,
+  participant text NOT NULL,
+  participants text[] NOT NULL,
+  code_tag bytea NOT NULL,
+  entries bytea NOT NULL,
+  weight_micro bigint NOT NULL,
+  visitor_id text,
+  voter_id text,
+  email text,
+  name text,
+  country_code text,
+  cast_at bigint NOT NULL,
+  credits jsonb,
+  payment_attempt_id text,
+  CONSTRAINT pending_ballots_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
+  CONSTRAINT pending_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE INDEX pending_ballots_age ON pending_ballots USING btree (cast_at);
+CREATE UNIQUE INDEX pending_ballots_code ON pending_ballots USING btree (voting_event_id, code_tag);
+
+CREATE TABLE positions (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  number integer NOT NULL,
+  title text NOT NULL,
+  description text,
+  voting_method text NOT NULL,
+  group_id text,
+  sort_order integer NOT NULL,
+  seats smallint NOT NULL,
+  min_selections integer NOT NULL,
+  max_selections integer,
+  score_min integer,
+  score_max integer,
+  cumulative_point_budget integer,
+  quadratic_base_credit_budget integer,
+  quadratic_top_up jsonb,
+  tie_break text NOT NULL,
+  rules jsonb,
+  deleted_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  majority_required jsonb,
+  CONSTRAINT positions_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT positions_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX positions_number ON positions USING btree (voting_event_id, number);
+
+CREATE TABLE roll_figures (
+  voting_event_id text NOT NULL,
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  group_id text NOT NULL,
+  status text NOT NULL,
+  heads bigint NOT NULL,
+  weight_micro numeric NOT NULL,
+  voted bigint NOT NULL,
+  voted_weight_micro numeric NOT NULL,
+  CONSTRAINT roll_figures_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT roll_figures_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE sponsors (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  logo_url text,
+  website_url text,
+  tier text,
+  sort_order integer NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT sponsors_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT sponsors_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE INDEX sponsors_order ON sponsors USING btree (voting_event_id, sort_order);
+
+CREATE TABLE voided_ballots (
+  voting_event_id text NOT NULL,
+  code_tag bytea NOT NULL,
+  leaf_index bigint,
+  CONSTRAINT voided_ballots_voting_event_id_code_tag_pk PRIMARY KEY (voting_event_id, code_tag),
+  CONSTRAINT voided_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE INDEX voided_ballots_leaf ON voided_ballots USING btree (voting_event_id, leaf_index);
+
+CREATE TABLE voter_imports (
+  voting_event_id text NOT NULL,
+  file_hash bytea NOT NULL,
+  lines_done bigint NOT NULL,
+  accepted bigint NOT NULL,
+  rejected bigint NOT NULL,
+  existing bigint NOT NULL,
+  report_bytes bigint NOT NULL,
+  started_at bigint NOT NULL,
+  finished_at bigint,
+  CONSTRAINT voter_imports_voting_event_id_file_hash_pk PRIMARY KEY (voting_event_id, file_hash),
+  CONSTRAINT voter_imports_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE voters (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  email text,
+  email_key text,
+  voter_id text,
+  voter_id_key text,
+  group_id text,
+  weight_micro bigint NOT NULL,
+  status text NOT NULL,
+  source text NOT NULL,
+  key_status text NOT NULL,
+  deleted_at bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  erased_at bigint,
+  confirm_by bigint,
+  CONSTRAINT voters_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
+  CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups(voting_event_id, id) ON DELETE SET NULL (group_id),
+  CONSTRAINT voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE INDEX voters_by_group ON voters USING btree (voting_event_id, group_id, id) WHERE (group_id IS NOT NULL);
+CREATE UNIQUE INDEX voters_email ON voters USING btree (voting_event_id, email_key);
+CREATE INDEX voters_fractional_weight ON voters USING btree (voting_event_id, weight_micro) WHERE ((weight_micro % (1000000)::bigint) <> 0);
+CREATE INDEX voters_point ON voters USING btree (voting_event_id, md5(id) COLLATE "C") WHERE ((email IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX voters_to_confirm ON voters USING btree (confirm_by, voting_event_id) WHERE (confirm_by IS NOT NULL);
+CREATE UNIQUE INDEX voters_voter_id ON voters USING btree (voting_event_id, voter_id_key);
+CREATE INDEX voters_weight_not_one ON voters USING btree (voting_event_id, weight_micro) WHERE (weight_micro <> 1000000);
+
+CREATE TABLE waiting_participants (
+  voting_event_id text NOT NULL,
+  participant text NOT NULL,
+  code_tag bytea NOT NULL,
+  CONSTRAINT waiting_participants_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
+  CONSTRAINT waiting_participants_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
+CREATE TABLE webhook_attempts (
+  delivery_id text NOT NULL,
+  number integer NOT NULL,
+  at bigint NOT NULL,
+  duration_ms integer NOT NULL,
+  response_status integer,
+  error text,
+  response_body text,
+  CONSTRAINT webhook_attempts_delivery_id_number_pk PRIMARY KEY (delivery_id, number)
+);
+
+CREATE TABLE webhook_deliveries (
+  id text NOT NULL,
+  endpoint_id text NOT NULL,
+  message_id text NOT NULL,
+  event_type text NOT NULL,
+  body text NOT NULL,
+  status text NOT NULL,
+  tries integer DEFAULT 0 NOT NULL,
+  next_try_at bigint NOT NULL,
+  locked_until bigint DEFAULT 0 NOT NULL,
+  response_status integer,
+  created_at bigint NOT NULL,
+  delivered_at bigint,
+  CONSTRAINT webhook_deliveries_endpoint_id_id_pk PRIMARY KEY (endpoint_id, id)
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, next_try_at) WHERE (status = 'pending'::text);
+
+CREATE TABLE webhook_endpoints (
+  id text NOT NULL,
+  account_id text NOT NULL,
+  voting_event_id text,
+  url text NOT NULL,
+  description text,
+  event_types text[] NOT NULL,
+  status text NOT NULL,
+  disabled_reason text,
+  consecutive_failures integer DEFAULT 0 NOT NULL,
+  last_success_at bigint NOT NULL,
+  secret text NOT NULL,
+  secret_hint text NOT NULL,
+  previous_secret text,
+  previous_secret_until bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  retired_at bigint,
+  earlier_secrets jsonb DEFAULT '[]'::jsonb NOT NULL,
+  CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_endpoints_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX webhook_endpoints_account ON webhook_endpoints USING btree (account_id, id);
+CREATE INDEX webhook_endpoints_retired ON webhook_endpoints USING btree (retired_at) WHERE (retired_at IS NOT NULL);
+
+CREATE TABLE webhook_holds (
+  endpoint_id text NOT NULL,
+  holder text NOT NULL,
+  held_until bigint NOT NULL,
+  CONSTRAINT webhook_holds_pkey PRIMARY KEY (endpoint_id)
+);

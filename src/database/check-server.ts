@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
-import { readSchemaState } from './migrate.ts';
+import { readSchemaState, whatIsLacking, whyRefused } from './migrate.ts';
 
 /** Why the service does not start, in one line for the operator. */
 export class StartRefused extends Error {}
@@ -146,24 +146,21 @@ async function checkClock(client: pg.Client, now: () => number): Promise<Finding
 
 async function checkSchema(client: pg.Client): Promise<Finding> {
   const state = await readSchemaState(client);
-  if (state.foreign)
-    return failed(
-      'database',
-      'the database holds tables of another program, and none of this service',
-      'Check DATABASE_URL, or give the service an empty database.',
-    );
+  const refused = whyRefused(state);
+  if (refused !== undefined)
+    return failed('database', refused, 'Check DATABASE_URL, or give the service an empty database.');
   if (state.newer)
     return warned(
       'schema',
       'the database was migrated by a newer version of the service',
       'This version works on it; operations.md, "Going back".',
     );
-  if (state.pending.length === 0) return found('schema', 'the schema is the newest');
-  const words = state.empty ? 'the database is empty' : `${state.pending.length} migrations are to be applied`;
-  if (state.mayMigrate) return found('schema', `${words}; the start applies them`);
+  const lacking = whatIsLacking(state);
+  if (lacking === undefined) return found('schema', 'the schema is the newest');
+  if (state.mayMigrate) return found('schema', `${lacking}; the start applies ${state.empty ? 'the schema' : 'them'}`);
   return failed(
     'schema',
-    `${words}, and this role may not change the schema`,
+    `${lacking}, and this role may not change the schema`,
     'Run `migrate` as the owner of the schema first.',
   );
 }

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
-import { drizzle } from 'drizzle-orm/node-postgres';
-import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
-import { z } from 'zod';
+import { applyFunctions, dropGoneFunctions, readFunctionState } from './apply-functions.ts';
+import { readFunctionSources } from './function-sources.ts';
+import { listMigrations, type Migration, readCarryOver, readMigration } from './migrations.ts';
 import { runMigrations } from './queue-library.ts';
 
-const MIGRATIONS_FOLDER = path.resolve(import.meta.dirname, '../../migrations');
 /** Held while migrating, so that processes that start together take turns. */
 const MIGRATION_LOCK = 7_316_002;
 
@@ -14,58 +11,115 @@ const MIGRATION_LOCK = 7_316_002;
 export interface SchemaState {
   /** Names of migrations that are not applied, oldest first. */
   readonly pending: readonly string[];
+  /** Names of functions that differ from their sources. */
+  readonly functions: readonly string[];
   /** No table at all. */
   readonly empty: boolean;
   /** Tables, and none of them this service's. */
   readonly foreign: boolean;
+  /** A build before version 1.0.0 has migrated it. */
+  readonly tooOld: boolean;
   /** A later version of the service has migrated it. */
   readonly newer: boolean;
   /** Whether this role may change the schema. */
   readonly mayMigrate: boolean;
 }
 
-/** The list that the migrator itself goes by. */
-const journalShape = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })) });
+/** What a database is at, and what it lacks. */
+interface Plan {
+  readonly newest: number;
+  /** What an earlier build lacks to be as after the first migration. */
+  readonly carryOver: readonly Migration[];
+  /** What is applied after that. */
+  readonly migrations: readonly Migration[];
+  /** The first migration, where it is only written down as applied. */
+  readonly taken: readonly Migration[];
+}
 
-function knownMigrations(): readonly { readonly tag: string; readonly when: number }[] {
-  const journal = path.join(MIGRATIONS_FOLDER, 'meta/_journal.json');
-  return journalShape.parse(JSON.parse(readFileSync(journal, 'utf8'))).entries;
+/** @param newest of the applied migrations, 0 where there is none */
+function planFrom(newest: number): Plan {
+  const all = listMigrations();
+  const [first, ...others] = all;
+  if (newest > 0 && first !== undefined && newest < first.when) {
+    const { steps } = readCarryOver();
+    return { newest, carryOver: steps.filter(({ when }) => when > newest), migrations: others, taken: [first] };
+  }
+  return { newest, carryOver: [], migrations: all.filter(({ when }) => when > newest), taken: [] };
+}
+
+async function readPlan(client: pg.Client): Promise<Plan> {
+  const { rows: known } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS there",
+  );
+  if (known[0]?.there !== true) return planFrom(0);
+  const { rows } = await client.query<{ newest: string | null }>(
+    'SELECT max(created_at) AS newest FROM drizzle.__drizzle_migrations',
+  );
+  return planFrom(Number(rows[0]?.newest ?? 0));
 }
 
 /** Reads what is applied, and changes nothing. */
 export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
-  const { rows } = await client.query<{ tables: number; migrated: boolean; owner: boolean }>(`
+  const { rows } = await client.query<{ tables: number; owner: boolean }>(`
     SELECT (SELECT count(*)::int FROM pg_tables WHERE schemaname = 'public') AS tables,
-      to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS migrated,
       CASE WHEN to_regclass('public.voting_events') IS NULL
           THEN has_schema_privilege('public', 'CREATE') AND has_database_privilege(current_database(), 'CREATE')
         ELSE pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass('public.voting_events')), 'USAGE') END AS owner`);
-  const { tables = 0, migrated = false, owner = false } = rows[0] ?? {};
-  const known = knownMigrations();
-  if (!migrated)
-    return {
-      ...{ pending: known.map(({ tag }) => tag), empty: tables === 0, foreign: tables > 0 },
-      ...{ newer: false, mayMigrate: owner },
-    };
-  const { rows: applied } = await client.query<{ newest: string | null }>(
-    'SELECT max(created_at) AS newest FROM drizzle.__drizzle_migrations',
-  );
-  const newest = Number(applied[0]?.newest ?? 0);
+  const { tables = 0, owner = false } = rows[0] ?? {};
+  const { newest, carryOver, migrations } = await readPlan(client);
+  const functions = await readFunctionState(client, readFunctionSources());
+  const newer = newest > (listMigrations().at(-1)?.when ?? 0) || functions.newer;
   return {
-    pending: known.filter(({ when }) => when > newest).map(({ tag }) => tag),
-    ...{ empty: false, foreign: newest === 0 && tables > 0 },
-    newer: newest > (known.at(-1)?.when ?? 0),
-    mayMigrate: owner,
+    pending: [...carryOver, ...migrations].map(({ tag }) => tag),
+    functions: newer ? [] : functions.differing,
+    ...{ empty: tables === 0, foreign: newest === 0 && tables > 0 },
+    tooOld: newest > 0 && newest < readCarryOver().oldest,
+    ...{ newer, mayMigrate: owner },
   };
 }
 
 /** A database that this version of the service must not be run on, in words for the operator. */
 export class SchemaRefused extends Error {}
 
+async function applyMigrations(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
+  for (const migration of migrations) await client.query(readMigration(migration).text);
+}
+
+async function store(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
+  // As the library makes it that earlier builds migrated with.
+  await client.query(`CREATE SCHEMA IF NOT EXISTS drizzle;
+    CREATE TABLE IF NOT EXISTS drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
+  for (const migration of migrations)
+    await client.query('INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ($1, $2)', [
+      readMigration(migration).hash,
+      migration.when,
+    ]);
+}
+
+/** Tables, then functions, then the triggers that call them: all of it or nothing. */
+async function applyAll(client: pg.Client): Promise<void> {
+  const { carryOver, migrations, taken } = await readPlan(client);
+  const sources = readFunctionSources();
+  await client.query('BEGIN');
+  await applyMigrations(client, carryOver);
+  await applyMigrations(
+    client,
+    migrations.filter(({ afterFunctions }) => !afterFunctions),
+  );
+  await applyFunctions(client, sources);
+  await applyMigrations(
+    client,
+    migrations.filter(({ afterFunctions }) => afterFunctions),
+  );
+  await dropGoneFunctions(client, sources);
+  await store(client, [...carryOver, ...taken, ...migrations]);
+  await client.query('COMMIT');
+}
+
 /**
  * Brings a database to the newest schema, our own and the job queue's. Safe to run at every start and by many at once. A role
  * that may not change the schema can start on one that is as it should be.
- * @throws SchemaRefused for a database of another program
+ * @throws SchemaRefused for a database of another program, or of a build before version 1.0.0
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service migrate' });
@@ -75,8 +129,8 @@ export async function migrate(databaseUrl: string): Promise<void> {
     const state = await readSchemaState(client);
     requireOwn(state);
     await runMigrations({ connectionString: databaseUrl });
-    if (state.pending.length === 0) return;
-    await applyMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER });
+    if (state.newer || listLacking(state).length === 0) return;
+    await applyAll(client);
   } finally {
     await client.end();
   }
@@ -92,21 +146,39 @@ async function readStateOf(databaseUrl: string): Promise<SchemaState> {
   }
 }
 
-function requireOwn({ foreign }: SchemaState): void {
-  if (foreign) throw new SchemaRefused('the database holds tables of another program, and none of this service');
+/** What is wrong with a database that cannot be migrated, in one line. */
+export function whyRefused({ foreign, tooOld }: SchemaState): string | undefined {
+  if (foreign) return 'the database holds tables of another program, and none of this service';
+  return tooOld ? 'the database is of a build before version 1.0.0, which cannot be carried over' : undefined;
 }
 
-/** Names of the migrations that a database lacks, oldest first. */
+function requireOwn(state: SchemaState): void {
+  const reason = whyRefused(state);
+  if (reason !== undefined) throw new SchemaRefused(reason);
+}
+
+/** Everything that `migrate` would apply: migrations by name, and functions. */
+function listLacking({ empty, pending, functions }: SchemaState): string[] {
+  return [...pending, ...(empty ? [] : functions.map((name) => `function ${name}`))];
+}
+
+/** What a database lacks, in words; undefined where it is as it should be. */
+export function whatIsLacking({ empty, pending, functions }: SchemaState): string | undefined {
+  if (empty) return 'the database is empty';
+  if (pending.length > 0) return `${pending.length} migrations are to be applied`;
+  return functions.length > 0 ? `functions of the database differ: ${functions.join(', ')}` : undefined;
+}
+
+/** Names of the migrations and functions that a database lacks, in the order in which they are applied. */
 export async function listPending(databaseUrl: string): Promise<readonly string[]> {
-  return (await readStateOf(databaseUrl)).pending;
+  return listLacking(await readStateOf(databaseUrl));
 }
 
-/** @throws SchemaRefused where migrations are left to apply: commands that read change nothing */
+/** @throws SchemaRefused where something is left to apply: commands that read change nothing */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
   const state = await readStateOf(databaseUrl);
   requireOwn(state);
-  const { pending, empty } = state;
-  if (pending.length === 0) return;
-  const words = empty ? 'the database is empty' : `the schema lacks ${pending.length} migrations of this version`;
-  throw new SchemaRefused(`${words}. Run \`npm run --silent cli -- migrate\`, or start the service, first`);
+  const lacking = state.newer ? undefined : whatIsLacking(state);
+  if (lacking === undefined) return;
+  throw new SchemaRefused(`${lacking}. Run \`npm run --silent cli -- migrate\`, or start the service, first`);
 }

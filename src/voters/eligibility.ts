@@ -3,7 +3,7 @@ import { SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, conflict, forbidden, notFound } from '#src/platform/errors.ts';
 import { notOpen } from '#src/voting-events/lifecycle.ts';
 
-/** What the database says of a voter or an event; the functions in `migrations/` give these words. */
+/** What the database says of a voter or an event; `src/ballots/*.sql` and `src/voters/*.sql` give these words. */
 export type Refusal =
   | 'draft'
   | 'scheduled'

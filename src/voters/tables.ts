@@ -17,7 +17,7 @@ export const voters = pgTable(
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
-    /** A group of the event; a constraint of the migrations sets it to null when the group is deleted, which is not said here. */
+    /** A group of the event; the constraint `voters_group` in migrations/0000_tables.sql sets it to null when the group is deleted. */
     groupId: text('group_id'),
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),

@@ -1,3 +1,5 @@
+-- Version 1, 17e9e6ea7e1c51463934adc3e5016b6ec36eeeec7945642a502afb5cdfa6ca7e
+
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
  LANGUAGE plpgsql
@@ -480,6 +482,7 @@ BEGIN
   DELETE FROM voting_events WHERE id = p_event;
   RETURN removed;
 END $function$;
+REVOKE ALL ON FUNCTION delete_event_rows(text,integer) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer)
  RETURNS integer

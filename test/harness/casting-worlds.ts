@@ -332,3 +332,49 @@ export async function readLeft(pool: Pool, { eventId, apiKeyId }: Copy): Promise
   if (row === undefined) throw new Error('one row was asked for');
   return { ...row, pending: row.pending.map((one) => one['b'] as Row) };
 }
+
+const NOT_OPEN: Readonly<Partial<Record<EventState, string>>> = {
+  draft: 'draft',
+  scheduled: 'scheduled',
+  'due but not ready': 'scheduled',
+  closed: 'closed',
+  ended: 'closed',
+  final: 'closed',
+  'final by the clock': 'closed',
+};
+
+function judgeVoter(world: World, asked: Asked): string {
+  const one = world.people[asked.person];
+  if (one === undefined || one.deleted !== 'no') return 'voter_key_invalid';
+  if (asked.key === 'wrong' || asked.key === 'of another') return 'voter_key_invalid';
+  if (one.status === 'rejected') return 'voter_rejected';
+  if (one.status === 'pending' && world.approval === 'manual') return 'voter_pending';
+  if (one.voted) return 'already_voted';
+  const own = one.group ?? '';
+  const expected = { 'not asked for': own, own, none: '', another: own === 'grp_a' ? 'grp_b' : 'grp_a' };
+  return expected[asked.group] === own ? 'cast' : 'stale';
+}
+
+function judgeVisitor(world: World, asked: Asked): string {
+  const taken = world.people.flatMap((one, index) =>
+    one.voted || one.pending === 'paid' ? participantsOf(world, index) : [],
+  );
+  if (!world.repeatVotes && identitiesOf(world, asked).some((identity) => taken.includes(identity)))
+    return 'already_voted';
+  if (!world.quadratic) return 'cast';
+  const one = world.people[asked.person];
+  const pays = one?.pending === 'paid' && (world.repeatVotes || !one.voted);
+  // What the ballot that is replaced holds is free; a paid one stays beside.
+  const held = one === undefined || one.pending === 'none' ? 0 : one.pendingCredits;
+  const bought = one?.purchased ?? 0;
+  const free = { pos_a: BASE + bought + (pays ? 0 : held), pos_b: BASE };
+  const [onA, onB] = asked.credits;
+  return onA > free.pos_a || onB > free.pos_b ? 'insufficient_credits' : 'cast';
+}
+
+/** The verdict that the rules give a request on its own (completions 1.6 and 4): said once more, for tests alone. */
+export function expectedVerdict(world: World, asked: Asked): string {
+  if (asked.claim === 'answered' || asked.claim === 'running') return 'claimed_before';
+  if (asked.paper !== 0) return 'stale';
+  return NOT_OPEN[world.state] ?? (world.type === 'election' ? judgeVoter(world, asked) : judgeVisitor(world, asked));
+}

@@ -1,0 +1,71 @@
+-- The triggers of the service. Applied after the functions that they call; each statement may be run again.
+
+-- Processes keep callers and events in memory: each change of one is announced at its commit.
+CREATE OR REPLACE TRIGGER accounts_tell_change AFTER UPDATE OF plan ON accounts
+  FOR EACH ROW
+  WHEN (OLD.plan IS DISTINCT FROM NEW.plan)
+  EXECUTE FUNCTION tell_account_change();
+CREATE OR REPLACE TRIGGER voting_events_tell_change AFTER DELETE OR UPDATE ON voting_events
+  FOR EACH ROW EXECUTE FUNCTION tell_event_change();
+CREATE OR REPLACE TRIGGER event_invites_tell_change AFTER INSERT OR DELETE OR UPDATE ON event_invites
+  FOR EACH ROW EXECUTE FUNCTION tell_sharing_change();
+
+-- A job looks after the log of an event that opened, changed or closed.
+CREATE OR REPLACE TRIGGER voting_events_tend_ballot_log AFTER UPDATE OF paper_version ON voting_events
+  FOR EACH ROW EXECUTE FUNCTION tend_ballot_log();
+
+-- What was logged, sealed or booked is never rewritten, by no role.
+CREATE OR REPLACE TRIGGER log_leaves_append_only BEFORE DELETE OR UPDATE ON log_leaves
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_leaves_not_emptied BEFORE TRUNCATE ON log_leaves
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_tiles_append_only BEFORE DELETE OR UPDATE ON log_tiles
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_tiles_not_emptied BEFORE TRUNCATE ON log_tiles
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_checkpoints_append_only BEFORE DELETE OR UPDATE ON log_checkpoints
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_checkpoints_not_emptied BEFORE TRUNCATE ON log_checkpoints
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballot_logs_grow BEFORE UPDATE ON ballot_logs
+  FOR EACH ROW EXECUTE FUNCTION guard_log_head();
+CREATE OR REPLACE TRIGGER ballot_logs_not_emptied BEFORE TRUNCATE ON ballot_logs
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballot_logs_stay BEFORE DELETE ON ballot_logs
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballots_not_emptied BEFORE TRUNCATE ON ballots
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballots_stay BEFORE DELETE ON ballots
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER ballots_unchanged BEFORE UPDATE ON ballots
+  FOR EACH ROW EXECUTE FUNCTION guard_sealed_ballot();
+CREATE OR REPLACE TRIGGER voided_ballots_not_emptied BEFORE TRUNCATE ON voided_ballots
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER voided_ballots_stay BEFORE DELETE ON voided_ballots
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER voided_ballots_stay_void BEFORE UPDATE ON voided_ballots
+  FOR EACH ROW EXECUTE FUNCTION guard_voided_ballot();
+CREATE OR REPLACE TRIGGER credit_entries_append_only BEFORE UPDATE ON credit_entries
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+-- The electorate and the figures of a roll are kept as sums of changes. Row by row only where most changes leave the figure as it is.
+CREATE OR REPLACE TRIGGER voters_note_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll
+  FOR EACH STATEMENT EXECUTE FUNCTION note_electorate_of_roll();
+CREATE OR REPLACE TRIGGER voters_note_changed AFTER UPDATE ON voters
+  FOR EACH ROW
+  WHEN (NEW.source <> 'poll' AND (OLD.status, OLD.weight_micro, OLD.deleted_at) IS DISTINCT FROM (NEW.status, NEW.weight_micro, NEW.deleted_at))
+  EXECUTE FUNCTION note_electorate_of_voter();
+CREATE OR REPLACE TRIGGER voters_note_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll
+  FOR EACH STATEMENT EXECUTE FUNCTION note_electorate_of_roll();
+CREATE OR REPLACE TRIGGER voters_count_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll
+  FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
+CREATE OR REPLACE TRIGGER voters_count_changed AFTER UPDATE ON voters
+  FOR EACH ROW
+  WHEN ((OLD.status, OLD.weight_micro, OLD.group_id, OLD.deleted_at) IS DISTINCT FROM (NEW.status, NEW.weight_micro, NEW.group_id, NEW.deleted_at))
+  EXECUTE FUNCTION count_changed_voter();
+CREATE OR REPLACE TRIGGER voters_count_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll
+  FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
+CREATE OR REPLACE TRIGGER participation_count_added AFTER INSERT ON participation REFERENCING NEW TABLE AS took_part
+  FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
+CREATE OR REPLACE TRIGGER participation_count_removed AFTER DELETE ON participation REFERENCING OLD TABLE AS took_part
+  FOR EACH STATEMENT EXECUTE FUNCTION count_participation();

@@ -1,0 +1,37 @@
+-- Leaves, tiles and checkpoints stay as they were written. Rows of a log may go once their event is deleted, whether its own
+-- row is gone already or goes last.
+CREATE OR REPLACE FUNCTION guard_ballot_log() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id AND e.deleted_at IS NULL) THEN
+    RETURN OLD;
+  END IF;
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
+
+-- A log only grows.
+CREATE OR REPLACE FUNCTION guard_log_head() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) THEN
+    RAISE EXCEPTION 'a ballot log only grows' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+
+-- A sealed ballot never changes, but for whether the public live count may show it.
+CREATE OR REPLACE FUNCTION guard_sealed_ballot() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  OLD.released := NEW.released;
+  IF NEW IS DISTINCT FROM OLD THEN
+    RAISE EXCEPTION 'a sealed ballot never changes' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+
+-- A void ballot stays void.
+CREATE OR REPLACE FUNCTION guard_voided_ballot() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.code_tag <> OLD.code_tag OR OLD.leaf_index IS NOT NULL THEN
+    RAISE EXCEPTION 'a void ballot stays void' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$;

@@ -1,0 +1,50 @@
+-- Drops a ballot that was not confirmed, with what it holds. False when there is none: it was confirmed, or never cast.
+CREATE OR REPLACE FUNCTION drop_pending_ballot(p_event text, p_code_tag bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $$
+DECLARE
+  b record;
+BEGIN
+  SELECT p.* INTO b FROM (
+    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
+    ORDER BY p.code_tag LIMIT 1
+  ) AS p WHERE p.code_tag = p_code_tag;
+  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
+  DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM release_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  IF b.payment_attempt_id IS NOT NULL THEN
+    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants)
+      AND w.code_tag = b.code_tag;
+  END IF;
+  RETURN true;
+END $$;
+
+-- Drops a ballot that was not confirmed in time, and gives back what was paid for it.
+CREATE OR REPLACE FUNCTION return_pending_ballot(p_event text, p_code_tag bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  paid text;
+BEGIN
+  SELECT b.payment_attempt_id INTO paid FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.code_tag = p_code_tag;
+  IF NOT drop_pending_ballot(p_event, p_code_tag) THEN RETURN false; END IF;
+  IF paid IS NOT NULL THEN PERFORM give_back_ballot(p_event, paid); END IF;
+  RETURN true;
+END $$;
+
+-- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the time after the close. One
+-- event at a time, so that a fault in one keeps the ballots of no other.
+CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  expired record;
+  dropped integer := 0;
+BEGIN
+  FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
+    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
+      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))
+    LIMIT p_limit
+  LOOP
+    IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;
+  END LOOP;
+  RETURN dropped;
+END $$;

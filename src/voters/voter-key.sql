@@ -1,0 +1,91 @@
+-- The stored forms that a key may have for a voter, one for each of the service's secret keys (32 bytes one after the other).
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text) RETURNS bytea[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
+  FROM generate_series(1, length(p_key_hash), 32) AS i;
+$$;
+
+-- Judges a voter key. A known and an unknown voter take the same path. The first use of a genuine key approves the voter where
+-- approval is automatic.
+-- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
+-- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
+-- row from its key on, in the order of that index: no other index gives it for less.
+CREATE OR REPLACE FUNCTION verify_voter(
+  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text,
+  OUT verdict text, OUT voter_id text, OUT weight_micro bigint, OUT group_id text
+)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $$
+DECLARE
+  v voters%ROWTYPE;
+  genuine boolean;
+BEGIN
+  IF p_kind = 'email' THEN
+    SELECT * INTO v FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= p_identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE w.email_key = p_identity AND w.deleted_at IS NULL;
+  ELSE
+    SELECT * INTO v FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= p_identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE w.voter_id_key = p_identity AND w.deleted_at IS NULL;
+  END IF;
+  SELECT EXISTS (
+    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+      AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, '')))
+  ) INTO genuine;
+  IF NOT genuine THEN
+    verdict := 'voter_key_invalid';
+    RETURN;
+  END IF;
+  voter_id := v.id;
+  weight_micro := v.weight_micro;
+  group_id := v.group_id;
+  IF v.status = 'rejected' THEN
+    verdict := 'voter_rejected';
+  ELSIF v.status = 'pending' AND p_approval <> 'automatic' THEN
+    verdict := 'voter_pending';
+  ELSE
+    IF v.status = 'pending' OR v.key_status <> 'used' THEN
+      -- Once for each voter: planned each time.
+      EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+      USING p_event, v.id;
+    END IF;
+    verdict := CASE WHEN EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id)
+      THEN 'already_voted' ELSE 'eligible' END;
+  END IF;
+END $$;
+
+-- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns how often that voter's was
+-- wrong, and how long the next cast has to wait: a right key is never held up by it.
+CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
+RETURNS record LANGUAGE plpgsql AS $$
+DECLARE
+  at bigint := now_ms();
+  window_ms CONSTANT bigint := 15 * 60 * 1000;
+  by_voter record;
+  by_caller record;
+  roll bigint;
+BEGIN
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_voter, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_voter;
+  INSERT INTO voter_key_failures AS f (voting_event_id, identity, window_started_at, failures) VALUES (p_event, p_caller, at, 1)
+  ON CONFLICT (voting_event_id, identity) DO UPDATE SET
+    failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
+    window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
+  RETURNING f.failures, f.window_started_at INTO by_caller;
+  SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
+  wrong := by_voter.failures;
+  retry_after_ms := greatest(
+    CASE WHEN by_voter.failures > 10 THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
+    CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
+END $$;
+
+-- Voter keys are valid until the close. The time of a request for one would show when somebody voted.
+CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM voter_keys WHERE voting_event_id = p_event;
+  DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
+  DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
+$$;

@@ -1,0 +1,26 @@
+-- Removes up to p_limit rows of a deleted event, its own row last. Returns the number: fewer than p_limit when all are gone.
+-- Runs with the rights of the owner, because the role of the service may not delete rows of a log otherwise.
+CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  removed integer := 0;
+  gone integer;
+  rows_of text;
+BEGIN
+  PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
+  IF NOT FOUND THEN RETURN 0; END IF;
+  FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
+    'log_tiles', 'log_checkpoints', 'participation', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
+  LOOP
+    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
+      SELECT ctid FROM %1$I WHERE voting_event_id = $1 LIMIT $2))', rows_of) USING p_event, p_limit - removed;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    removed := removed + gone;
+    IF removed >= p_limit THEN RETURN removed; END IF;
+  END LOOP;
+  -- What is left are few rows, which go with the event.
+  DELETE FROM voting_events WHERE id = p_event;
+  RETURN removed;
+END $$;
+REVOKE ALL ON FUNCTION delete_event_rows(text, integer) FROM PUBLIC;

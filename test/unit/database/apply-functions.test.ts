@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  FUNCTION_FILES,
+  FUNCTIONS_VERSION,
+  parseFunctions,
+  readFunctionSources,
+} from '#src/database/function-sources.ts';
+import { listPending, migrate, readSchemaState } from '#src/database/migrate.ts';
+import { withClient } from '#test/harness/empty-database.ts';
+import { readFunctions } from '#test/harness/read-schema.ts';
+import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+
+const SOURCE = path.resolve(import.meta.dirname, '../../../src');
+
+let database: TestDatabase;
+let before: string;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  before = await onDatabase(readFunctions);
+});
+afterAll(() => database.drop());
+beforeEach(() => migrate(database.url));
+
+function onDatabase<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withClient(database.url, work);
+}
+
+const marked = (signature: string, version = FUNCTIONS_VERSION): string =>
+  `COMMENT ON FUNCTION ${signature} IS 'voting-service ${version} ${'0'.repeat(16)} ${'0'.repeat(32)}'`;
+
+describe('functions of the database', () => {
+  test.each([
+    [
+      'is changed by hand',
+      'has_voted',
+      "CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false'",
+    ],
+    ['is dropped', 'has_voted', 'DROP FUNCTION has_voted'],
+    ['has other settings', 'has_voted', 'ALTER FUNCTION has_voted VOLATILE'],
+    [
+      'has another result',
+      'now_ms',
+      'DROP FUNCTION now_ms; CREATE FUNCTION now_ms() RETURNS text LANGUAGE sql RETURN 1::text',
+    ],
+    ['has other parameters beside', 'now_ms', 'CREATE FUNCTION now_ms(integer) RETURNS bigint LANGUAGE sql RETURN 1'],
+    [
+      'names its parameters otherwise',
+      'lock_credits',
+      "DROP FUNCTION lock_credits; CREATE FUNCTION lock_credits(a text, b text) RETURNS void LANGUAGE sql AS ''",
+    ],
+    [
+      'is a trigger’s',
+      'refuse_change',
+      "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+    ],
+    [
+      'has no source any more',
+      'of_an_earlier_version',
+      `CREATE FUNCTION of_an_earlier_version() RETURNS integer LANGUAGE sql RETURN 1; ${marked('of_an_earlier_version()')}`,
+    ],
+  ])('are reported and put right where one %s', async (_what, name, statements) => {
+    await onDatabase((client) => client.query(statements));
+    expect(await listPending(database.url)).toEqual([`function ${name}`]);
+    await migrate(database.url);
+    expect(await listPending(database.url)).toEqual([]);
+    expect(await onDatabase(readFunctions)).toBe(before);
+  });
+
+  test('are left alone where another program made them', async () => {
+    await onDatabase((client) =>
+      client.query('CREATE FUNCTION of_another_program() RETURNS integer LANGUAGE sql RETURN 1'),
+    );
+    expect(await listPending(database.url)).toEqual([]);
+    await onDatabase((client) => client.query('DROP FUNCTION has_voted'));
+    await migrate(database.url);
+    await onDatabase((client) => client.query('DROP FUNCTION of_another_program()'));
+    expect(await onDatabase(readFunctions)).toBe(before);
+  });
+
+  test('are left alone where a later version applied them', async () => {
+    await onDatabase((client) => client.query(`${marked('now_ms()', FUNCTIONS_VERSION + 1)}; DROP FUNCTION has_voted`));
+    expect(await onDatabase(readSchemaState)).toMatchObject({ newer: true, functions: [] });
+    await migrate(database.url);
+    expect(await onDatabase(readFunctions)).not.toContain('FUNCTION has_voted(');
+    await onDatabase((client) => client.query(marked('now_ms()')));
+  });
+});
+
+describe('the sources of functions', () => {
+  test('are all on the list, and each function has one', () => {
+    const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.sql'));
+    expect(files.toSorted()).toEqual(FUNCTION_FILES.toSorted());
+    const names = readFunctionSources().map(({ name }) => name);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+    expect(names.length).toBeGreaterThan(40);
+  });
+
+  test('hold nothing but functions and comments', () => {
+    expect(() => parseFunctions('a.sql', '-- A comment.\nDROP TABLE voters;\n')).toThrow(
+      'a.sql holds more than functions',
+    );
+    expect(() => parseFunctions('a.sql', 'CREATE FUNCTION one() RETURNS integer LANGUAGE sql RETURN 1;\n')).toThrow();
+    const text = 'CREATE OR REPLACE FUNCTION one() RETURNS integer LANGUAGE sql RETURN 1;\n';
+    expect(parseFunctions('a.sql', `-- A comment.\n${text}`)).toMatchObject([{ name: 'one', text }]);
+  });
+
+  test('say above each function why it is there', () => {
+    const bare = FUNCTION_FILES.flatMap((file) => {
+      const lines = readFileSync(path.join(SOURCE, file), 'utf8').split('\n');
+      return lines.filter((line, index) => line.startsWith('CREATE ') && lines[index - 1]?.startsWith('-- ') !== true);
+    });
+    expect(bare).toEqual([]);
+  });
+});
