@@ -12,7 +12,7 @@ export function addSecretCommands({ command, group, withDeps, json }: Cli): void
     'secrets status',
   ).action(() =>
     withDeps(async (deps): Promise<Answer> => {
-      const { countSealed } = await import('#src/reseal-secrets.ts');
+      const { countSealed } = await import('./reseal-secrets.ts');
       const counts = await countSealed(deps.db, deps.secrets);
       const left = counts.filter(({ underEarlierKeys }) => underEarlierKeys > 0);
       return {
@@ -33,7 +33,7 @@ export function addSecretCommands({ command, group, withDeps, json }: Cli): void
     'secrets reseal',
   ).action(() =>
     withDeps(async (deps): Promise<Answer> => {
-      const { countSealed, resealSecrets } = await import('#src/reseal-secrets.ts');
+      const { countSealed, resealSecrets } = await import('./reseal-secrets.ts');
       const { showProgress } = await import('./progress.ts');
       const before = await countSealed(deps.db, deps.secrets);
       const total = before.reduce((sum, one) => sum + (one.resealable ? one.underEarlierKeys : 0), 0);
