@@ -155,7 +155,7 @@ export interface Verdict {
 interface Results {
   readonly status: string;
   readonly stats: { readonly ballots: number };
-  readonly positions: readonly { readonly candidates: readonly { readonly id: string; readonly votes: number }[] }[];
+  readonly positions: readonly { readonly candidates: readonly { readonly id: string; readonly votesWon: number }[] }[];
 }
 
 /** Holds an event that is over against what its voters were answered, its log and a recount. */
@@ -167,7 +167,7 @@ export async function judgeEvent(world: World, keys: Keys, event: MonthEvent): P
   const ballots = event.counted.reduce((sum, votes) => sum + votes, 0);
   if (results.stats.ballots !== ballots)
     faults.push(`${event.code}: ${results.stats.ballots} ballots, ${ballots} acknowledged`);
-  const votes = new Map(results.positions[0]?.candidates.map((one) => [one.id, Number(one.votes)]));
+  const votes = new Map(results.positions[0]?.candidates.map((one) => [one.id, one.votesWon]));
   for (const [place, id] of event.candidates.entries())
     if (votes.get(id) !== event.counted[place])
       faults.push(`${event.code}: candidate ${place + 1} has ${votes.get(id)} votes, not ${event.counted[place]}`);

@@ -106,13 +106,12 @@ async function perform(deed: Deed): Promise<void> {
   if (deed.do === 'kill') await world.restart(deed.place, 'SIGKILL');
   if (deed.do === 'rotate') await world.rotate(deed.step);
   if (deed.do === 'upgrade') {
-    const checked = await world.command('migrate', '--check');
-    if (checked.code !== 0) amiss.push(`${at()}: migrate --check ${checked.stderr}`);
     await world.rollOut();
   }
   if (deed.do === 'restore' && newest !== undefined) {
     await world.restore(newest);
     await world.startProcesses();
+    await backUp();
   }
 }
 

@@ -1,7 +1,16 @@
 /** A deployment of its own for a simulated month: a server that keeps what it commits, processes, a mail server, receivers. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -31,7 +40,7 @@ export interface Keys {
 
 export class World {
   readonly folder: string;
-  readonly archive: string;
+  #archive: string;
   readonly mail: MailServer;
   /** A receiver that is always there, and one that dies for a time. */
   readonly steady: Receiver;
@@ -62,7 +71,7 @@ export class World {
     parts: { mail: MailServer; steady: Receiver; server: OwnServer; ownDisk: boolean; archive: string },
   ) {
     this.folder = folder;
-    this.archive = parts.archive;
+    this.#archive = parts.archive;
     this.mail = parts.mail;
     this.steady = parts.steady;
     this.#url = parts.server.url;
@@ -81,11 +90,8 @@ export class World {
     const disk = path.join(folder, 'disk');
     mkdirSync(disk, { mode: 0o711 });
     const ownDisk = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m,mode=711`, 'tmpfs', disk]).status === 0;
-    const command = `test ! -f ${archive}/%f && cp %p ${archive}/%f.part && mv ${archive}/%f.part ${archive}/%f`;
     const server = await startOwnServer(path.join(disk, 'live'), [
-      'archive_mode = on',
-      `archive_command = '${command}'`,
-      'archive_timeout = 5',
+      ...archiving(archive),
       // Many small files are written in this month: they are kept for its one disk, and recycled early.
       'max_wal_size = 128MB',
       'min_wal_size = 32MB',
@@ -292,7 +298,7 @@ export class World {
     await this.disconnect();
     this.stopDatabase();
     this.#restores += 1;
-    const target = path.join(this.folder, `restored-${this.#restores}`);
+    const target = path.join(this.folder, 'disk', `restored-${this.#restores}`);
     const port = await freePort();
     const ended = await this.command(
       ...['restore', '--backup', backup, '--archive', this.archive, '--to', target, '--port', String(port)],
@@ -300,11 +306,29 @@ export class World {
     if (ended.code !== 0) throw new Error(`restore: ${ended.stdout}${ended.stderr}`);
     this.#retired.push(this.#data);
     this.#data = target;
+    this.#becomeProduction(target);
     const url = new URL(this.#url);
     url.port = String(port);
     this.#url = url.href;
     await this.connect();
     return ended;
+  }
+
+  /** What docs/operations.md says of a restored server that becomes production: an archive of its own, and nothing of the restore's. */
+  #becomeProduction(data: string): void {
+    const file = path.join(data, 'postgresql.auto.conf');
+    const written = readFileSync(file, 'utf8').split('\n');
+    const added = written.findIndex((line) => line.startsWith('# Written by'));
+    const port = written.find((line) => line.startsWith('port'));
+    this.#archive = makeServerFolder(path.join(this.folder, `archive-${this.#restores}`));
+    const kept = [...written.slice(0, added), port ?? '', ...archiving(this.#archive)];
+    stopServer(data);
+    writeFileSync(file, kept.join('\n'));
+    startServer(data);
+  }
+
+  get archive(): string {
+    return this.#archive;
   }
 
   async startProcesses(): Promise<void> {
@@ -349,6 +373,12 @@ export class World {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+const archiving = (archive: string): string[] => [
+  "archive_mode = 'on'",
+  `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f.part && mv ${archive}/%f.part ${archive}/%f'`,
+  "archive_timeout = '5'",
+];
 
 const newKey = (): string => randomBytes(32).toString('base64');
 
