@@ -1,99 +1,132 @@
 import { randomUUID } from 'node:crypto';
-import { accountRoutes } from '#src/accounts/routes.ts';
+import { Hono } from 'hono';
+import { accountRouter } from '#src/accounts/routes.ts';
 import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
-import { ballotLogRoutes } from '#src/ballot-log/public-routes.ts';
-import { candidateRoutes, groupRoutes, positionRoutes, sponsorRoutes } from '#src/ballot-paper/organizer-routes.ts';
-import { publicBallotPaperRoutes } from '#src/ballot-paper/public-routes.ts';
-import { publicBallotRoutes } from '#src/ballots/public-routes.ts';
-import { publicCreditRoutes } from '#src/credits/public-routes.ts';
+import { ballotLogRouter, logKeyRouter } from '#src/ballot-log/public-routes.ts';
+import { candidateRouter, groupRouter, positionRouter, sponsorRouter } from '#src/ballot-paper/organizer-routes.ts';
+import { publicBallotPaperRouter } from '#src/ballot-paper/public-routes.ts';
+import { ballotRouter } from '#src/ballots/public-routes.ts';
+import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
+import { authenticate } from '#src/http/authenticate.ts';
+import { checkHeaders } from '#src/http/check-headers.ts';
+import { checkScope } from '#src/http/check-scope.ts';
 import { CostlyReads } from '#src/http/costly-reads.ts';
+import type { Env } from '#src/http/env.ts';
+import { answerError } from '#src/http/errors.ts';
+import { findOperation } from '#src/http/find-operation.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
+import { limitRate } from '#src/http/limit-rate.ts';
+import { logRequest } from '#src/http/log-request.ts';
 import type { Metrics } from '#src/http/metrics.ts';
-import { createPipeline } from '#src/http/pipeline.ts';
+import { type Operation, operationsOf } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
-import type { Route } from '#src/http/route.ts';
-import { type Health, serviceRoutes } from '#src/http/service-routes.ts';
-import { paymentRoutes } from '#src/payments/organizer-routes.ts';
-import { publicPaymentRoutes } from '#src/payments/public-routes.ts';
+import { type Health, serviceRouter } from '#src/http/service-routes.ts';
+import { shedLoad } from '#src/http/shed-load.ts';
+import { startRequest } from '#src/http/start-request.ts';
+import { paymentRouter } from '#src/payments/organizer-routes.ts';
+import { publicPaymentRouter } from '#src/payments/public-routes.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
-import { documentRoute } from '#src/reference/document-route.ts';
-import { referenceRoutes } from '#src/reference/reference-routes.ts';
-import { exportRoutes } from '#src/results/export-routes.ts';
-import { resultRoutes } from '#src/results/routes.ts';
-import { confirmationRoutes } from '#src/voters/confirmation-routes.ts';
-import { voterRoutes } from '#src/voters/organizer-routes.ts';
-import { publicVoterRoutes } from '#src/voters/public-routes.ts';
+import { documentRouter } from '#src/reference/document-route.ts';
+import { referenceRouter } from '#src/reference/reference-routes.ts';
+import { exportRouter } from '#src/results/export-routes.ts';
+import { resultRouter } from '#src/results/routes.ts';
+import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
+import { voterRouter } from '#src/voters/organizer-routes.ts';
+import { publicVoterRouter } from '#src/voters/public-routes.ts';
 import { isAboutEvent } from '#src/voting-events/access.ts';
-import { auditRoutes } from '#src/voting-events/audit-routes.ts';
+import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
-import { inviteRoutes } from '#src/voting-events/invite-routes.ts';
-import { eventRoutes } from '#src/voting-events/organizer-routes.ts';
+import { inviteRouter } from '#src/voting-events/invite-routes.ts';
+import { eventRouter } from '#src/voting-events/organizer-routes.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
-import { webhookRoutes } from '#src/webhooks/routes.ts';
+import { webhookRouter } from '#src/webhooks/routes.ts';
 
-/** The whole route map, in the order of the API reference. */
-export function routeMap(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>): Route[] {
+const EVENT = '/voting-events/:idOrCode';
+const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
+
+/**
+ * The service as a function from request to response. The middlewares stand in the order of answers (completions 1.6), the
+ * routers in that of the API reference. What is asked of one operation alone stands in its route: the event that its path
+ * names, the Idempotency-Key, the body.
+ */
+export function createApp(
+  deps: Deps,
+  rateLimiter: RateLimiter,
+  readHealth: () => Promise<Health>,
+  metrics: Pick<Metrics, 'observe'>,
+): Hono<Env> {
+  const { config } = deps;
+  const app = new Hono<Env>();
+  app.use(logRequest(deps.log, (request) => metrics.observe(request)));
+  app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
+  app.use(findOperation(app, () => operations)); // 404, 400
+  app.use(shedLoad(deps.load)); // 500
+  app.use(authenticate({ authenticator: deps.authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
+  app.use(limitRate(rateLimiter)); // 429
+  app.use(checkScope); // 403
+  app.use(checkHeaders); // 400
+  app.notFound((c) => answerError(notFound(), c));
+  app.onError(answerError);
+
   const payments = { ...paymentDeps(deps), rateLimiter };
-  const routes = [
-    ...serviceRoutes({ ...deps.config, version: deps.version }, readHealth),
-    ...accountRoutes(),
-    ...eventRoutes(deps),
-    ...inviteRoutes(deps),
-    ...auditRoutes(deps),
-    ...positionRoutes(deps),
-    ...candidateRoutes(deps),
-    ...groupRoutes(deps),
-    ...sponsorRoutes(deps),
-    ...voterRoutes(deps),
-    ...paymentRoutes(deps, payments),
-    ...resultRoutes(deps),
-    ...exportRoutes(deps),
-    ...webhookRoutes(deps, {
-      seen: async (accountId, code) => (await findEventByReference(deps.db, accountId, code)).id,
-      owned: async (accountId, code) => (await findOwnEvent(deps.db, accountId, code)).id,
-    }),
-    ...publicBallotPaperRoutes(deps, registrationCheckout(payments)),
-    ...publicVoterRoutes(deps),
-    ...confirmationRoutes(deps),
-    ...publicBallotRoutes(deps, payments, createLogReceipts(deps)),
-    ...publicCreditRoutes(deps, payments),
-    ...publicPaymentRoutes(deps, payments),
-    ...ballotLogRoutes(deps, rateLimiter),
-  ];
-  const describe = () =>
-    describeApi({
-      title: deps.config.companyName,
-      version: deps.version,
-      serverUrl: deps.config.baseUrl,
-      websiteUrl: deps.config.websiteUrl,
-      referenceUrl: deps.config.apiDocUrl,
-      routes: all,
-      messages: webhookMessages(),
-    });
-  const all: Route[] = [...routes, ...referenceRoutes(describe), documentRoute(describe)];
-  return all;
+  app.route('/', serviceRouter({ ...config, version: deps.version }, readHealth));
+  app.route('/me', accountRouter());
+  app.route('/voting-events', eventRouter(deps));
+  app.route('/', inviteRouter(deps));
+  app.route(`${EVENT}/audit`, auditRouter(deps));
+  app.route(`${EVENT}/positions`, positionRouter(deps));
+  app.route(`${EVENT}/candidates`, candidateRouter(deps));
+  app.route(`${EVENT}/groups`, groupRouter(deps));
+  app.route(`${EVENT}/sponsors`, sponsorRouter(deps));
+  app.route(`${EVENT}/voters`, voterRouter(deps));
+  app.route('/', paymentRouter(deps, payments));
+  app.route('/', resultRouter(deps));
+  app.route('/', exportRouter(deps));
+  app.route('/', webhookRouter(deps, eventFinders(deps)));
+  app.route(PUBLIC_EVENT, publicBallotPaperRouter(deps, registrationCheckout(payments)));
+  app.route(PUBLIC_EVENT, publicVoterRouter(deps));
+  app.route('/confirm-address', confirmationRouter(deps));
+  app.route(`${PUBLIC_EVENT}/ballot`, ballotRouter(deps, payments, createLogReceipts(deps)));
+  app.route(`${PUBLIC_EVENT}/quadratic-credits`, publicCreditRouter(deps, payments));
+  app.route('/', publicPaymentRouter(deps, payments));
+  app.route('/.well-known/voting-log-key', logKeyRouter(deps));
+  app.route(`${PUBLIC_EVENT}/log`, ballotLogRouter(deps, rateLimiter));
+  const describe = () => describeApp([...operations.values()], deps);
+  app.route('/reference', referenceRouter(describe));
+  app.route('/openapi.json', documentRouter(describe));
+  const operations = operationsOf(app);
+  return app;
 }
 
-/** The service as a function from request to response, with the guard in front of every route. */
-export function createApp(deps: Deps, rateLimiter: RateLimiter, readHealth: () => Promise<Health>, metrics: Metrics) {
-  return createPipeline(routeMap(deps, rateLimiter, readHealth), {
-    db: deps.db,
-    clock: deps.clock,
-    log: deps.log,
-    observe: (request) => metrics.observe(request),
-    newRequestId: randomUUID,
-    authenticator: deps.authenticator,
-    rateLimiter,
-    costlyReads: new CostlyReads(),
-    load: deps.load,
+/** What answering needs, whatever the operation. */
+function answeringDeps(deps: Deps): Env['Variables']['service'] {
+  return {
+    ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads() },
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // Who changes an event sees the change with their next request; other processes are told by the database.
-    changed: (target) => {
+    changed(target) {
       if (isAboutEvent(target)) deps.events.forget(target.event.id);
     },
-    trustProxy: deps.config.trustProxy,
-    secure: deps.config.baseUrl.startsWith('https://'),
+  };
+}
+
+/** Webhooks stand above events in the house: their router is given what it asks of events. */
+const eventFinders = ({ db }: Deps): Parameters<typeof webhookRouter>[1] => ({
+  seen: async (accountId, code) => (await findEventByReference(db, accountId, code)).id,
+  owned: async (accountId, code) => (await findOwnEvent(db, accountId, code)).id,
+});
+
+function describeApp(operations: readonly Operation[], { config, version }: Deps) {
+  return describeApi({
+    title: config.companyName,
+    version,
+    serverUrl: config.baseUrl,
+    websiteUrl: config.websiteUrl,
+    referenceUrl: config.apiDocUrl,
+    operations,
+    messages: webhookMessages(),
   });
 }

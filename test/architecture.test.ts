@@ -149,13 +149,13 @@ describe('the house', () => {
     expect(readers).toEqual(['platform/clock.ts', 'platform/log.ts']);
   });
 
-  test('declares a scope on every route', () => {
+  test('declares a scope on every operation', () => {
     const undeclared = files
-      .filter(({ name }) => name.endsWith('routes.ts') || name.endsWith('-page.ts'))
+      .filter(({ name }) => name.endsWith('operations.ts'))
       .flatMap(({ name, text }) => {
-        const routes = text.match(/\b(?:read|change|work)Route\(\{/g)?.length ?? 0;
+        const operations = text.match(/\boperation\(\{/g)?.length ?? 0;
         const scopes = text.match(/\bscope:/g)?.length ?? 0;
-        return routes > scopes ? [`${name}: ${routes} routes, ${scopes} scopes`] : [];
+        return operations > scopes ? [`${name}: ${operations} operations, ${scopes} scopes`] : [];
       });
     expect(undeclared).toEqual([]);
   });

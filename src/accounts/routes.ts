@@ -1,31 +1,28 @@
+import { Hono } from 'hono';
 import { ok } from '#src/http/answer.ts';
-import { answersOne } from '#src/http/answer-shapes.ts';
-import { type Route, readRoute } from '#src/http/route.ts';
-import { type MeView, meView } from './view-schemas.ts';
+import type { Env } from '#src/http/env.ts';
+import { answer } from '#src/http/send.ts';
+import * as operations from './operations.ts';
+import type { MeView } from './view-schemas.ts';
 
 /** Who am I: for connection tests, with any key. */
-export function accountRoutes(): Route[] {
-  return [
-    readRoute({
-      operationId: 'getMe',
-      summary: 'The account and the key that a request is made with',
-      method: 'GET',
-      path: '/me',
-      scope: 'any',
-      answers: answersOne(meView, 'Who you are.'),
-      find: async ({ caller }) => caller,
-      read: async ({ target: caller }) =>
-        ok({
-          account: { id: caller.accountId, name: caller.accountName, plan: caller.plan },
-          key: {
-            id: caller.keyId,
-            name: caller.keyName,
-            hint: caller.keyHint,
-            scopes: caller.scopes,
-            expiresAt: caller.keyExpiresAt,
-            createdAt: caller.keyCreatedAt,
-          },
-        } satisfies MeView),
-    }),
-  ];
+export function accountRouter(): Hono<Env> {
+  const router = new Hono<Env>();
+  router.on(...operations.getMe, async (c) =>
+    answer(
+      c,
+      ok({
+        account: { id: c.get('caller').accountId, name: c.get('caller').accountName, plan: c.get('caller').plan },
+        key: {
+          id: c.get('caller').keyId,
+          name: c.get('caller').keyName,
+          hint: c.get('caller').keyHint,
+          scopes: c.get('caller').scopes,
+          expiresAt: c.get('caller').keyExpiresAt,
+          createdAt: c.get('caller').keyCreatedAt,
+        },
+      } satisfies MeView),
+    ),
+  );
+  return router;
 }

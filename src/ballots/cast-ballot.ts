@@ -1,7 +1,7 @@
 import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, created } from '#src/http/answer.ts';
-import type { DeferredClaim } from '#src/http/route.ts';
+import type { DeferredClaim } from '#src/http/claim.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';

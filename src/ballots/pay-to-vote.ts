@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/route.ts';
+import type { Claim } from '#src/http/claim.ts';
 import type { Fulfilled } from '#src/payments/fulfilment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { runNamed, type Transaction } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
-import type { ClaimValues, StoredClaim } from '#src/http/route.ts';
+import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import type { Identity } from '#src/voters/identity.ts';
 
 export interface CastRow {

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
+import type { RequestContext } from './env.ts';
 import { tooManyRequests } from './rate-limit.ts';
+import { answer } from './send.ts';
 
 /** Costly reads of one account at a time: whoever asks for more waits, and takes nothing from other accounts. */
 const PER_ACCOUNT = 2;
@@ -76,3 +78,8 @@ export class CostlyReads {
 }
 
 const busy = () => tooManyRequests(1, 'Two searches, exports or statistics of this account are under way already.');
+
+/** Answers with a read that counts as a costly one of an account. @throws ApiError 429 after 2 s without a place */
+export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
+  return answer(c, await c.get('service').costlyReads.run(account, c.req.method === 'HEAD', read));
+}

@@ -8,7 +8,7 @@ import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
-import type { Claim, DeferredClaim } from './route.ts';
+import type { Claim, DeferredClaim } from './claim.ts';
 import type { JsonObject } from './strict-json.ts';
 import { idempotencyKeys } from './tables.ts';
 

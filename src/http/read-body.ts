@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
-import { MAX_BODY_BYTES } from './strict-json.ts';
+import type { RequestContext } from './env.ts';
+import { announcesBody } from './request-headers.ts';
+import { type JsonObject, MAX_BODY_BYTES, parseJsonBody } from './strict-json.ts';
 
 function tooLarge(): ApiError {
   return invalidField('', `must have at most ${MAX_BODY_BYTES} bytes`);
@@ -44,4 +46,20 @@ export function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> 
     };
     incoming.on('data', onData).on('end', onEnd).on('close', onBreak);
   });
+}
+
+type JsonContext = RequestContext & { set(name: 'json', json: JsonObject | undefined): void };
+
+/**
+ * The JSON object that was sent, read once; undefined where nothing was, and the operation takes no body.
+ * @throws ApiError `validation_error` for malformed JSON
+ */
+export async function readJson(c: JsonContext): Promise<JsonObject | undefined> {
+  const known = c.get('json');
+  if (known !== undefined) return known;
+  const { incoming } = c.env;
+  const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming) : new Uint8Array();
+  const json = bytes.length > 0 || c.get('operation').bodyFor !== undefined ? parseJsonBody(bytes) : undefined;
+  c.set('json', json);
+  return json;
 }

@@ -6,11 +6,11 @@ import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { toApiError } from './errors.ts';
 import type { ObservedRequest } from './metrics.ts';
 import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 import { checkFraming, checkRequestSyntax } from './request-headers.ts';
 import { parseRequestTarget } from './request-target.ts';
-import { toApiError } from './to-api-error.ts';
 
 export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;

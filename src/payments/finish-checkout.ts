@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/route.ts';
+import type { Claim } from '#src/http/claim.ts';
 import { ApiError, conflict, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';

@@ -1,44 +1,25 @@
-import { z } from 'zod';
+import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
-import { answersOne } from '#src/http/answer-shapes.ts';
-import { type Route, rawRoute, readRoute } from '#src/http/route.ts';
-import { requireVoteCaller } from '#src/voting-events/access.ts';
+import type { Env } from '#src/http/env.ts';
+import { readRequestBody } from '#src/http/read-body.ts';
+import { answer } from '#src/http/send.ts';
+import { loadPublicEvent } from '#src/voting-events/access.ts';
 import type { PaymentDeps } from './payment-deps.ts';
+import * as operations from './public-operations.ts';
 import { readPayment } from './read-payment.ts';
 import { receiveProviderEvent } from './receive-provider-event.ts';
-import { attemptView } from './view-schemas.ts';
 
 /** Payments as a voting page sees them, and the door for the providers' messages (completions 7.2). */
-export function publicPaymentRoutes(deps: Deps, payments: PaymentDeps): Route[] {
-  return [
-    readRoute({
-      operationId: 'getPublicPayment',
-      summary: 'Read how a payment stands',
-      method: 'GET',
-      path: '/public/voting-events/:idOrCode/payments/:id',
-      scope: 'vote',
-      description:
-        'While nobody has paid yet, the provider is asked, at most every two seconds. Poll it, or wait for the webhook `payment.succeeded`.',
-      answers: answersOne(attemptView, 'The payment.'),
-      find: (context) => requireVoteCaller(deps, context),
-      read: ({ target, params }) => readPayment(payments, target.event.id, params['id'] ?? ''),
-    }),
-    rawRoute({
-      operationId: 'receiveProviderEvent',
-      summary: 'Take a message of a payment provider',
-      method: 'POST',
-      path: '/provider-webhooks/:provider/:businessId',
-      scope: 'none',
-      description: 'For the providers alone: a message must carry the signature of its provider.',
-      answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),
-      requestsPerMinute: 12_000,
-      receive: ({ params }, bytes, headers) =>
-        receiveProviderEvent(
-          payments,
-          { provider: params['provider'] ?? '', businessId: params['businessId'] ?? '' },
-          bytes,
-          headers,
-        ),
-    }),
-  ];
+export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
+  const event = loadPublicEvent(deps);
+  const router = new Hono<Env>();
+  router.on(...operations.getPublicPayment, event, async (c) =>
+    answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
+  );
+  router.on(...operations.receiveProviderEvent, async (c) => {
+    const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
+    const bytes = await readRequestBody(c.env.incoming);
+    return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
+  });
+  return router;
 }

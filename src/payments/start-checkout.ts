@@ -1,8 +1,8 @@
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/claim.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
-import type { Claim } from '#src/http/route.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { callProvider, providerUnavailable } from './ask-provider.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import type { Route } from '#src/http/route.ts';
+import type { Operation } from '#src/http/operation.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
@@ -19,7 +19,7 @@ export interface ApiDescription {
   readonly serverUrl: string;
   readonly websiteUrl: string;
   readonly referenceUrl: string;
-  readonly routes: readonly Route[];
+  readonly operations: readonly Operation[];
   readonly messages: readonly WebhookMessage[];
 }
 
@@ -80,11 +80,11 @@ const IDEMPOTENCY_KEY = {
   example: '6f1c2a9e-4b7d-4f0e-9a53-1d2c3b4a5968',
 };
 
-function describePaths(routes: readonly Route[], book: SchemaBook): JsonSchema {
+function describePaths(operations: readonly Operation[], book: SchemaBook): JsonSchema {
   const paths: Record<string, JsonSchema> = {};
-  for (const route of routes) {
-    const path = documentPath(route.path);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, book) };
+  for (const operation of operations) {
+    const path = documentPath(operation.path);
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation, book) };
   }
   return paths;
 }
@@ -141,9 +141,9 @@ function describeMessage({ type, description, data }: WebhookMessage, book: Sche
 export function describeApi(api: ApiDescription): JsonSchema {
   const book = new SchemaBook();
   book.describeOutput(errorSchema);
-  const paths = describePaths(api.routes, book);
+  const paths = describePaths(api.operations, book);
   const webhooks = Object.fromEntries(api.messages.map((message) => [message.type, describeMessage(message, book)]));
-  const used = new Set(api.routes.map((route) => sectionOf(route.path)?.name));
+  const used = new Set(api.operations.map(({ path }) => sectionOf(path)?.name));
   const tags = API_SECTIONS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({
     name,
     description,

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import type { Operation } from '#src/http/operation.ts';
 import { hasReason, REFUSAL_CASES, type RefusalCase, reasonOf } from '#src/http/refusal-cases.ts';
-import type { Route } from '#src/http/route.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { sectionOf } from './api-sections.ts';
@@ -25,14 +25,14 @@ export const documentPath = (path: string): string => path.replaceAll(/:(\w+)(\{
 
 const parametersOf = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '');
 
-const scopesOf = (route: Route): string[] =>
+const scopesOf = (route: Operation): string[] =>
   route.scope === 'none' || route.scope === 'any' ? [] : [route.scope].flat();
 
-const isKeyed = (route: Route): boolean => route.scope !== 'none';
-const isPost = (route: Route): boolean => route.method === 'POST' && isKeyed(route);
+const isKeyed = (route: Operation): boolean => route.scope !== 'none';
+const isPost = (route: Operation): boolean => route.method === 'POST' && isKeyed(route);
 
 /** The refusals that every route of a kind may give. */
-function commonRefusals(route: Route): RefusalCase[] {
+function commonRefusals(route: Operation): RefusalCase[] {
   return [
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
     'rate_limited',
@@ -43,20 +43,20 @@ function commonRefusals(route: Route): RefusalCase[] {
 }
 
 /** The codes that every route of a kind may give, without a reason. */
-function commonCodes(route: Route): ErrorCode[] {
+function commonCodes(route: Operation): ErrorCode[] {
   const writes = route.method !== 'GET' && route.method !== 'DELETE';
   return [
     'bad_request',
     ...(isKeyed(route) ? (['unauthorized'] as const) : []),
     ...(scopesOf(route).length > 0 ? (['insufficient_scope'] as const) : []),
-    ...(writes && route.run.kind !== 'raw' ? (['validation_error'] as const) : []),
+    ...(writes && route.bytes === undefined ? (['validation_error'] as const) : []),
     ...(isPost(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
   ];
 }
 
 /** Every refusal of a route, by status. */
-export function refusalsOf(route: Route): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
+export function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
   const byStatus = new Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }>();
   const at = (status: number) => {
     const found = byStatus.get(status) ?? { codes: [], cases: [] };
@@ -94,7 +94,7 @@ export const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
 /** Answers that an Idempotency-Key stores and gives again. */
 const REPLAYED = new Set([200, 201, 202, 204, 402, 403, 404, 409, 422]);
 
-function headersOf(route: Route, status: number, own: Readonly<Record<string, string>> = {}): JsonSchema {
+function headersOf(route: Operation, status: number, own: Readonly<Record<string, string>> = {}): JsonSchema {
   const names = [
     ...ANSWER_HEADERS,
     ...(isKeyed(route) && status !== 401 && status !== 500 ? KEYED_HEADERS : []),
@@ -110,7 +110,7 @@ function headersOf(route: Route, status: number, own: Readonly<Record<string, st
 }
 
 function describeRefusal(
-  route: Route,
+  route: Operation,
   status: number,
   codes: readonly ErrorCode[],
   cases: readonly RefusalCase[],
@@ -126,7 +126,7 @@ function describeRefusal(
 }
 
 function refusalBody(
-  route: Route,
+  route: Operation,
   status: number,
   codes: readonly ErrorCode[],
   cases: readonly RefusalCase[],
@@ -176,7 +176,7 @@ export function exampleOf(schema: JsonSchema, components: Readonly<Record<string
   return entries.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(entries);
 }
 
-function describeAnswer(route: Route, status: number, shape: AnswerShape, book: SchemaBook): JsonSchema {
+function describeAnswer(route: Operation, status: number, shape: AnswerShape, book: SchemaBook): JsonSchema {
   const { description, schema, contentType, example } = shape;
   const head = { description, headers: headersOf(route, status, shape.headers) };
   if (contentType !== undefined) {
@@ -207,7 +207,7 @@ function describeQuery(query: z.ZodType, book: SchemaBook): JsonSchema[] {
   }));
 }
 
-function describePath(route: Route): JsonSchema[] {
+function describePath(route: Operation): JsonSchema[] {
   const section = sectionOf(route.path)?.name;
   return parametersOf(route.path).map((name) => ({
     name,
@@ -255,7 +255,7 @@ function exampleParameter(section: string | undefined, name: string): JsonSchema
 const inOneOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ');
 
 /** Who may call it, in words. */
-function keySentence(route: Route): string {
+function keySentence(route: Operation): string {
   const scopes = scopesOf(route);
   if (!isKeyed(route)) return 'Takes no key.';
   if (scopes.length === 0) return 'Takes any key.';
@@ -270,9 +270,8 @@ const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {
 };
 
 /** The body: one schema, or one of several with an example each. */
-function describeBody(route: Route, book: SchemaBook): JsonSchema | undefined {
-  if (route.run.kind === 'raw')
-    return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
+function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefined {
+  if (route.bytes === true) return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
   if (route.body !== undefined) {
     const schema = book.name(`${capitalise(route.operationId)}Body`, book.describeInput(route.body));
     return { required: true, content: { 'application/json': { schema, example: route.example } } };
@@ -289,13 +288,13 @@ function describeBody(route: Route, book: SchemaBook): JsonSchema | undefined {
 }
 
 /** Redirects have no 2XX; generators and linters then ask what else may come. */
-function elsewhere(route: Route): JsonSchema {
+function elsewhere(route: Operation): JsonSchema {
   if (Object.keys(route.answers).some((status) => status.startsWith('2'))) return {};
   return { default: { description: 'Nothing else but the refusals above.' } };
 }
 
 /** One operation of the document, from the declaration of its route. */
-export function describeOperation(route: Route, book: SchemaBook): JsonSchema {
+export function describeOperation(route: Operation, book: SchemaBook): JsonSchema {
   const scopes = scopesOf(route);
   const requestBody = describeBody(route, book);
   const parameters = [

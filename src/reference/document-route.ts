@@ -1,28 +1,17 @@
-import { z } from 'zod';
-import { type Route, readRoute } from '#src/http/route.ts';
+import { Hono } from 'hono';
+import type { Env } from '#src/http/env.ts';
+import { answer } from '#src/http/send.ts';
 import type { JsonSchema } from './describe-schema.ts';
+import * as operations from './document-operations.ts';
 
 /** `GET /openapi.json`: the API document. It is made when it is first asked for. */
-export function documentRoute(describe: () => JsonSchema): Route {
+export function documentRouter(describe: () => JsonSchema): Hono<Env> {
   let content: string | undefined;
-  return readRoute({
-    operationId: 'getOpenApi',
-    summary: 'This API as an OpenAPI 3.1 document',
-    method: 'GET',
-    path: '/openapi.json',
-    scope: 'none',
-    answers: {
-      200: {
-        description: 'The document.',
-        schema: z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }),
-        example: { openapi: '3.1.1', info: {}, paths: {} },
-      },
-    },
-    find: async () => null,
-    read: async () => {
-      content ??= JSON.stringify(describe());
-      const headers = { 'Cache-Control': 'public, max-age=300' };
-      return { status: 200, text: { content, type: 'application/json' }, headers };
-    },
+  const router = new Hono<Env>();
+  router.on(...operations.getOpenApi, async (c) => {
+    content ??= JSON.stringify(describe());
+    const headers = { 'Cache-Control': 'public, max-age=300' };
+    return answer(c, { status: 200, text: { content, type: 'application/json' }, headers });
   });
+  return router;
 }

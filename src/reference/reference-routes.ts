@@ -1,10 +1,12 @@
+import { Hono } from 'hono';
 import type { Answer } from '#src/http/answer.ts';
-import { answersText } from '#src/http/answer-shapes.ts';
-import { type Route, readRoute } from '#src/http/route.ts';
+import type { Env } from '#src/http/env.ts';
+import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import { readGuides } from './read-guides.ts';
+import * as operations from './reference-operations.ts';
 import { PAGE_POLICY } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
 
@@ -16,7 +18,7 @@ const HEADERS = { 'Content-Security-Policy': PAGE_POLICY, 'Cache-Control': 'publ
  * The reference that the server itself serves: pages made from the API document and the guides, when they are first asked
  * for. They ask nothing of any other address.
  */
-export function referenceRoutes(describe: () => JsonSchema): Route[] {
+export function referenceRouter(describe: () => JsonSchema): Hono<Env> {
   let pages: Promise<Pages> | undefined;
   const readPages = (): Promise<Pages> => {
     pages ??= readGuides().then(
@@ -35,27 +37,8 @@ export function referenceRoutes(describe: () => JsonSchema): Route[] {
     if (content === undefined) throw notFound();
     return { status: 200, text: { content, type: 'text/html; charset=utf-8' }, headers: HEADERS };
   };
-  const answers = answersText('text/html', 'A page.');
-  return [
-    readRoute({
-      operationId: 'getReference',
-      summary: 'Read the overview of the reference',
-      method: 'GET',
-      path: '/reference',
-      scope: 'none',
-      answers,
-      find: async () => '',
-      read: async ({ target }) => read(target),
-    }),
-    readRoute({
-      operationId: 'getReferencePage',
-      summary: 'Read a guide or a section of the reference',
-      method: 'GET',
-      path: '/reference/:page',
-      scope: 'none',
-      answers,
-      find: async ({ params }) => params['page'] ?? '',
-      read: async ({ target }) => read(target),
-    }),
-  ];
+  const router = new Hono<Env>();
+  router.on(...operations.getReference, async (c) => answer(c, await read('')));
+  router.on(...operations.getReferencePage, async (c) => answer(c, await read(c.req.param('page'))));
+  return router;
 }

@@ -1,132 +1,74 @@
-import { z } from 'zod';
+import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { isKeyGood } from '#src/accounts/repository.ts';
+import { requirePaper } from '#src/ballot-paper/load-paper.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
-import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
-import { EXAMPLE } from '#src/http/example-values.ts';
-import { type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import type { Env } from '#src/http/env.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import { answer } from '#src/http/send.ts';
+import { whenGone } from '#src/http/when-gone.ts';
 import { forbidden, notFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
-import { requireOrganizer } from '#src/voting-events/access.ts';
+import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { type Download, type DownloadKind, openDownload, PAPER_SIZES, signDownload } from './download-link.ts';
+import { type Download, type DownloadKind, openDownload, signDownload } from './download-link.ts';
+import * as operations from './export-operations.ts';
 import { fileNameHeader } from './file-name.ts';
 import { ReportPress } from './print-report.ts';
 import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
 
-const DESCRIPTION =
-  'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
-
-const pdfQuery = z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') });
-
-const EXPORTS = [
-  { kind: 'csv', operationId: 'getResultsCsv', summary: 'Redirect to the results as a table (CSV)' },
-  { kind: 'json', operationId: 'getResultsJson', summary: 'Redirect to the results as a JSON file' },
-  { kind: 'cvr', operationId: 'getCastVoteRecords', summary: 'Redirect to the cast vote records (NIST SP 1500-103)' },
-] as const satisfies readonly { kind: DownloadKind; operationId: string; summary: string }[];
-
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
-export function exportRoutes(deps: Deps): Route[] {
+export function exportRouter(deps: Deps): Hono<Env> {
   const press = new ReportPress(deps);
-  const paperOf = async (event: VotingEvent): Promise<BallotPaper> => {
-    const paper = await deps.papers.take(event);
-    if (paper === undefined) throw notFound();
-    return paper;
-  };
-  const find = async (context: RequestContext) => {
-    const organizer = await requireOrganizer(deps, context);
+  const paperOf = (event: VotingEvent) => requirePaper(deps.papers, event);
+  const event = findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
     requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
     return organizer;
+  });
+  const signedDownload = findTarget(async (c) => {
+    const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
+    // The key, the sharing and the plan must still allow the file.
+    if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now())))
+      throw forbidden('download_link_expired', 'The key that asked for this export is no longer valid.');
+    const access = await findAccess(deps.db, download.accountId, download.eventId);
+    if (access === undefined) throw notFound();
+    requireFeature(deps.plans[access.ownerPlan], 'data_export');
+    return { download, event: access.event };
+  });
+  const linkTo = (
+    { caller, event: { id } }: Organizer,
+    kind: DownloadKind,
+    paper: Download['paper'] = 'a4',
+  ): Answer => {
+    const download = { kind, eventId: id, accountId: caller.accountId, keyId: caller.keyId, paper };
+    return redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
   };
-  const linkTo = (download: Download): Answer =>
-    redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
-  return [
-    readRoute({
-      operationId: 'getResultsPdf',
-      summary: 'Redirect to the result report (PDF)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results/pdf',
-      scope: 'read',
-      description: DESCRIPTION,
-      answers: answersRedirect('The address of the report, good for five minutes.'),
-      refusals: ['plan_feature'],
-      query: pdfQuery,
-      find,
-      read: async ({ target, caller, query }) =>
-        linkTo({
-          kind: 'pdf',
-          eventId: target.event.id,
-          accountId: caller.accountId,
-          keyId: caller.keyId,
-          paper: query.paper,
-        }),
-    }),
-    ...EXPORTS.map(({ kind, operationId, summary }) =>
-      readRoute({
-        operationId,
-        summary,
-        method: 'GET',
-        path: `/voting-events/:idOrCode/results/${kind}`,
-        scope: 'read',
-        description: DESCRIPTION,
-        answers: answersRedirect('The address of the file, good for five minutes.'),
-        refusals: kind === 'cvr' ? ['plan_feature', 'not_ready'] : ['plan_feature'],
-        find,
-        read: async ({ target, caller }) => {
-          if (kind === 'cvr') requireContests(await paperOf(target.event));
-          return linkTo({
-            kind,
-            eventId: target.event.id,
-            accountId: caller.accountId,
-            keyId: caller.keyId,
-            paper: 'a4',
-          });
-        },
-      }),
-    ),
-    readRoute({
-      operationId: 'download',
-      summary: 'Download an export by its signed address',
-      method: 'GET',
-      path: '/downloads/:token',
-      scope: 'none',
-      description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
-      answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
-        data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
-      }),
-      refusals: [
-        'download_link_invalid',
-        'download_link_expired',
-        'plan_feature',
-        'not_found',
-        'not_ready',
-        'rate_limited',
-      ],
-      find: async ({ params }) => {
-        const download = openDownload(deps.secrets, params['token'] ?? '', deps.clock.now());
-        // The key, the sharing and the plan must still allow the file.
-        if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now())))
-          throw forbidden('download_link_expired', 'The key that asked for this export is no longer valid.');
-        const access = await findAccess(deps.db, download.accountId, download.eventId);
-        if (access === undefined) throw notFound();
-        requireFeature(deps.plans[access.ownerPlan], 'data_export');
-        return { download, event: access.event };
-      },
-      // Reports have a queue of their own, in which the accounts take turns.
-      costly: ({ target: { download } }) => (download.kind === 'pdf' ? undefined : download.accountId),
-      read: async ({ target: { download, event }, whenGone }) => {
-        const paper = await paperOf(event);
-        return {
-          ...(await fileOf(deps, press, paper, download, whenGone())),
-          headers: fileNameHeader(event, download.kind),
-        };
-      },
-    }),
-  ];
+  const router = new Hono<Env>();
+  router.on(...operations.getResultsPdf, event, async (c) =>
+    answer(c, linkTo(c.get('target'), 'pdf', c.get('query').paper)),
+  );
+  router.on(...operations.getResultsCsv, event, async (c) => answer(c, linkTo(c.get('target'), 'csv')));
+  router.on(...operations.getResultsJson, event, async (c) => answer(c, linkTo(c.get('target'), 'json')));
+  router.on(...operations.getCastVoteRecords, event, async (c) => {
+    requireContests(await paperOf(c.get('target').event));
+    return answer(c, linkTo(c.get('target'), 'cvr'));
+  });
+  router.on(...operations.download, signedDownload, async (c) => {
+    const { download, event: row } = c.get('target');
+    const read = async (): Promise<Answer> => ({
+      ...(await fileOf(deps, press, await paperOf(row), download, whenGone(c))),
+      headers: fileNameHeader(row, download.kind),
+    });
+    // Reports have a queue of their own, in which the accounts take turns.
+    return download.kind === 'pdf' ? answer(c, await read()) : costly(c, download.accountId, read);
+  });
+  return router;
 }
 
 async function fileOf(

@@ -1,9 +1,12 @@
+import { Hono } from 'hono';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
-import { answersText } from '#src/http/answer-shapes.ts';
-import { type Route, rawRoute, readRoute } from '#src/http/route.ts';
+import type { Env } from '#src/http/env.ts';
+import { readRequestBody } from '#src/http/read-body.ts';
+import { answer } from '#src/http/send.ts';
 import { confirmAddress } from './confirm-address.ts';
+import * as operations from './confirmation-operations.ts';
 
 const HEADERS = {
   'Content-Security-Policy': "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -30,34 +33,13 @@ const OVER = page(
 );
 
 /** The pages behind the link in a registration's mail. Programs that look at links in mails send GET, so that it changes nothing. */
-export function confirmationRoutes(deps: Deps): Route[] {
-  const path = '/confirm-address/:token';
-  return [
-    readRoute({
-      operationId: 'getAddressConfirmation',
-      summary: 'The page behind the link that is mailed at registration',
-      method: 'GET',
-      path,
-      scope: 'none',
-      description: 'The same page for every link, with a button that sends the POST.',
-      answers: answersText('text/html', 'A page with a button.'),
-      find: async () => null,
-      read: async () => ASK,
-    }),
-    rawRoute({
-      operationId: 'confirmAddress',
-      summary: 'Confirm the address of a registration',
-      method: 'POST',
-      path,
-      scope: 'none',
-      description:
-        'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',
-      requestsPerMinute: 120,
-      answers: answersText('text/html', 'A page that tells whether the address is confirmed.'),
-      receive: async ({ params }) => {
-        const token = params['token'] ?? '';
-        return (await inTransaction(deps.db, (tx) => confirmAddress(tx, deps.secrets, token))) ? DONE : OVER;
-      },
-    }),
-  ];
+export function confirmationRouter(deps: Deps): Hono<Env> {
+  const router = new Hono<Env>();
+  router.on(...operations.getAddressConfirmation, async (c) => answer(c, ASK));
+  router.on(...operations.confirmAddress, async (c) => {
+    await readRequestBody(c.env.incoming);
+    const confirmed = await inTransaction(deps.db, (tx) => confirmAddress(tx, deps.secrets, c.req.param('token')));
+    return answer(c, confirmed ? DONE : OVER);
+  });
+  return router;
 }

@@ -1,8 +1,9 @@
 import type { PlanName } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import type { RequestContext } from '#src/http/env.ts';
+import { findTarget } from '#src/http/find-target.ts';
 import type { Role } from '#src/http/role.ts';
-import type { RequestContext } from '#src/http/route.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { EventCache } from './event-cache.ts';
@@ -44,10 +45,11 @@ interface AccessDeps {
 }
 
 /** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
-export async function requireOrganizer(deps: AccessDeps, context: RequestContext): Promise<Organizer> {
-  const found = await findAccess(deps.db, context.caller.accountId, context.params['idOrCode'] ?? '');
+export async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
+  const caller = c.get('caller');
+  const found = await findAccess(deps.db, caller.accountId, c.req.param('idOrCode') ?? '');
   if (found === undefined) throw notFound();
-  return { caller: context.caller, ...found };
+  return { caller, ...found };
 }
 
 interface VoteAccessDeps {
@@ -59,19 +61,37 @@ interface VoteAccessDeps {
  * The event that the path names, for a vote or observe key; it may be a second old (`EventCache`). A draft is not there yet;
  * an observer sees its one event.
  */
-export async function requireVoteCaller(deps: VoteAccessDeps, context: RequestContext): Promise<VoteCaller> {
-  const { caller } = context;
+export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
+  const caller = c.get('caller');
   const nowMs = deps.clock.now();
-  const found = await deps.events.find(caller.accountId, context.params['idOrCode'] ?? '', nowMs);
+  const found = await deps.events.find(caller.accountId, c.req.param('idOrCode') ?? '', nowMs);
   if (found === undefined || statusAt(found.event, nowMs) === 'draft') throw notFound();
   if (caller.votingEventId !== null && caller.votingEventId !== found.event.id) throw notFound();
   return { caller, ...found };
 }
 
 /** The event that the path names, for its organizer or for an observer whose key was made for it. */
-export async function requireObserver(deps: AccessDeps, context: RequestContext): Promise<Organizer> {
-  const organizer = await requireOrganizer(deps, context);
-  const { votingEventId } = context.caller;
+export async function requireObserver(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
+  const organizer = await requireOrganizer(deps, c);
+  const { votingEventId } = organizer.caller;
   if (votingEventId !== null && votingEventId !== organizer.event.id) throw notFound();
   return organizer;
 }
+
+/** 404 and 403 of an operation for organizers. */
+export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
+
+/** 404 and 403 of an operation for a vote or observe key. */
+export const loadPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
+
+/** The same with a row of the event that the path names by `:id`. */
+export const loadRow = <Row>(
+  deps: AccessDeps,
+  find: (db: Database, eventId: string, id: string) => Promise<Row | undefined>,
+) =>
+  findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    const row = await find(deps.db, organizer.event.id, c.req.param('id') ?? '');
+    if (row === undefined) throw notFound();
+    return { ...organizer, row };
+  });

@@ -1,108 +1,68 @@
+import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
-import { answersCreated, answersNothing, answersOne, answersPage } from '#src/http/answer-shapes.ts';
+import { change } from '#src/http/answer-once.ts';
+import { body } from '#src/http/body.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
-import { changeRoute, type Route, readRoute } from '#src/http/route.ts';
+import type { Env } from '#src/http/env.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { requireOrganizer } from './access.ts';
+import { loadEvent } from './access.ts';
 import { createEvent } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
+import * as operations from './operations.ts';
 import { listEvents } from './repository.ts';
-import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './schemas.ts';
+import { createEventBody, updateEventBody } from './schemas.ts';
 import { updateVotingEvent } from './update-event.ts';
-import { votingEventView } from './view-schemas.ts';
 import { viewEvent } from './views.ts';
 
-export function eventRoutes(deps: Deps): Route[] {
-  return [
-    readRoute({
-      operationId: 'listVotingEvents',
-      summary: 'List voting events',
-      method: 'GET',
-      path: '/voting-events',
-      scope: 'read',
-      answers: answersPage(votingEventView, 'A page of voting events.'),
-      query: listEventsQuery,
-      find: async ({ caller }) => caller,
-      read: async ({ caller, query }) => {
-        const { limit, cursor, ...filter } = query;
-        const name = canonicalJson(['voting-events', caller.accountId, filter]);
-        const after = decodeCursor(deps.secrets, name, cursor);
-        const nowMs = deps.clock.now();
-        const { search, status, type } = filter;
-        const rows = await listEvents(
-          deps.db,
-          { accountId: caller.accountId, search, status, type, after, nowMs },
-          limit,
-        );
-        const { page, nextCursor } = cutPage(
-          rows,
-          limit,
-          (event) => event.id,
-          (key) => encodeCursor(deps.secrets, name, key),
-        );
-        return list(
-          page.map((event) => viewEvent(event, nowMs)),
-          nextCursor,
-        );
-      },
+export function eventRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const router = new Hono<Env>();
+  router.on(...operations.listVotingEvents, async (c) => {
+    const { limit, cursor, ...filter } = c.get('query');
+    const name = canonicalJson(['voting-events', c.get('caller').accountId, filter]);
+    const after = decodeCursor(deps.secrets, name, cursor);
+    const nowMs = deps.clock.now();
+    const { search, status, type } = filter;
+    const rows = await listEvents(
+      deps.db,
+      { accountId: c.get('caller').accountId, search, status, type, after, nowMs },
+      limit,
+    );
+    const { page, nextCursor } = cutPage(
+      rows,
+      limit,
+      (row) => row.id,
+      (key) => encodeCursor(deps.secrets, name, key),
+    );
+    return answer(
+      c,
+      list(
+        page.map((row) => viewEvent(row, nowMs)),
+        nextCursor,
+      ),
+    );
+  });
+  router.on(...operations.createVotingEvent, replayIfAnswered(), body(createEventBody), (c) =>
+    change(c, async (tx) =>
+      created(viewEvent(await createEvent(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
+    ),
+  );
+  router.on(...operations.getVotingEvent, event, async (c) =>
+    answer(c, ok(viewEvent(c.get('target').event, deps.clock.now()))),
+  );
+  router.on(...operations.updateVotingEvent, event, body(updateEventBody), (c) =>
+    change(c, async (tx) =>
+      ok(viewEvent(await updateVotingEvent(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
+    ),
+  );
+  router.on(...operations.deleteVotingEvent, event, (c) =>
+    change(c, async (tx) => {
+      await deleteVotingEvent(tx, deps, c.get('target'), c.get('query').force === 'true');
+      return gone;
     }),
-    changeRoute({
-      operationId: 'createVotingEvent',
-      summary: 'Create a voting event',
-      method: 'POST',
-      path: '/voting-events',
-      scope: 'write',
-      answers: answersCreated(votingEventView, 'The voting event, a draft.'),
-      refusals: ['code_in_use', 'plan_limit'],
-      example: { title: 'Board of the reading club', type: 'election', timeZone: 'Europe/Berlin' },
-      body: createEventBody,
-      find: async ({ caller }) => caller,
-      change: async ({ caller, body }, tx) =>
-        created(viewEvent(await createEvent(tx, deps, caller, body), deps.clock.now())),
-    }),
-    readRoute({
-      operationId: 'getVotingEvent',
-      summary: 'Read a voting event',
-      method: 'GET',
-      path: '/voting-events/:idOrCode',
-      scope: 'read',
-      answers: answersOne(votingEventView, 'The voting event.'),
-      find: (context) => requireOrganizer(deps, context),
-      read: async ({ target }) => ok(viewEvent(target.event, deps.clock.now())),
-    }),
-    changeRoute({
-      operationId: 'updateVotingEvent',
-      summary: 'Change, open or close a voting event',
-      method: 'PATCH',
-      path: '/voting-events/:idOrCode',
-      scope: 'write',
-      description:
-        'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it. Once ballots are cast, what they depend on is frozen.',
-      answers: answersOne(votingEventView, 'The voting event as it is now.'),
-      refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'results_final', 'plan_feature'],
-      example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },
-      body: updateEventBody,
-      find: (context) => requireOrganizer(deps, context),
-      change: async ({ target, body }, tx) =>
-        ok(viewEvent(await updateVotingEvent(tx, deps, target, body), deps.clock.now())),
-    }),
-    changeRoute({
-      operationId: 'deleteVotingEvent',
-      summary: 'Delete a voting event',
-      method: 'DELETE',
-      path: '/voting-events/:idOrCode',
-      scope: 'write',
-      role: 'owner',
-      description: 'An event with confirmed ballots is deleted with `?force=true` only.',
-      answers: answersNothing('The voting event is gone.'),
-      refusals: ['event_has_ballots'],
-      query: deleteEventQuery,
-      find: (context) => requireOrganizer(deps, context),
-      change: async ({ target, query }, tx) => {
-        await deleteVotingEvent(tx, deps, target, query.force === 'true');
-        return gone;
-      },
-    }),
-  ];
+  );
+  return router;
 }

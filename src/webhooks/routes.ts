@@ -1,18 +1,15 @@
-import { z } from 'zod';
+import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
 import { csv } from '#src/http/answer-csv.ts';
-import {
-  answersCreated,
-  answersList,
-  answersNothing,
-  answersOne,
-  answersQueued,
-  answersText,
-} from '#src/http/answer-shapes.ts';
-import { searchField } from '#src/http/fields.ts';
-import { answersNewest, listNewest } from '#src/http/newest.ts';
-import { changeRoute, type RequestContext, type Route, readRoute } from '#src/http/route.ts';
+import { change } from '#src/http/answer-once.ts';
+import { body, noBody } from '#src/http/body.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import type { Env } from '#src/http/env.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import { listNewest } from '#src/http/newest.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { textHolds } from '#src/platform/text.ts';
 import {
@@ -25,10 +22,9 @@ import {
   testEndpoint,
 } from './change-endpoint.ts';
 import { EVENT_TYPES } from './event-catalogue.ts';
+import * as operations from './operations.ts';
 import { findEndpoint, listDeliveries, listEndpoints } from './repository.ts';
-import { createEndpointBody, listDeliveriesQuery, listEndpointsQuery, updateEndpointBody } from './schemas.ts';
-import type { WebhookEndpoint } from './types.ts';
-import { deliveryView, endpointView, endpointWithSecretView, eventTypeView } from './view-schemas.ts';
+import { createEndpointBody, updateEndpointBody } from './schemas.ts';
 import { viewDelivery, viewEndpoint } from './views.ts';
 import { writeDeliveriesCsv } from './write-deliveries-csv.ts';
 
@@ -46,168 +42,78 @@ export interface EventFinders {
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
 
 /** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8). */
-export function webhookRoutes(deps: Deps, events: EventFinders): Route[] {
+export function webhookRouter(deps: Deps, events: EventFinders): Hono<Env> {
   const { webhookAllowPrivate } = deps.config;
-  const endpoint = async (context: RequestContext): Promise<WebhookEndpoint> => {
-    const found = await findEndpoint(deps.db, context.caller.accountId, context.params['id'] ?? '');
+  const endpoint = findTarget(async (c) => {
+    const found = await findEndpoint(deps.db, c.get('caller').accountId, c.req.param('id') ?? '');
     if (found === undefined) throw notFound();
     return found;
-  };
-  const path = '/webhook-endpoints';
-  return [
-    readRoute({
-      operationId: 'listWebhookEndpoints',
-      summary: 'List webhook endpoints',
-      method: 'GET',
-      path,
-      scope: 'read',
-      description: 'Those of one event with `votingEventCode`; without it, those of the account.',
-      answers: answersList(endpointView, 'The endpoints.'),
-      refusals: ['not_found'],
-      query: listEndpointsQuery,
-      find: async ({ caller }) => caller,
-      read: async ({ caller, query: { votingEventCode, ...filter } }) => {
+  });
+  const router = new Hono<Env>();
+  router.on(...operations.listWebhookEndpoints, async (c) => {
+    const { votingEventCode, ...filter } = c.get('query');
+    const votingEventId =
+      votingEventCode === undefined ? null : await events.seen(c.get('caller').accountId, votingEventCode);
+    const rows = await listEndpoints(deps.db, c.get('caller').accountId, { ...filter, votingEventId });
+    return answer(c, list(rows.map(viewEndpoint)));
+  });
+  router.on(
+    ...operations.createWebhookEndpoint,
+    replayIfAnswered(),
+    body(createEndpointBody(webhookAllowPrivate)),
+    (c) =>
+      change(c, async (tx) => {
+        const { votingEventCode } = c.get('body');
         const votingEventId =
-          votingEventCode === undefined ? null : await events.seen(caller.accountId, votingEventCode);
-        const rows = await listEndpoints(deps.db, caller.accountId, { ...filter, votingEventId });
-        return list(rows.map(viewEndpoint));
-      },
+          votingEventCode === undefined ? null : await events.owned(c.get('caller').accountId, votingEventCode);
+        return created(withSecret(await createEndpoint(tx, deps, c.get('caller'), votingEventId, c.get('body'))));
+      }),
+  );
+  router.on(...operations.getWebhookEndpoint, endpoint, async (c) => answer(c, ok(viewEndpoint(c.get('target')))));
+  router.on(...operations.updateWebhookEndpoint, endpoint, body(updateEndpointBody(webhookAllowPrivate)), (c) =>
+    change(c, async (tx) =>
+      ok(viewEndpoint(await changeEndpoint(tx, deps, c.get('caller'), c.get('target').id, c.get('body')))),
+    ),
+  );
+  router.on(...operations.deleteWebhookEndpoint, endpoint, (c) =>
+    change(c, async (tx) => {
+      await removeEndpoint(tx, deps, c.get('caller'), c.get('target').id);
+      return gone;
     }),
-    changeRoute({
-      operationId: 'createWebhookEndpoint',
-      summary: 'Create a webhook endpoint; its secret is told this once',
-      method: 'POST',
-      path,
-      scope: 'write',
-      answers: answersCreated(endpointWithSecretView, 'The endpoint, with its secret.'),
-      refusals: ['not_found', 'role', 'plan_limit'],
-      example: { url: 'https://club.example/hooks', eventTypes: ['payment.succeeded', 'voting_event.closed'] },
-      body: createEndpointBody(webhookAllowPrivate),
-      find: async ({ caller }) => caller,
-      change: async ({ caller, body }, tx) => {
-        const { votingEventCode } = body;
-        const votingEventId =
-          votingEventCode === undefined ? null : await events.owned(caller.accountId, votingEventCode);
-        return created(withSecret(await createEndpoint(tx, deps, caller, votingEventId, body)));
-      },
+  );
+  router.on(...operations.testWebhookEndpoint, endpoint, replayIfAnswered(), noBody, (c) =>
+    change(c, async (tx) => queued(await testEndpoint(tx, deps, c.get('target').id))),
+  );
+  router.on(...operations.rotateWebhookSecret, endpoint, replayIfAnswered(), noBody, (c) =>
+    change(c, async (tx) => ok(withSecret(await rotateSecret(tx, deps, c.get('caller'), c.get('target').id)))),
+  );
+  router.on(...operations.listWebhookDeliveries, endpoint, (c) =>
+    costly(c, c.get('caller').accountId, async () => {
+      const found = await listDeliveries(deps.reads, c.get('target').id, c.get('query'));
+      const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
+      return listNewest(found, shown.reverse());
     }),
-    readRoute({
-      operationId: 'getWebhookEndpoint',
-      summary: 'Read a webhook endpoint',
-      method: 'GET',
-      path: `${path}/:id`,
-      scope: 'read',
-      answers: answersOne(endpointView, 'The endpoint.'),
-      find: endpoint,
-      read: async ({ target }) => ok(viewEndpoint(target)),
+  );
+  router.on(...operations.getWebhookDeliveriesCsv, endpoint, (c) =>
+    costly(c, c.get('caller').accountId, async () => csv(() => writeDeliveriesCsv(deps.reads, c.get('target').id))),
+  );
+  router.on(...operations.retryWebhookDelivery, endpoint, replayIfAnswered(), noBody, (c) =>
+    change(c, async (tx) => {
+      const deliveryId = c.req.param('deliveryId');
+      await retryDelivery(tx, c.get('target').id, deliveryId);
+      return queued(deliveryId);
     }),
-    changeRoute({
-      operationId: 'updateWebhookEndpoint',
-      summary: 'Change a webhook endpoint, switch it on or off',
-      method: 'PATCH',
-      path: `${path}/:id`,
-      scope: 'write',
-      answers: answersOne(endpointView, 'The endpoint as it is now.'),
-      example: { status: 'disabled' },
-      body: updateEndpointBody(webhookAllowPrivate),
-      find: endpoint,
-      change: async ({ caller, target, body }, tx) =>
-        ok(viewEndpoint(await changeEndpoint(tx, deps, caller, target.id, body))),
-    }),
-    changeRoute({
-      operationId: 'deleteWebhookEndpoint',
-      summary: 'Delete a webhook endpoint with its deliveries',
-      method: 'DELETE',
-      path: `${path}/:id`,
-      scope: 'write',
-      answers: answersNothing('The endpoint is gone.'),
-      find: endpoint,
-      change: async ({ caller, target }, tx) => {
-        await removeEndpoint(tx, deps, caller, target.id);
-        return gone;
-      },
-    }),
-    changeRoute({
-      operationId: 'testWebhookEndpoint',
-      summary: 'Send a webhook endpoint a test message',
-      method: 'POST',
-      path: `${path}/:id/test`,
-      scope: 'write',
-      answers: answersQueued('The message is on its way; see the deliveries.'),
-      refusals: ['endpoint_disabled'],
-      find: endpoint,
-      change: async ({ target }, tx) => queued(await testEndpoint(tx, deps, target.id)),
-    }),
-    changeRoute({
-      operationId: 'rotateWebhookSecret',
-      summary: 'Give a webhook endpoint a new secret; those of the last day sign too, at most five',
-      method: 'POST',
-      path: `${path}/:id/rotate-secret`,
-      scope: 'write',
-      answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
-      find: endpoint,
-      change: async ({ caller, target }, tx) => ok(withSecret(await rotateSecret(tx, deps, caller, target.id))),
-    }),
-    readRoute({
-      operationId: 'listWebhookDeliveries',
-      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
-      method: 'GET',
-      path: `${path}/:id/deliveries`,
-      scope: 'read',
-      answers: answersNewest(
-        deliveryView,
-        'The newest 1,000 of what the filters find, newest last. All but the newest hundred tell the beginning of what their receivers answered.',
+  );
+  router.on(...operations.listWebhookEventTypes, async (c) => {
+    const { search = '' } = c.get('query');
+    return answer(
+      c,
+      list(
+        Object.entries(EVENT_TYPES)
+          .filter(([type, description]) => textHolds(`${type} ${description}`, search))
+          .map(([type, description]) => ({ type, description })),
       ),
-      query: listDeliveriesQuery,
-      find: endpoint,
-      costly: ({ caller }) => caller.accountId,
-      read: async ({ target, query }) => {
-        const found = await listDeliveries(deps.reads, target.id, query);
-        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
-        return listNewest(found, shown.reverse());
-      },
-    }),
-    readRoute({
-      operationId: 'getWebhookDeliveriesCsv',
-      summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
-      method: 'GET',
-      path: `${path}/:id/deliveries/csv`,
-      scope: 'read',
-      answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
-      find: endpoint,
-      costly: ({ caller }) => caller.accountId,
-      read: async ({ target }) => csv(() => writeDeliveriesCsv(deps.reads, target.id)),
-    }),
-    changeRoute({
-      operationId: 'retryWebhookDelivery',
-      summary: 'Send a delivery again, whatever became of it',
-      method: 'POST',
-      path: `${path}/:id/deliveries/:deliveryId/retry`,
-      scope: 'write',
-      answers: answersQueued('The message is on its way again.'),
-      refusals: ['endpoint_disabled'],
-      find: endpoint,
-      change: async ({ target, params }, tx) => {
-        const deliveryId = params['deliveryId'] ?? '';
-        await retryDelivery(tx, target.id, deliveryId);
-        return queued(deliveryId);
-      },
-    }),
-    readRoute({
-      operationId: 'listWebhookEventTypes',
-      summary: 'List the event types that an endpoint may subscribe to',
-      method: 'GET',
-      path: '/webhook-event-types',
-      scope: 'read',
-      answers: answersList(eventTypeView, 'Every type.'),
-      query: z.strictObject({ search: searchField().optional() }),
-      find: async ({ caller }) => caller,
-      read: async ({ query: { search = '' } }) =>
-        list(
-          Object.entries(EVENT_TYPES)
-            .filter(([type, description]) => textHolds(`${type} ${description}`, search))
-            .map(([type, description]) => ({ type, description })),
-        ),
-    }),
-  ];
+    );
+  });
+  return router;
 }

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { updatePlan } from '#src/accounts/repository.ts';
-import { type Authentication, addressOf, admit } from '#src/http/admit.ts';
+import { authenticate } from '#src/http/authenticate.ts';
+import { addressOf } from '#src/http/client-address.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
+import type { Authentication } from '#src/http/wrong-keys.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
@@ -51,11 +53,11 @@ describe('keys that nobody has', () => {
     const context = {
       env: { incoming: { socket: { remoteAddress: '192.0.2.99' } } },
       req: { header: () => undefined },
+      get: () => ({ scope: 'read' }),
       set: () => undefined,
-    } as unknown as Parameters<typeof admit>[0];
-    const route = { scope: 'read' } as unknown as Parameters<typeof admit>[1];
-    const options = { rateLimiter: new RateLimiter(), authenticator, trustProxy: 0 };
-    const refused = Array.from({ length: 200 }, () => admit(context, route, options).catch(({ code }) => code));
+    } as unknown as Parameters<ReturnType<typeof authenticate>>[0];
+    const ask = authenticate({ rateLimiter: new RateLimiter(), authenticator, trustProxy: 0 });
+    const refused = Array.from({ length: 200 }, () => ask(context, async () => undefined).catch(({ code }) => code));
     // Thirty failures, and a few more that a new right key may need.
     expect(asked).toBeGreaterThanOrEqual(30);
     expect(asked).toBeLessThanOrEqual(40);

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
-import { routeMap } from '#src/app.ts';
-import { RateLimiter } from '#src/http/rate-limit.ts';
 import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { listOperations } from '#test/harness/operations.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
@@ -34,7 +33,7 @@ describe('every route', () => {
   });
 
   test('refuses a key without its scope', async () => {
-    const routes = routeMap(service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+    const routes = listOperations(service.deps);
     for (const route of routes.filter(({ scope }) => scope !== 'none' && scope !== 'any')) {
       const wrong = [route.scope].flat().includes('vote') ? account.write : account.vote;
       const answer = await service.call(route.method, route.path.replaceAll(/:\w+/g, 'x'), undefined, { key: wrong });
@@ -70,6 +69,13 @@ describe('every route', () => {
       'GET, HEAD, POST',
     ]);
     expect((await service.call('HEAD', '/voting-events', undefined, { key: account.read })).status).toBe(200);
+  });
+
+  test('takes the last part of an address for an ID only where it stands for nothing else', async () => {
+    for (const path of ['voters/batch', 'voters/bulk', 'candidates/bulk']) {
+      const answer = await service.call('GET', `/voting-events/x/${path}`, undefined, { key: account.read });
+      expect([path, answer.status, answer.headers.get('allow')]).toEqual([path, 400, 'POST']);
+    }
   });
 });
 

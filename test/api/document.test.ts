@@ -1,28 +1,28 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { routeMap } from '#src/app.ts';
-import { RateLimiter } from '#src/http/rate-limit.ts';
+import type { Operation } from '#src/http/operation.ts';
 import { REFUSAL_CASES } from '#src/http/refusal-cases.ts';
-import type { Route } from '#src/http/route.ts';
 import { sectionOf } from '#src/reference/api-sections.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import type { ApiContract, SentAnswer } from '#test/harness/api-document.ts';
+import { listOperations } from '#test/harness/operations.ts';
 import { readContract, startTestService, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
 let contract: ApiContract;
-let routes: Route[];
+let routes: Operation[];
 
 beforeAll(async () => {
   service = await startTestService();
   contract = await readContract(service.port);
-  routes = routeMap(service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+  routes = listOperations(service.deps);
 });
 afterAll(() => service.stop());
 
-const operationOf = (route: Route) => contract.document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
+const operationOf = (route: Operation) =>
+  contract.document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
 
 /** Statuses of answers that have no body by their nature. */
 const BARE = new Set(['204', '302', '304']);

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { routeMap } from '#src/app.ts';
-import { RateLimiter } from '#src/http/rate-limit.ts';
-import type { Route } from '#src/http/route.ts';
+import type { Operation } from '#src/http/operation.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import type { OperationDocument } from '#test/harness/api-document.ts';
 import { createExampleWorld, type ExampleWorld, payFor, type WorldPlan } from '#test/harness/example-world.ts';
+import { listOperations } from '#test/harness/operations.ts';
 import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
 import { createTestAccount, eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
 
@@ -15,7 +14,7 @@ const LEFT_OUT = new Map([
 
 interface Example {
   readonly name: string;
-  readonly route: Route;
+  readonly route: Operation;
   readonly operation: OperationDocument;
   /** The name of the body's schema where there are several. */
   readonly kind: string;
@@ -28,7 +27,7 @@ let examples: Example[];
 beforeAll(async () => {
   paid = await startPaidTestService();
   const { document } = await readContract(paid.service.port);
-  const routes = routeMap(paid.service.deps, new RateLimiter(), () => Promise.reject(new Error('not asked')));
+  const routes = listOperations(paid.service.deps);
   examples = routes.flatMap((route) => {
     const operation = document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
     if (operation === undefined) throw new Error(`${route.operationId} is not in the document`);

@@ -1,46 +1,16 @@
-import type { HttpBindings } from '@hono/node-server';
-import type { Context } from 'hono';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
-import type { StoredAnswer } from './idempotency.ts';
+import type { RequestContext } from './env.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
-import type { RequestTarget } from './request-target.ts';
-import type { Route } from './route.ts';
-
-/** What a log line says of who sent a request. */
-export interface Known {
-  /** As far as the configured proxies can be believed; IPv6 by its /64. */
-  readonly address?: string | undefined;
-  readonly accountId?: string;
-  /** The beginning and the end of the key. */
-  readonly keyHint?: string;
-}
-
-/** What is known of a request when it is answered. */
-export type Env = {
-  Bindings: HttpBindings;
-  Variables: {
-    requestId: string;
-    target: RequestTarget;
-    startedAt: number;
-    /** Of what it asks, once that is found. */
-    route?: Route;
-    /** Who asks, as far as that is known; for the log. */
-    known: Known;
-    log: Log;
-    /** Headers of the answer, wherever it comes from. */
-    headers: Record<string, string>;
-  };
-};
 
 /**
  * The answer with everything that its head holds. A plain object goes to Node as it is, in one call: a header at a time, or an
  * object of `Headers`, costs a cast as much as judging its votes.
  */
 export function send(
-  c: Context<Env>,
+  c: RequestContext,
   status: number,
   type: string | undefined,
   body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
@@ -52,7 +22,7 @@ export function send(
 
 /** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
 async function answerStream(
-  c: Context<Env>,
+  c: RequestContext,
   { open, type }: NonNullable<Answer['stream']>,
   status: number,
 ): Promise<Response> {
@@ -65,7 +35,10 @@ async function answerStream(
       yield* { [Symbol.asyncIterator]: () => pieces };
     } catch (fault) {
       // The head has been sent: a connection that breaks is the only way left to say that this is not all.
-      c.var.log.error({ requestId: c.var.requestId, fault: summariseFault(fault) }, 'an answer broke off');
+      c.get('service').log.error(
+        { requestId: c.get('requestId'), fault: summariseFault(fault) },
+        'an answer broke off',
+      );
       c.env.outgoing.destroy();
     }
   }
@@ -73,7 +46,7 @@ async function answerStream(
 }
 
 /** Sends what a handler answered, in whichever form it gave it. */
-export function answer(c: Context<Env>, result: Answer): Response | Promise<Response> {
+export function answer(c: RequestContext, result: Answer): Response | Promise<Response> {
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
   if (result.kept !== undefined) return answerKept(c, result.kept);
@@ -90,7 +63,7 @@ export function answer(c: Context<Env>, result: Answer): Response | Promise<Resp
 const SENT_WHOLE_CHARACTERS = 64 * 1024;
 
 /** Writes a long body in pieces between which other requests have their turn: a list at its caps has 18 MB. */
-function answerRead(c: Context<Env>, body: unknown, status: number): Response | Promise<Response> {
+function answerRead(c: RequestContext, body: unknown, status: number): Response | Promise<Response> {
   const pieces = jsonPieces(body);
   let begin = '';
   for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
@@ -108,7 +81,7 @@ function restOf(begin: string, pieces: Generator<string>): NonNullable<Answer['s
   return { open: () => streamText(all()), type: 'application/json' };
 }
 
-async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
+async function answerKept(c: RequestContext, kept: KeptText): Promise<Response> {
   const { rawHeaders } = c.env.incoming;
   const headers = c.get('headers');
   headers['ETag'] = kept.etag;
@@ -119,10 +92,4 @@ async function answerKept(c: Context<Env>, kept: KeptText): Promise<Response> {
   if (gzipped === undefined) return send(c, 200, 'application/json', await kept.plain());
   headers['Content-Encoding'] = 'gzip';
   return send(c, 200, 'application/json', await gzipped);
-}
-
-/** Sends an answer that was stored under an Idempotency-Key, word for word. */
-export function replay(c: Context<Env>, { status, body }: StoredAnswer): Response {
-  c.get('headers')['Idempotent-Replayed'] = 'true';
-  return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
 }

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
+import { cursorField, limitField } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
+import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
+
+const VOTE_OR_OBSERVE = ['vote', 'observe'] as const;
+const sizeField = () =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number of leaves')
+    .transform(Number)
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
+const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
+const openingsQuery = z.strictObject({ limit: limitField(), cursor: cursorField() });
+
+export const getLogKey = operation({
+  operationId: 'getLogKey',
+  summary: 'Read the key that checkpoints and promises are signed with',
+  method: 'GET',
+  path: '/',
+  scope: 'none',
+  description: 'A C2SP verifier key: `<name>+<key hash>+<base64 of algorithm byte and Ed25519 key>`.',
+  answers: answersText('text/plain', 'The key, one line.'),
+});
+
+export const getLogCheckpoint = operation({
+  operationId: 'getLogCheckpoint',
+  summary: 'Read the signed head of the ballot log',
+  method: 'GET',
+  path: '/checkpoint',
+  scope: VOTE_OR_OBSERVE,
+  answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
+});
+
+export const getLogTile = operation({
+  operationId: 'getLogTile',
+  summary: 'Read a tile of hashes, or a bundle of entries, of the ballot log',
+  method: 'GET',
+  path: '/tile/:tile{.+}',
+  scope: VOTE_OR_OBSERVE,
+  description:
+    'By the paths of C2SP tlog-tiles: `<L>/<N>` and `entries/<N>`, with `.p/<W>` behind a partial one. Full tiles never change and may be kept for ever.',
+  answers: answersBytes('The bytes of the tile.'),
+});
+
+export const proveBallot = operation({
+  operationId: 'proveBallot',
+  summary: 'Prove that a confirmed ballot is in the log',
+  method: 'POST',
+  path: '/proof',
+  scope: VOTE_OR_OBSERVE,
+  answers: answersOne(ballotProofView, 'Where the ballot stands.'),
+  example: { confirmationCode: EXAMPLE.confirmationCode },
+});
+
+export const getLogConsistency = operation({
+  operationId: 'getLogConsistency',
+  summary: 'Prove that one size of the log is the beginning of another',
+  method: 'GET',
+  path: '/consistency',
+  scope: VOTE_OR_OBSERVE,
+  answers: answersOne(consistencyView, 'The proof.'),
+  query: consistencyQuery,
+});
+
+export const listLogOpenings = operation({
+  operationId: 'listLogOpenings',
+  summary: 'Read the opened ballots of a finished event',
+  method: 'GET',
+  path: '/openings',
+  scope: VOTE_OR_OBSERVE,
+  description: 'Once the result is final, as far as `ballot.opening` of the event allows.',
+  answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
+  refusals: ['openings_not_available', 'plan_feature'],
+  query: openingsQuery,
+});

@@ -1,0 +1,93 @@
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { ApiError } from '#src/platform/errors.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import type { Answer } from './answer.ts';
+import type { Claim, DeferredClaim } from './claim.ts';
+import type { RequestContext } from './env.ts';
+import { envelope, toApiError } from './errors.ts';
+import { ClaimRefused } from './idempotency.ts';
+import { replay } from './replay.ts';
+import { answer } from './send.ts';
+
+type SettleError = (error: ApiError, body: string) => Promise<void>;
+
+/** Stores a refusal for the key of its request, or frees the key. The caller is told of the first fault whatever happens. */
+async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
+  const error = toApiError(fault);
+  await settleError(error, envelope(error, c.get('requestId'))).catch((second: unknown) => {
+    // A claim frees itself when this process ends.
+    c.get('service').log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
+  });
+}
+
+/** Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind. */
+export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
+  const { db, idempotency, changed } = c.get('service');
+  const request = c.get('repeatable')?.request;
+  try {
+    const respond = await inTransaction(db, async (tx) => {
+      const stored = request === undefined ? undefined : await idempotency.hold(tx, request);
+      if (stored !== undefined) return () => replay(c, stored);
+      const result = await effect(tx);
+      if (request !== undefined) await idempotency.keep(tx, request, result);
+      return () => answer(c, result);
+    }).finally(() => changed(c.get('target')));
+    return await respond();
+  } catch (fault) {
+    if (fault instanceof ClaimRefused) throw fault.error;
+    if (request !== undefined) await settle(c, fault, (error, body) => idempotency.keepError(request, error, body));
+    throw fault;
+  }
+}
+
+/** Claims a request before work that is more than one transaction, such as calls to payment providers. */
+export async function claimFirst(
+  c: RequestContext,
+  work: (claim: Claim | undefined) => Promise<Answer>,
+): Promise<Response> {
+  const request = c.get('repeatable')?.request;
+  if (request === undefined) return answer(c, await work(undefined));
+  const outcome = await c.get('service').idempotency.claim(request);
+  if (outcome.kind === 'replay') return replay(c, outcome.answer);
+  const { claim } = outcome;
+  try {
+    const result = await work(claim);
+    await claim.storeUnlessStored(result);
+    return await answer(c, result);
+  } catch (fault) {
+    await settle(c, fault, claim.settleError);
+    throw fault;
+  }
+}
+
+/**
+ * Lets the statement of an effect claim the request: one trip for all of it. What fails before that statement may still be
+ * the repeat of a request that was answered: then that answer goes before the failure.
+ */
+export async function claimWithin(
+  c: RequestContext,
+  write: (claim: DeferredClaim | undefined) => Promise<Answer>,
+): Promise<Response> {
+  const request = c.get('repeatable')?.request;
+  const { idempotency } = c.get('service');
+  if (request === undefined) return answer(c, await write(undefined));
+  // The statement looks a claim up by the present secret key alone.
+  const earlier = idempotency.isRotating ? await idempotency.find(request) : undefined;
+  if (earlier !== undefined) return replay(c, earlier);
+  const deferred = idempotency.defer(request);
+  try {
+    const result = await write(deferred);
+    if (result.replayed !== undefined) return replay(c, { status: result.status, body: result.replayed });
+    await deferred.storeUnlessStored(result);
+    return await answer(c, result);
+  } catch (fault) {
+    if (deferred.taken) {
+      await settle(c, fault, deferred.settleError);
+      throw fault;
+    }
+    const outcome = await idempotency.claim(request);
+    if (outcome.kind === 'replay') return replay(c, outcome.answer);
+    await settle(c, fault, outcome.claim.settleError);
+    throw fault;
+  }
+}

@@ -1,0 +1,62 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
+import type { Database } from '#src/database/client.ts';
+import type { Log } from '#src/platform/log.ts';
+import type { Caller } from './caller.ts';
+import type { CostlyReads } from './costly-reads.ts';
+import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
+import type { Operation } from './operation.ts';
+import type { RequestTarget } from './request-target.ts';
+import type { JsonObject } from './strict-json.ts';
+
+/** What a log line says of who sent a request. */
+export interface Known {
+  /** As far as the configured proxies can be believed; IPv6 by its /64. */
+  readonly address?: string | undefined;
+  readonly accountId?: string;
+  /** The beginning and the end of the key. */
+  readonly keyHint?: string;
+}
+
+/** What answering a request needs of the service. */
+export interface Service {
+  readonly db: Database;
+  readonly log: Log;
+  readonly idempotency: IdempotencyStore;
+  readonly costlyReads: CostlyReads;
+  /** Called with what a request was about, once its change was committed. */
+  readonly changed: (target: unknown) => void;
+}
+
+/** A request with an Idempotency-Key. */
+export interface Repeatable {
+  readonly request: IdempotentRequest;
+  /** What of a stored answer may be given again. */
+  readonly revise: (body: string) => string;
+}
+
+/** What a request carries from one middleware to the next. */
+export type Env = {
+  Bindings: HttpBindings;
+  Variables: {
+    service: Service;
+    requestId: string;
+    requestTarget: RequestTarget;
+    /** Headers of the answer, wherever it comes from. */
+    headers: Record<string, string>;
+    known: Known;
+    /** Not there yet where an address is unknown. */
+    operation: Operation;
+    caller: Caller;
+    idempotencyKey: string | undefined;
+    query: unknown;
+    /** What the path names: the event with the caller's role in it, the row. */
+    target: unknown;
+    /** The body as it was sent. */
+    json: JsonObject | undefined;
+    repeatable: Repeatable | undefined;
+  };
+};
+
+/** A request as handlers pass it on: whatever its route added to it, it has this. */
+export type RequestContext = Pick<Context<Env>, 'env' | 'get' | 'req'>;

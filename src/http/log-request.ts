@@ -1,0 +1,32 @@
+import type { MiddlewareHandler } from 'hono';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import type { Env } from './env.ts';
+import { toApiError } from './errors.ts';
+import type { ObservedRequest } from './metrics.ts';
+
+/**
+ * Counts a request and writes its one line, refused or not. Only these fields are ever in it: no target, body, header or
+ * value. What was known of the request when it was answered stands there: a refused key has no account.
+ */
+export function logRequest(log: Log, observe: (request: ObservedRequest) => void): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const startedAt = performance.now();
+    await next();
+    const [requestId, { status }] = [c.get('requestId'), c.res];
+    const error = c.error === undefined ? undefined : toApiError(c.error);
+    const reason = error?.details?.['reason'];
+    // What there was no time for stands in the line of the request, and needs no time for a second one.
+    if (error?.status === 500 && reason !== 'overloaded')
+      log.error({ requestId, reason, fault: summariseFault(c.error) }, 'a request failed');
+    const ms = Math.round((performance.now() - startedAt) * 10) / 10;
+    const { method } = c.req;
+    const route = c.get('operation')?.path;
+    const { address, accountId, keyHint } = c.get('known');
+    observe({ method, route: route ?? 'none', status, ms, code: error?.code, reason });
+    const refused = { code: error?.code, reason };
+    log.info(
+      { requestId, address, method, route, status, ms, ...refused, account: accountId, key: keyHint },
+      'request',
+    );
+  };
+}

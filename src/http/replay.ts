@@ -1,0 +1,59 @@
+import type { MiddlewareHandler } from 'hono';
+import type { Env, RequestContext } from './env.ts';
+import type { StoredAnswer } from './idempotency.ts';
+import { annotate } from './operation.ts';
+import { readJson } from './read-body.ts';
+import { send } from './send.ts';
+
+/** The ID of the event that a request is about. */
+function eventIdOf(target: unknown): string | undefined {
+  const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
+  return typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
+}
+
+/** The address of what a request is about. An event is one resource by its ID and by its code in any case. */
+function resourceOf(c: RequestContext): string {
+  const { segments } = c.get('requestTarget');
+  const place = c.get('operation').path.slice(1).split('/').indexOf(':idOrCode');
+  const id = eventIdOf(c.get('target'));
+  return `/${(place === -1 || id === undefined ? segments : segments.with(place, id)).join('/')}`;
+}
+
+/**
+ * Takes an Idempotency-Key: a request that was answered under it gets that answer again, from here on. Malformed JSON is
+ * refused before (completions 1.6).
+ * @param revise what of a stored answer may be given again; all of it unless said otherwise
+ */
+export function replayIfAnswered<Target>(
+  revise = (_target: Target, body: string): string => body,
+): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+  return annotate(
+    async (c, next) => {
+      const key = c.get('idempotencyKey');
+      if (key !== undefined) {
+        const [body, target] = [await readJson(c), c.get('target')];
+        const request = {
+          ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
+          ...{ path: resourceOf(c), query: c.get('query'), body },
+        };
+        c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
+      }
+      await next();
+    },
+    { idempotent: true },
+  );
+}
+
+/** Sends an answer that was stored under an Idempotency-Key, word for word. */
+export function replay(c: RequestContext, { status, body: stored }: StoredAnswer): Response {
+  const body = c.get('repeatable')?.revise(stored) ?? stored;
+  c.get('headers')['Idempotent-Replayed'] = 'true';
+  return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
+}
+
+/** The answer that the same request got before. @throws ApiError 422 `idempotency_mismatch`, 409 while that one still runs */
+export async function replayOf(c: RequestContext): Promise<Response | undefined> {
+  const request = c.get('repeatable')?.request;
+  const stored = request === undefined ? undefined : await c.get('service').idempotency.find(request);
+  return stored === undefined ? undefined : replay(c, stored);
+}

@@ -1,0 +1,28 @@
+import type { MiddlewareHandler } from 'hono';
+import type { Env, Service } from './env.ts';
+import { ownRequestId } from './request-headers.ts';
+import { parseRequestTarget } from './request-target.ts';
+
+/**
+ * Gives every request what it has whoever answers it: an ID, the safe headers of its answer, its address taken apart.
+ * @param secure served over https: browsers are told to stay there
+ */
+export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const { rawHeaders, url, socket } = c.env.incoming;
+    const requestId = ownRequestId(rawHeaders) ?? newRequestId();
+    c.set('service', service);
+    c.set('requestId', requestId);
+    c.set('known', { address: socket.remoteAddress });
+    c.set('headers', {
+      'X-Request-Id': requestId,
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+      ...(secure ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
+    });
+    // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
+    c.set('requestTarget', parseRequestTarget(url ?? ''));
+    await next();
+  };
+}

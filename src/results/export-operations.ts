@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
+import type { RefusalCase } from '#src/http/refusal-cases.ts';
+import { type DownloadKind, PAPER_SIZES } from './download-link.ts';
+
+const DESCRIPTION =
+  'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
+
+export const getResultsPdf = operation({
+  operationId: 'getResultsPdf',
+  summary: 'Redirect to the result report (PDF)',
+  method: 'GET',
+  path: '/voting-events/:idOrCode/results/pdf',
+  scope: 'read',
+  description: DESCRIPTION,
+  answers: answersRedirect('The address of the report, good for five minutes.'),
+  refusals: ['plan_feature'],
+  query: z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') }),
+});
+
+const exportOf = (kind: DownloadKind, operationId: string, summary: string, refusals: readonly RefusalCase[]) =>
+  operation({
+    operationId,
+    summary,
+    method: 'GET',
+    path: `/voting-events/:idOrCode/results/${kind}`,
+    scope: 'read',
+    description: DESCRIPTION,
+    answers: answersRedirect('The address of the file, good for five minutes.'),
+    refusals,
+  });
+
+export const getResultsCsv = exportOf('csv', 'getResultsCsv', 'Redirect to the results as a table (CSV)', [
+  'plan_feature',
+]);
+
+export const getResultsJson = exportOf('json', 'getResultsJson', 'Redirect to the results as a JSON file', [
+  'plan_feature',
+]);
+
+export const getCastVoteRecords = exportOf(
+  'cvr',
+  'getCastVoteRecords',
+  'Redirect to the cast vote records (NIST SP 1500-103)',
+  ['plan_feature', 'not_ready'],
+);
+
+export const download = operation({
+  operationId: 'download',
+  summary: 'Download an export by its signed address',
+  method: 'GET',
+  path: '/downloads/:token',
+  scope: 'none',
+  description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
+  answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
+    data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
+  }),
+  refusals: [
+    'download_link_invalid',
+    'download_link_expired',
+    'plan_feature',
+    'not_found',
+    'not_ready',
+    'rate_limited',
+  ],
+});
