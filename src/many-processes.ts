@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
-import { serveMetrics } from '#src/http/metrics.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { joinRunning } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
+import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
 /** What the first process tells the others: everything that is not in their environment. */

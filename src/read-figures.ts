@@ -1,8 +1,8 @@
 import { readCloseDue } from '#src/ballot-log/due-repository.ts';
 import type { Database } from '#src/database/client.ts';
-import type { Readings } from '#src/http/metrics.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
+import type { Readings } from '#src/server/metrics.ts';
 
 /**
  * The figures that only the database knows. Each is bounded by what waits, not by what there is.

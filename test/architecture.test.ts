@@ -9,6 +9,7 @@ const ROOMS = [
   'platform',
   'database',
   'http',
+  'server',
   'reference',
   'jobs',
   'mail',

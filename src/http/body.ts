@@ -2,10 +2,10 @@ import type { MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { ApiError } from '#src/platform/errors.ts';
 import type { Env } from './env.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
 import { readJson } from './read-body.ts';
 import { replayOf } from './replay.ts';
-import type { JsonObject } from './strict-json.ts';
 import { parseBody } from './validation.ts';
 
 type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;

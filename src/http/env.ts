@@ -5,9 +5,9 @@ import type { Log } from '#src/platform/log.ts';
 import type { Caller } from './caller.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import type { Operation } from './operation.ts';
 import type { RequestTarget } from './request-target.ts';
-import type { JsonObject } from './strict-json.ts';
 
 /** What a log line says of who sent a request. */
 export interface Known {

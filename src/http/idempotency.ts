@@ -9,7 +9,7 @@ import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
-import type { JsonObject } from './strict-json.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import { idempotencyKeys } from './tables.ts';
 
 const KEPT_MS = 24 * HOUR_MS;

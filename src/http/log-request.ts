@@ -2,7 +2,17 @@ import type { MiddlewareHandler } from 'hono';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Env } from './env.ts';
 import { toApiError } from './errors.ts';
-import type { ObservedRequest } from './metrics.ts';
+
+/** What a request was, for counting: the route's pattern, never an address that somebody sent. */
+export interface ObservedRequest {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+  /** Of a refusal: the code of the error table, and the reason beside it where there is one. */
+  readonly code?: string | undefined;
+  readonly reason?: unknown;
+}
 
 /**
  * Counts a request and writes its one line, refused or not. Only these fields are ever in it: no target, body, header or

@@ -4,10 +4,10 @@ import type { z } from 'zod';
 import type { AnswerShapes } from './answer-shapes.ts';
 import type { Scope } from './caller.ts';
 import type { Env } from './env.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import type { Urgency } from './load.ts';
 import type { RefusalCase } from './refusal-cases.ts';
 import { type Role, roleFor } from './role.ts';
-import type { JsonObject } from './strict-json.ts';
 import { parseQuery } from './validation.ts';
 
 /** One of the bodies that an operation may take, for the document. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
+import { type JsonObject, MAX_BODY_BYTES, parseJsonBody } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
-import { type JsonObject, MAX_BODY_BYTES, parseJsonBody } from './strict-json.ts';
 
 function tooLarge(): ApiError {
   return invalidField('', `must have at most ${MAX_BODY_BYTES} bytes`);

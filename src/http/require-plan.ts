@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Env } from './env.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import { readJson } from './read-body.ts';
-import type { JsonObject } from './strict-json.ts';
 
 /**
  * Asks what the plan must allow for the body that was sent, before the body is judged (completions 1.6).

@@ -2,7 +2,7 @@ import { summariseFault } from '#src/platform/log.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
 import type { RequestContext } from './env.ts';
-import { jsonPieces } from './json-pieces.ts';
+import { jsonPieces } from './json/json-pieces.ts';
 import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
-import type { JsonObject } from './strict-json.ts';
+import type { JsonObject } from './json/strict-json.ts';
 
 /** `['votes', 2, 'rank']` → `votes[2].rank` (completions 1.3). */
 export function fieldPath(path: readonly PropertyKey[]): string {

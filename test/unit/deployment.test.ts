@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
-import { createMetrics } from '#src/http/metrics.ts';
 import { ALARMS } from '#src/platform/alarms.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { createMetrics } from '#src/server/metrics.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');

@@ -1,14 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  announcesBody,
-  checkContentType,
-  checkFraming,
-  checkRequestSyntax,
-  ownRequestId,
-  parseIdempotencyKey,
-} from '#src/http/request-headers.ts';
+import { announcesBody, checkContentType, ownRequestId, parseIdempotencyKey } from '#src/http/request-headers.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { checkFraming, checkRequestSyntax } from '#src/server/framing.ts';
 
 /** The field that a check refuses, or undefined where it refuses nothing. */
 function refusedField(check: () => void): unknown {

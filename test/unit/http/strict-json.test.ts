@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { findJsonFault, MAX_DEPTH, MAX_VALUES } from '#src/http/json-fault.ts';
-import { type JsonObject, parseJsonBody } from '#src/http/strict-json.ts';
+import { findJsonFault, MAX_DEPTH, MAX_VALUES } from '#src/http/json/json-fault.ts';
+import { type JsonObject, parseJsonBody } from '#src/http/json/strict-json.ts';
 import { ApiError } from '#src/platform/errors.ts';
 
 const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HTTP_SERVER_OPTIONS } from '#src/http/serve.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { HTTP_SERVER_OPTIONS } from '#src/server/listen.ts';
 
 describe('time limits', () => {
   test('are those that the design promises', () => {

@@ -3,14 +3,14 @@ import { type AddressInfo, type ListenOptions as NetListenOptions, Socket } from
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
+import { toApiError } from '#src/http/errors.ts';
+import type { ObservedRequest } from '#src/http/log-request.ts';
+import { parseRequestTarget } from '#src/http/request-target.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { toApiError } from './errors.ts';
-import type { ObservedRequest } from './metrics.ts';
+import { checkFraming, checkRequestSyntax } from './framing.ts';
 import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
-import { checkFraming, checkRequestSyntax } from './request-headers.ts';
-import { parseRequestTarget } from './request-target.ts';
 
 export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;

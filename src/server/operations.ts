@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { answersOne, answersRedirect } from './answer-shapes.ts';
-import { operation } from './operation.ts';
+import { answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
+import { operation } from '#src/http/operation.ts';
 
 const serviceView = z
   .object({ company: z.string(), website: z.string(), api_doc: z.string(), status_page: z.string() })

@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
-import { ok, redirect } from './answer.ts';
-import type { Env } from './env.ts';
-import { answer } from './send.ts';
-import * as operations from './service-operations.ts';
+import { ok, redirect } from '#src/http/answer.ts';
+import type { Env } from '#src/http/env.ts';
+import { answer } from '#src/http/send.ts';
+import * as operations from './operations.ts';
 
 export interface ServiceInfo {
   readonly companyName: string;

@@ -1,18 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ObservedRequest } from '#src/http/log-request.ts';
 import { ALARMS } from '#src/platform/alarms.ts';
-
-/** What a request was, for counting: the route's pattern, never an address that somebody sent. */
-export interface ObservedRequest {
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly ms: number;
-  /** Of a refusal: the code of the error table, and the reason beside it where there is one. */
-  readonly code?: string | undefined;
-  readonly reason?: unknown;
-}
 
 /** Figures that are asked for when somebody reads the metrics. */
 export interface Readings {

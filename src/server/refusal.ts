@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { envelope } from '#src/http/errors.ts';
+import { ownRequestId } from '#src/http/request-headers.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { ownRequestId } from './request-headers.ts';
 
 /** An answer to a request that never reaches the app: the same envelope and headers as the app's own refusals. */
 interface Refusal {
@@ -15,8 +16,7 @@ interface Refusal {
 
 function composeRefusal(error: ApiError, rawHeaders: readonly string[]): Refusal {
   const requestId = ownRequestId(rawHeaders) ?? randomUUID();
-  const details = error.details === undefined ? {} : { details: error.details };
-  const body = JSON.stringify({ error: { code: error.code, message: error.message, ...details, requestId } });
+  const body = envelope(error, requestId);
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),

@@ -3,11 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Hono } from 'hono';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_BODY_BYTES, parseJsonBody } from '#src/http/json/strict-json.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
 import { checkContentType, parseIdempotencyKey } from '#src/http/request-headers.ts';
-import { type Listener, type ListenOptions, listen, MAX_HEADERS } from '#src/http/serve.ts';
-import { MAX_BODY_BYTES, parseJsonBody } from '#src/http/strict-json.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { type Listener, type ListenOptions, listen, MAX_HEADERS } from '#src/server/listen.ts';
 import { readBadInputs, runBadInputs } from '#test/harness/bad-inputs.ts';
 import { type RawAnswer, sendRaw } from '#test/harness/raw-http.ts';
 
