@@ -9,6 +9,7 @@ import { ballotRouter } from '#src/ballots/public-routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
+import { createChangePlaces } from '#src/http/answer-once.ts';
 import { authenticate } from '#src/http/authenticate.ts';
 import { checkHeaders } from '#src/http/check-headers.ts';
 import { checkScope } from '#src/http/check-scope.ts';
@@ -104,7 +105,7 @@ export function createApp(
 /** What answering needs, whatever the operation. */
 function answeringDeps(deps: Deps): Env['Variables']['service'] {
   return {
-    ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads() },
+    ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads(), changePlaces: createChangePlaces() },
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // Who changes an event sees the change with their next request; other processes are told by the database.
     changed(target) {

@@ -1,11 +1,13 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { AccountPlaces } from './account-places.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
 import type { RequestContext } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
+import { tooManyRequests } from './rate-limit.ts';
 import { replay } from './replay.ts';
 import { answer } from './send.ts';
 
@@ -20,10 +22,28 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
   });
 }
 
-/** Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind. */
+/**
+ * Changes of one account at a time, fewer than there are connections: those of one event wait for its lock, each on a
+ * connection that the casts of every other account would lack.
+ */
+const CHANGES_PER_ACCOUNT = 4;
+const MAX_WAITING_CHANGES = 200;
+
+export const createChangePlaces = (): AccountPlaces =>
+  new AccountPlaces({
+    ...{ perAccount: CHANGES_PER_ACCOUNT, maxWaiting: MAX_WAITING_CHANGES },
+    refusal: () =>
+      tooManyRequests(1, 'Too many changes of this account are under way already. Send them one after another.'),
+  });
+
+/**
+ * Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind.
+ * @throws ApiError 429 after 2 s without a place among the changes of the account
+ */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
-  const { db, idempotency, changed } = c.get('service');
+  const { db, idempotency, changed, changePlaces } = c.get('service');
   const request = c.get('repeatable')?.request;
+  const release = await changePlaces.take(c.get('caller').accountId);
   try {
     const respond = await inTransaction(db, async (tx) => {
       const stored = request === undefined ? undefined : await idempotency.hold(tx, request);
@@ -37,6 +57,8 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
     if (fault instanceof ClaimRefused) throw fault.error;
     if (request !== undefined) await settle(c, fault, (error, body) => idempotency.keepError(request, error, body));
     throw fault;
+  } finally {
+    release();
   }
 }
 

@@ -2,6 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Database } from '#src/database/client.ts';
 import type { Log } from '#src/platform/log.ts';
+import type { AccountPlaces } from './account-places.ts';
 import type { Caller } from './caller.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
@@ -24,6 +25,8 @@ export interface Service {
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
   readonly costlyReads: CostlyReads;
+  /** For changes of organizers and of voters' registrations. */
+  readonly changePlaces: AccountPlaces;
   /** Called with what a request was about, once its change was committed. */
   readonly changed: (target: unknown) => void;
 }

@@ -1,0 +1,60 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let busy: TestAccount;
+let other: TestAccount;
+let edited: TestEvent;
+let voted: TestEvent;
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+beforeAll(async () => {
+  service = await startTestService();
+  [busy, other] = [await createTestAccount(service), await createTestAccount(service)];
+  edited = await createTestEvent(service, busy, {}, [PLURALITY]);
+  voted = await createTestEvent(service, other, {}, [PLURALITY]);
+});
+afterAll(() => service.stop());
+
+/** How many transactions were open at once at most, from now on. */
+function watchTransactions() {
+  let [open, most] = [0, 0];
+  const query = pg.Client.prototype.query;
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...words: never[]) {
+    const [first] = words as unknown[];
+    const text = String(typeof first === 'object' && first !== null ? Reflect.get(first, 'text') : first).toLowerCase();
+    if (text.startsWith('begin')) open += 1;
+    if (text.startsWith('commit') || text.startsWith('rollback')) open -= 1;
+    most = Math.max(most, open);
+    return Reflect.apply(query, this, words);
+  } as typeof query);
+  return { most: () => most, end: () => spy.mockRestore() };
+}
+
+test('changes of one account have few connections at a time: they wait for each other, and the voters of others vote meanwhile', async () => {
+  const transactions = watchTransactions();
+  try {
+    const position = `/voting-events/${edited.id}/positions/${edited.positions[0]?.id}`;
+    const changes = Array.from({ length: 40 }, (_, number) =>
+      service.call('PATCH', position, { description: `Change ${number}` }, { key: busy.write }),
+    );
+    const [first] = voted.positions;
+    const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];
+    const base = `/public/voting-events/${voted.id}/ballot`;
+    const casts = Array.from({ length: 8 }, () =>
+      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes }, { key: other.vote }),
+    );
+    expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
+    const answers = await Promise.all(changes);
+    // On a slow machine the last ones are told to come again.
+    expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(8);
+  } finally {
+    transactions.end();
+  }
+  // Four of the account, and now and then one of a job.
+  expect(transactions.most()).toBeLessThan(8);
+  expect(transactions.most()).toBeGreaterThan(1);
+});
