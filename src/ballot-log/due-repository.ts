@@ -4,7 +4,7 @@ import type { Executor } from '#src/database/client.ts';
 // Which logs have something to do: to be opened, filled, closed or checked.
 
 /** Of an event `e`: no ballot can come any more. */
-export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000`;
+export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()`;
 
 /**
  * SQL. Of a log `l`: its `close` leaf stands, and nothing but `void` leaves behind it. A log that an earlier version closed
@@ -39,7 +39,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
 /** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
 export async function readCloseDue(executor: Executor): Promise<number> {
   const { rows } = await executor.execute<{ ms: string }>(sql`
-    SELECT coalesce(now_ms() - min(least(e.closed_at, e.ends_at) + 15 * 60 * 1000), 0)::text AS ms
+    SELECT coalesce(now_ms() - min(least(e.closed_at, e.ends_at) + confirm_grace_ms()), 0)::text AS ms
     FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND ${FINAL} AND (${CLOSED}) IS NOT TRUE`);
   return Number(rows[0]?.ms ?? 0);

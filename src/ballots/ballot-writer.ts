@@ -44,19 +44,24 @@ function laneOf(eventId: string): number {
  * many share one wait for the disk; each keeps its own verdict, and hears it after the commit.
  */
 export class BallotWriter {
-  readonly #casts;
+  /** A statement casts ballots of elections or of polls. */
+  readonly #electionCasts;
+  readonly #pollCasts;
   readonly #confirms;
 
   constructor(pool: Pool) {
     const lanes = Array.from({ length: LANES });
-    this.#casts = lanes.map(() => createLane((rows: readonly CastRequest[]) => castBallots(pool, rows), castKey));
+    const castLane = () => createLane((rows: readonly CastRequest[]) => castBallots(pool, rows), castKey);
+    this.#electionCasts = lanes.map(castLane);
+    this.#pollCasts = lanes.map(castLane);
     this.#confirms = lanes.map(() =>
       createLane((rows: readonly ConfirmRow[]) => confirmBallots(pool, rows), confirmKey),
     );
   }
 
   cast(request: CastRequest): Promise<CastVerdict> {
-    return this.#lane(this.#casts, request.row.eventId).submit(request);
+    const { voter, eventId } = request.row;
+    return this.#lane(voter === undefined ? this.#pollCasts : this.#electionCasts, eventId).submit(request);
   }
 
   confirm(row: ConfirmRow): Promise<ConfirmVerdict> {

@@ -47,14 +47,14 @@ BEGIN
     verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     RETURN;
   END IF;
-  IF b.cast_at <= at - 24 * 60 * 60 * 1000 THEN
+  IF b.cast_at <= at - pending_ballot_ms() THEN
     PERFORM return_pending_ballot(p_event, p_code_tag);
     verdict := 'unknown';
     RETURN;
   END IF;
   IF status = 'closed' THEN
     closed_at := least(e.closed_at, e.ends_at);
-    IF b.cast_at > closed_at OR at >= closed_at + 15 * 60 * 1000 THEN verdict := 'closed'; RETURN; END IF;
+    IF b.cast_at > closed_at OR at >= closed_at + confirm_grace_ms() THEN verdict := 'closed'; RETURN; END IF;
   ELSIF status <> 'open' THEN
     verdict := status;
     RETURN;
@@ -93,7 +93,7 @@ BEGIN
   EXCEPTION WHEN check_violation THEN
     RAISE;
   END;
-  PERFORM spend_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  PERFORM move_credits(p_event, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits);
   DELETE FROM pending_ballots p WHERE p.ctid = b.place;
   IF b.payment_attempt_id IS NOT NULL THEN
     DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);

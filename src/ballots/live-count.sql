@@ -8,7 +8,7 @@ BEGIN
   EXECUTE 'SELECT array_agg(id) FROM (
     SELECT id FROM ballot_queue WHERE voting_event_id = $1 AND NOT released
     UNION ALL SELECT id FROM ballots WHERE voting_event_id = $1 AND NOT released) AS hidden' INTO waiting USING p_event;
-  IF coalesce(cardinality(waiting), 0) < 5 THEN RETURN; END IF;
+  IF coalesce(cardinality(waiting), 0) < ballots_shown_together() THEN RETURN; END IF;
   EXECUTE 'UPDATE ballot_queue SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
   EXECUTE 'UPDATE ballots SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
 END $$;

@@ -9,10 +9,9 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { PaymentAttempt } from '#src/payments/types.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
-import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
@@ -41,9 +40,8 @@ export async function startPaidVote(
   if (paper === undefined) throw notFound();
   const { returnUrl, cancelUrl, ...ballot } = body;
   const { participants } = await prepareBallot(deps, paper, ballot, generateConfirmationCode(), caller.keyId);
-  const status = statusAt(event, deps.clock.now());
-  if (status !== 'open') throw notOpen(status);
-  if (await hasVoted(deps.db, event.id, participants, event.repeatVotes)) throw refusalError('already_voted');
+  const verdict = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: participants });
+  if (isRefusal(verdict)) throw refusalError(verdict);
   return startCheckout(
     deps,
     {

@@ -40,8 +40,8 @@ DECLARE
   dropped integer := 0;
 BEGIN
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
-    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
-      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))
+    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
+      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()))
     LIMIT p_limit
   LOOP
     IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;

@@ -105,10 +105,7 @@ function transpose(rows: readonly unknown[][], columns: number): unknown[] {
   return Array.from({ length: columns }, (_, index) => rows.map((row) => row[index]));
 }
 
-/** One ballot. */
-const CAST = forEachRow('cast_ballot_once', CAST_COLUMNS);
-/** Several: those that need nothing but to be stored are stored as a set. */
-const CAST_TOGETHER = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ')}) ORDER BY place`;
+const CAST = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ')}) ORDER BY place`;
 
 type CastResult = {
   verdict: string;
@@ -132,11 +129,10 @@ function castVerdict(row: CastResult | undefined): CastVerdict {
   return { verdict: row.verdict, shortage, stored };
 }
 
-/** Stores pending ballots in one statement, or says of each why not. All or none of it is committed. */
+/** Stores pending ballots, of elections or of polls, in one statement, or says of each why not. All or none of it is committed. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
   const values = transpose(requests.map(castColumns), CAST_COLUMNS.length);
-  const [name, text] = requests.length === 1 ? ['cast_ballot', CAST] : ['cast_ballots', CAST_TOGETHER];
-  return (await runNamed<CastResult>(pool, name, text, values)).map(castVerdict);
+  return (await runNamed<CastResult>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
 }
 
 /** Stores the pending ballot of a payment, in the transaction that fulfils it. */
@@ -249,10 +245,10 @@ const DROPPING_MS = 20_000;
 export async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(`
     SELECT DISTINCT voting_event_id AS id FROM (
-      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - 24 * 60 * 60 * 1000 ORDER BY cast_at LIMIT 10000) AS old
+      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - pending_ballot_ms() ORDER BY cast_at LIMIT 10000) AS old
     UNION
     SELECT e.id FROM voting_events e
-    WHERE event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000
+    WHERE event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()
       AND e.deleted_at IS NULL AND EXISTS (SELECT 1 FROM pending_ballots b WHERE b.voting_event_id = e.id)`);
   return rows.map(({ id }) => id);
 }

@@ -4,27 +4,32 @@ CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text) RETURNS vo
   SELECT pg_advisory_xact_lock(hashtextextended('credits ' || p_event || ' ' || p_visitor, 0));
 $$;
 
--- A balance begins with the base credits of its position.
-CREATE OR REPLACE FUNCTION open_credit_balance(p_event text, p_position text, p_visitor text, p_base integer) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO credit_balances (voting_event_id, position_id, visitor_id, base, purchased, held, spent)
-  VALUES (p_event, p_position, p_visitor, p_base, 0, 0, 0) ON CONFLICT DO NOTHING;
-  IF FOUND THEN
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, p_position, p_visitor, 'grant', 'base', p_base, now_ms());
-  END IF;
-END $$;
-
--- Gives back what a ballot held. Call with the visitor's credits locked.
-CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- Moves credits of a visitor, each position's in one step, and writes down why. Every change of a balance is one of these
+-- moves; one of the same kind and reason is made once. p_moves: [{"position", "credits", "base"}]; a hold or a purchase begins a
+-- balance with `base`. Call with the visitor's credits locked.
+CREATE OR REPLACE FUNCTION move_credits(p_event text, p_visitor text, p_kind text, p_reason text, p_moves jsonb)
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  need record;
+  move record;
+  -- What each credit does to the columns of the balance.
+  bought CONSTANT integer := CASE p_kind WHEN 'purchase' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END;
+  held_now CONSTANT integer := CASE p_kind WHEN 'hold' THEN 1 WHEN 'release' THEN -1 WHEN 'spend' THEN -1 ELSE 0 END;
+  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 ELSE 0 END;
 BEGIN
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
-    UPDATE credit_balances c SET held = c.held - need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
+  FOR move IN SELECT * FROM jsonb_to_recordset(p_moves) AS m(position text, credits integer, base integer) LOOP
+    IF p_kind IN ('hold', 'purchase') THEN
+      INSERT INTO credit_balances (voting_event_id, position_id, visitor_id, base, purchased, held, spent)
+      VALUES (p_event, move.position, p_visitor, move.base, 0, 0, 0) ON CONFLICT DO NOTHING;
+      IF FOUND THEN
+        INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+        VALUES (p_event, move.position, p_visitor, 'grant', 'base', move.base, now_ms());
+      END IF;
+    END IF;
+    UPDATE credit_balances c SET purchased = c.purchased + bought * move.credits, held = c.held + held_now * move.credits,
+      spent = c.spent + spent_now * move.credits
+    WHERE c.voting_event_id = p_event AND c.position_id = move.position AND c.visitor_id = p_visitor;
     INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'release', encode(p_code_tag, 'hex'), need.credits, now_ms());
+    VALUES (p_event, move.position, p_visitor, p_kind, p_reason, move.credits, now_ms());
   END LOOP;
 END $$;
 
@@ -36,7 +41,6 @@ CREATE OR REPLACE FUNCTION hold_credits(
 ) RETURNS record LANGUAGE plpgsql AS $$
 DECLARE
   replaced record;
-  need record;
 BEGIN
   SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM (
     SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= p_participant ORDER BY b.participant LIMIT 1
@@ -50,46 +54,28 @@ BEGIN
   ORDER BY n.position LIMIT 1;
   IF FOUND THEN RETURN; END IF;
   PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer) LOOP
-    PERFORM open_credit_balance(p_event, need.position, p_visitor, need.base);
-    UPDATE credit_balances c SET held = c.held + need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'hold', encode(p_code_tag, 'hex'), need.credits, now_ms());
-  END LOOP;
+  PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);
 END $$;
 
--- Turns what a confirmed ballot held into spent credits. Call with the visitor's credits locked.
-CREATE OR REPLACE FUNCTION spend_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  need record;
-BEGIN
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
-    UPDATE credit_balances c SET held = c.held - need.credits, spent = c.spent + need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'spend', encode(p_code_tag, 'hex'), need.credits, now_ms());
-  END LOOP;
-END $$;
+-- Gives back what a ballot held. Call with the visitor's credits locked.
+CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
+RETURNS void LANGUAGE sql AS $$
+  SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
+$$;
 
 -- Adds credits that were bought.
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
-  PERFORM open_credit_balance(p_event, p_position, p_visitor, p_base);
-  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-  VALUES (p_event, p_position, p_visitor, 'purchase', p_attempt, p_credits, now_ms());
-  UPDATE credit_balances c SET purchased = c.purchased + p_credits
-  WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
+  PERFORM move_credits(p_event, p_visitor, 'purchase', p_attempt,
+    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
 -- Takes bought credits back after the money went back: those that are free, then those in ballots that were not confirmed.
 -- Returns how many were spent already; a balance never falls below zero.
 CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
- RETURNS integer
- LANGUAGE plpgsql
-AS $$
+RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   c credit_balances%ROWTYPE;
   pending record;
@@ -108,9 +94,7 @@ BEGIN
     WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
   END IF;
   taken := least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent);
-  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-  VALUES (p_event, p_position, p_visitor, 'refund', p_attempt, taken, now_ms());
-  UPDATE credit_balances b SET purchased = b.purchased - taken
-  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
+  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt,
+    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', taken)));
   RETURN p_credits - taken;
 END $$;

@@ -11,4 +11,3 @@ export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType
 
 /** The database's own clock in Unix milliseconds: it decides windows and expiry. */
 export const nowMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
-export const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint';

@@ -6,11 +6,12 @@ import path from 'node:path';
  * Goes up by one whenever a function changes: a process of an earlier version, started beside newer ones, then leaves the
  * functions of the newer version alone. A test holds it against the golden text of the functions.
  */
-export const FUNCTIONS_VERSION = 1;
+export const FUNCTIONS_VERSION = 2;
 
 /** The sources of all functions of the database, in the order in which they are applied. */
 export const FUNCTION_FILES = [
   'database/functions/clock.sql',
+  'database/functions/figures.sql',
   'database/functions/sortable-ids.sql',
   'database/functions/append-only.sql',
   'database/functions/living-processes.sql',
@@ -24,6 +25,7 @@ export const FUNCTION_FILES = [
   'voters/roll-figures.sql',
   'voters/voter-key.sql',
   'voters/participation.sql',
+  'voters/judge-cast.sql',
   'credits/credits.sql',
   'payments/give-back.sql',
   'ballots/cast.sql',

@@ -1,9 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
-import { NOW_MS, nowMs } from '#src/database/columns.ts';
+import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { HOUR_MS } from '#src/platform/clock.ts';
 import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -12,7 +11,6 @@ import type { Claim, DeferredClaim } from './claim.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { idempotencyKeys } from './tables.ts';
 
-const KEPT_MS = 24 * HOUR_MS;
 /** Beside the name of the process that holds it. */
 const TOKEN_BYTES = 16;
 const NO_LOCK = Buffer.alloc(8);
@@ -142,14 +140,10 @@ export class IdempotencyStore {
   }
 
   async #insert(executor: Executor, request: IdempotentRequest, status: number, body: string): Promise<boolean> {
+    const [name] = this.#names(request);
     const { rowCount } = await executor.execute(sql`
-      INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-      VALUES (${request.apiKeyId}, ${this.#names(request)[0]}, ${this.#fingerprint(request)}, ${this.#newToken()}, now_ms(),
-        ${status}, ${this.#seal(request, body)}, now_ms() + ${KEPT_MS})
-      ON CONFLICT (api_key_id, key) DO UPDATE
-        SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
-            expires_at = excluded.expires_at, status = excluded.status, body = excluded.body
-        WHERE k.expires_at <= now_ms() OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, now_ms()))`);
+      SELECT 1 FROM claim_requests(ARRAY[${request.apiKeyId}], ARRAY[${name}], ARRAY[${this.#fingerprint(request)}]::bytea[],
+        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#seal(request, body)}], '{}')`);
     return rowCount === 1;
   }
 
@@ -177,13 +171,7 @@ export class IdempotencyStore {
     const token = this.#newToken();
     const [name, ...earlier] = this.#names(request);
     const { rowCount } = await this.#db.$client.query(
-      `INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, expires_at)
-       SELECT $1, $2, $3, $4, ${NOW_MS}, ${NOW_MS} + ${KEPT_MS} WHERE NOT EXISTS (
-         SELECT 1 FROM idempotency_keys o WHERE o.api_key_id = $1 AND o.key = ANY ($5) AND o.expires_at > ${NOW_MS})
-       ON CONFLICT (api_key_id, key) DO UPDATE
-         SET fingerprint = excluded.fingerprint, claim = excluded.claim, claimed_at = excluded.claimed_at,
-             expires_at = excluded.expires_at, status = NULL, body = NULL
-         WHERE k.expires_at <= ${NOW_MS} OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, ${NOW_MS}))`,
+      "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', $5)",
       [request.apiKeyId, name, fingerprint, token, earlier],
     );
     if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
@@ -253,11 +241,14 @@ export class IdempotencyStore {
       executor: Database | Transaction,
       status: number,
       body: string,
-      keepMs = KEPT_MS,
+      keepMs?: number,
     ): Promise<boolean> => {
       const { rowCount } = await executor
         .update(idempotencyKeys)
-        .set({ status, body: this.#seal(request, body), expiresAt: sql`${nowMs} + ${keepMs}::bigint` })
+        .set({
+          ...{ status, body: this.#seal(request, body) },
+          expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
+        })
         .where(held());
       return rowCount === 1;
     };

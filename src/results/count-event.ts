@@ -23,7 +23,7 @@ const MAX_KEPT = 200;
 /** Ballots that came into the box since the count was kept in the database last, until it is kept anew. */
 const WORTH_SAVING = 20_000n;
 /** The public live count of a secret event grows when at least this many ballots wait to be shown; then by all of them. */
-const RELEASED_TOGETHER = 5;
+export const RELEASED_TOGETHER = 5;
 /** A group of fewer voters is not told: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */

@@ -13,7 +13,7 @@ export async function hasVoted(
   repeatVotes: boolean,
 ): Promise<boolean> {
   const { rows } = await executor.execute<{ voted: boolean }>(
-    sql`SELECT has_voted(${eventId}, ${sql.param(participants)}::text[], ${repeatVotes}) AS voted`,
+    sql`SELECT voted FROM has_voted(${eventId}, ${sql.param(participants)}::text[], ${repeatVotes})`,
   );
   return rows[0]?.voted === true;
 }

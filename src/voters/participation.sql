@@ -1,6 +1,8 @@
 -- Whether a participant of a poll, by any of its identities, has a confirmed ballot or a paid one that waits for its
--- confirmation: the one rule for casts, paid casts, credits and the eligibility check.
-CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean) RETURNS boolean LANGUAGE sql STABLE AS $$
+-- confirmation: the one rule for casts, paid casts, credits and the eligibility check. A set of one row, so that it becomes part
+-- of the statement that asks for many participants.
+CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
+RETURNS TABLE (voted boolean) LANGUAGE sql STABLE AS $$
   SELECT NOT p_repeat_votes AND (
     EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (p_participants) OFFSET 0)
     OR EXISTS (SELECT 1 FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (p_participants) OFFSET 0));

@@ -4,55 +4,66 @@ CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text) RETU
   FROM generate_series(1, length(p_key_hash), 32) AS i;
 $$;
 
--- Judges a voter key. A known and an unknown voter take the same path. The first use of a genuine key approves the voter where
--- approval is automatic.
+-- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
+-- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
+-- approves the voter where approval is automatic: `use_keys` writes it down. A set of one row, so that it becomes part of the
+-- statement that asks for many voters.
+--
 -- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
 -- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
 -- row from its key on, in the order of that index: no other index gives it for less.
-CREATE OR REPLACE FUNCTION verify_voter(
-  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text,
-  OUT verdict text, OUT voter_id text, OUT weight_micro bigint, OUT group_id text
-)
- RETURNS record
- LANGUAGE plpgsql
-AS $$
-DECLARE
-  v voters%ROWTYPE;
-  genuine boolean;
+CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
+RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean) LANGUAGE sql STABLE AS $$
+  SELECT CASE
+      WHEN NOT key.genuine THEN 'voter_key_invalid'
+      WHEN v.status = 'rejected' THEN 'voter_rejected'
+      WHEN v.status = 'pending' AND p_approval <> 'automatic' THEN 'voter_pending'
+      WHEN key.voted THEN 'already_voted'
+      ELSE 'eligible' END,
+    v.id, v.weight_micro, v.group_id,
+    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic')
+  FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
+  LEFT JOIN LATERAL (
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= asked.identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE asked.kind = 'email' AND w.email_key = asked.identity
+    UNION ALL
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= asked.identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE asked.kind <> 'email' AND w.voter_id_key = asked.identity
+  ) AS v ON v.deleted_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''))) OFFSET 0) AS genuine,
+      EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
+    -- Asked once, however often the answer is used.
+    OFFSET 0
+  ) AS key;
+$$;
+
+-- Writes down that voters have used a key. Once for each voter: planned each time.
+CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF p_kind = 'email' THEN
-    SELECT * INTO v FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= p_identity ORDER BY w.email_key LIMIT 1
-    ) AS w WHERE w.email_key = p_identity AND w.deleted_at IS NULL;
-  ELSE
-    SELECT * INTO v FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= p_identity ORDER BY w.voter_id_key LIMIT 1
-    ) AS w WHERE w.voter_id_key = p_identity AND w.deleted_at IS NULL;
-  END IF;
-  SELECT EXISTS (
-    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
-      AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, '')))
-  ) INTO genuine;
-  IF NOT genuine THEN
-    verdict := 'voter_key_invalid';
-    RETURN;
-  END IF;
-  voter_id := v.id;
-  weight_micro := v.weight_micro;
-  group_id := v.group_id;
-  IF v.status = 'rejected' THEN
-    verdict := 'voter_rejected';
-  ELSIF v.status = 'pending' AND p_approval <> 'automatic' THEN
-    verdict := 'voter_pending';
-  ELSE
-    IF v.status = 'pending' OR v.key_status <> 'used' THEN
-      -- Once for each voter: planned each time.
-      EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
-      USING p_event, v.id;
-    END IF;
-    verdict := CASE WHEN EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id)
-      THEN 'already_voted' ELSE 'eligible' END;
-  END IF;
+  FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
+    EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+    USING p_event[i], p_voter[i];
+  END LOOP;
+END $$;
+
+-- Judges a voter key on its own, whatever the state of the event.
+CREATE OR REPLACE FUNCTION verify_voter(
+  p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
+  OUT weight_micro bigint, OUT group_id text
+) RETURNS record LANGUAGE plpgsql
+-- Kept plans, by keys alone: see `cast_ballots_together`.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off SET jit = off AS $$
+DECLARE
+  first_use boolean;
+BEGIN
+  SELECT j.verdict, j.voter_id, j.weight_micro, j.group_id, j.first_use INTO verdict, voter_id, weight_micro, group_id, first_use
+  FROM judge_voter(p_event, jsonb_build_object('kind', p_kind, 'identity', p_identity), p_key_hash, p_approval) AS j;
+  IF first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[voter_id]); END IF;
 END $$;
 
 -- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns how often that voter's was
@@ -61,7 +72,7 @@ CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller
 RETURNS record LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
-  window_ms CONSTANT bigint := 15 * 60 * 1000;
+  window_ms CONSTANT bigint := wrong_key_window_ms();
   by_voter record;
   by_caller record;
   roll bigint;
@@ -79,7 +90,7 @@ BEGIN
   SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
   wrong := by_voter.failures;
   retry_after_ms := greatest(
-    CASE WHEN by_voter.failures > 10 THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
+    CASE WHEN by_voter.failures > free_wrong_keys() THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $$;
 

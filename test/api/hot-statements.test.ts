@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type CastRequest, castBallots, confirmBallots } from '#src/ballots/repository.ts';
 import { readMoment } from '#src/results/read-moment.ts';
+import { checkCast } from '#src/voters/check-cast.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { findTaken, listVoters } from '#src/voters/repository.ts';
 import { verifyVoter } from '#src/voters/verify-voter.ts';
@@ -92,6 +93,15 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
         const { service, event, voterKey } = of();
         const identity = { kind: 'email', key: `v${share(0.7)}@example.org` } as const;
         return verifyVoter(on, service.deps.secrets, event, identity, voterKey);
+      },
+    ],
+    [
+      'by a look at whether a voter may cast',
+      8,
+      (on) => {
+        const { service, event, voterKey } = of();
+        const identity = { kind: 'email', key: `v${share(0.7)}@example.org` } as const;
+        return checkCast(on, service.deps.secrets, event.id, { identity, voterKey });
       },
     ],
     ['by the look-up that every request begins with', 0, (_on, db) => findAccess(db, of().account.id, of().event.id)],

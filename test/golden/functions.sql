@@ -1,4 +1,4 @@
--- Version 1, 17e9e6ea7e1c51463934adc3e5016b6ec36eeeec7945642a502afb5cdfa6ca7e
+-- Version 2, 6262a2a2601a8722d8d0e9a6e9be1fb85b1032166234e2ba239e107c77e53a04
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -6,11 +6,8 @@ CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor 
 AS $function$
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
-  PERFORM open_credit_balance(p_event, p_position, p_visitor, p_base);
-  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-  VALUES (p_event, p_position, p_visitor, 'purchase', p_attempt, p_credits, now_ms());
-  UPDATE credit_balances c SET purchased = c.purchased + p_credits
-  WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
+  PERFORM move_credits(p_event, p_visitor, 'purchase', p_attempt,
+    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $function$;
 
 CREATE OR REPLACE FUNCTION announce_ballots(p_pause_ms integer)
@@ -45,94 +42,23 @@ BEGIN
   RETURN written;
 END $function$;
 
-CREATE OR REPLACE FUNCTION cast_ballot(p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants text[], p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint)
- RETURNS record
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  e voting_events%ROWTYPE;
-  judged record;
-  at bigint;
-  key text := p_participants[1];
-  weight bigint := 1000000;
-BEGIN
-  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
-  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
-  at := now_ms();
-  IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
-  verdict := event_status(e, at);
-  IF verdict <> 'open' THEN RETURN; END IF;
-  IF p_voter IS NOT NULL THEN
-    SELECT * INTO judged FROM verify_voter(
-      p_event, p_voter ->> 'kind', p_voter ->> 'identity', p_key_hash, e.voter_approval);
-    verdict := judged.verdict;
-    IF verdict <> 'eligible' THEN RETURN; END IF;
-    IF p_expected_group IS DISTINCT FROM coalesce(judged.group_id, '') AND p_expected_group IS NOT NULL THEN
-      verdict := 'stale';
-      RETURN;
-    END IF;
-    key := judged.voter_id;
-    weight := judged.weight_micro;
-  ELSE
-    IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
-    IF has_voted(p_event, p_participants, e.repeat_votes) THEN
-      verdict := 'already_voted';
-      RETURN;
-    END IF;
-  END IF;
-  IF p_credits IS NOT NULL THEN
-    SELECT h.short_position, h.required, h.available INTO short_position, required, available
-    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
-    IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
-  END IF;
-  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, cast_at)
-  VALUES (p_event, key, CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END, p_code_tag, p_entries, weight, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits, at)
-  ON CONFLICT (voting_event_id, participant) DO UPDATE SET
-    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, weight_micro = excluded.weight_micro, voter_id = excluded.voter_id,
-    email = excluded.email, name = excluded.name, country_code = excluded.country_code, credits = excluded.credits, cast_at = excluded.cast_at
-    WHERE b.payment_attempt_id IS NULL;
-  verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
-  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
-  IF verdict = 'cast' AND EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event
-    AND p.participant = ANY (CASE WHEN p_voter IS NULL THEN p_participants ELSE ARRAY[key] END))
-    AND NOT (p_voter IS NULL AND e.repeat_votes)
-  THEN
-    PERFORM drop_pending_ballot(p_event, p_code_tag);
-    verdict := 'already_voted';
-  END IF;
-END $function$;
+CREATE OR REPLACE FUNCTION ballots_shown_together()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN 5;
 
 CREATE OR REPLACE FUNCTION cast_ballot_once(p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb, p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint, OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text)
  RETURNS record
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-DECLARE
-  at bigint := now_ms();
-BEGIN
-  IF p_idempotency_key IS NOT NULL THEN
-    INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-    VALUES (p_api_key, p_idempotency_key, p_fingerprint, p_claim, at, 201, p_answer, at + 24 * 60 * 60 * 1000)
-    ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
-      claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-      WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim;
-    IF NOT FOUND THEN
-      SELECT k.fingerprint, k.status, k.body INTO stored_fingerprint, stored_status, stored_answer
-      FROM idempotency_keys k WHERE k.api_key_id = p_api_key AND k.key = p_idempotency_key;
-      verdict := 'claimed_before';
-      RETURN;
-    END IF;
-  END IF;
-  SELECT c.verdict, c.short_position, c.required, c.available
-  INTO verdict, short_position, required, available
-  FROM cast_ballot(p_event, p_paper_version, p_voter, p_key_hash, p_expected_group,
-    ARRAY(SELECT jsonb_array_elements_text(p_participants)), p_code_tag, p_entries,
-    p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits) AS c;
-  IF verdict <> 'cast' AND p_idempotency_key IS NOT NULL THEN
-    -- The claim stays: what refused the ballot is told and kept by the caller.
-    UPDATE idempotency_keys k SET status = NULL, body = NULL
-    WHERE k.api_key_id = p_api_key AND k.key = p_idempotency_key AND k.claim = p_claim;
-  END IF;
-END $function$;
+  SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
+  FROM cast_ballots_together(
+    ARRAY[p_api_key], ARRAY[p_idempotency_key], ARRAY[p_fingerprint], ARRAY[p_claim], ARRAY[p_answer], ARRAY[p_event],
+    ARRAY[p_paper_version], ARRAY[p_voter], ARRAY[p_key_hash], ARRAY[p_expected_group], ARRAY[p_participants],
+    ARRAY[p_code_tag], ARRAY[p_entries], ARRAY[p_visitor_id], ARRAY[p_voter_id], ARRAY[p_email], ARRAY[p_name],
+    ARRAY[p_country], ARRAY[p_credits]) AS c;
+$function$;
 
 CREATE OR REPLACE FUNCTION cast_ballots_together(p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[], p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[], p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[], p_country text[], p_credits jsonb[])
  RETURNS TABLE(place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea, stored_status smallint, stored_answer text)
@@ -146,87 +72,119 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(p_api_key text[], p_idempotency
 AS $function$
 DECLARE
   at bigint;
-  together integer[];
+  keyed CONSTANT boolean := cardinality(array_remove(p_idempotency_key, NULL)) > 0;
+  priced CONSTANT boolean := cardinality(array_remove(p_credits, NULL)) > 0;
+  election CONSTANT boolean := p_voter[1] IS NOT NULL;
+  claims bytea[];
+  verdicts text[];
+  stored_under text[];
+  exclusives boolean[];
+  weights bigint[];
+  first_events text[];
+  first_voters text[];
+  short record;
+  shortages jsonb := '{}';
+  tags bytea[];
+  late integer[];
 BEGIN
-  -- In one order for all, in the way that a change of the paper waits for. What follows sees the events as they are now.
+  IF cardinality(array_remove(p_voter, NULL)) NOT IN (0, cardinality(p_event)) THEN
+    RAISE EXCEPTION 'ballots of elections and of polls are cast apart' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- In one order for all. What follows sees the events as they are now.
   PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
   at := now_ms();
-  WITH asked AS (
-    SELECT r.*, r.voter ->> 'kind' AS kind, r.voter ->> 'identity' AS identity FROM unnest(
-      p_api_key, p_idempotency_key, p_fingerprint, p_claim, p_answer, p_event, p_paper_version, p_voter, p_key_hash,
-      p_expected_group, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name,
-      p_country, p_credits
-    ) WITH ORDINALITY AS r (
-      api_key, idempotency_key, fingerprint, claim, answer, event, paper_version, voter, key_hash,
-      expected_group, participants, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
-  ), plain AS MATERIALIZED (
-    SELECT r.*, known.id AS participant, known.participants AS all_participants, known.weight_micro
-    FROM asked r JOIN voting_events e ON e.id = r.event
-    CROSS JOIN LATERAL (
-      SELECT v.id, ARRAY[v.id] AS participants, v.weight_micro FROM (
-        SELECT * FROM (
-          SELECT * FROM voters w WHERE w.voting_event_id = r.event AND w.email_key >= r.identity ORDER BY w.email_key LIMIT 1
-        ) AS w WHERE r.kind = 'email' AND w.email_key = r.identity
-        UNION ALL
-        SELECT * FROM (
-          SELECT * FROM voters w WHERE w.voting_event_id = r.event AND w.voter_id_key >= r.identity ORDER BY w.voter_id_key LIMIT 1
-        ) AS w WHERE r.kind <> 'email' AND w.voter_id_key = r.identity) AS v
-      WHERE v.deleted_at IS NULL AND v.status = 'approved' AND v.key_status = 'used'
-        AND (r.expected_group IS NULL OR r.expected_group = coalesce(v.group_id, ''))
-        AND EXISTS (SELECT 1 FROM voter_keys k
-          WHERE k.voting_event_id = r.event AND k.voter_id = v.id
-            AND k.key_hash = ANY (voter_key_hashes(r.key_hash, v.id)) OFFSET 0)
-      UNION ALL
-      SELECT sent.participants[1], sent.participants, 1000000::bigint
-      FROM (SELECT ARRAY(SELECT jsonb_array_elements_text(r.participants)) AS participants) AS sent WHERE r.voter IS NULL
-    ) AS known
-    WHERE r.credits IS NULL AND e.paper_version = r.paper_version AND event_status(e, at) = 'open'
-      AND ((r.voter IS NULL AND e.repeat_votes) OR NOT EXISTS (SELECT 1 FROM participation p
-        WHERE p.voting_event_id = r.event AND p.participant = ANY (known.participants) OFFSET 0))
-      AND (r.voter IS NOT NULL OR e.repeat_votes OR NOT EXISTS (SELECT 1 FROM waiting_participants w
-        WHERE w.voting_event_id = r.event AND w.participant = ANY (known.participants) OFFSET 0))
-      AND NOT EXISTS (SELECT 1 FROM (
-          SELECT * FROM pending_ballots b WHERE b.voting_event_id = r.event AND b.participant >= known.id ORDER BY b.participant LIMIT 1
-        ) AS b WHERE b.participant = known.id AND (b.payment_attempt_id IS NOT NULL OR b.credits IS NOT NULL) OFFSET 0)
-  ), claimed AS (
-    INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-    SELECT r.api_key, r.idempotency_key, r.fingerprint, r.claim, at, 201, r.answer, at + 24 * 60 * 60 * 1000
-    FROM plain r WHERE r.idempotency_key IS NOT NULL ORDER BY r.place
-    ON CONFLICT DO NOTHING RETURNING k.claim
-  ), stored AS (
-    INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, cast_at)
-    SELECT r.event, r.participant, r.all_participants, r.code_tag, r.entries, r.weight_micro, r.visitor_id, r.voter_id, r.email, r.name, r.country, at
-    FROM plain r WHERE r.idempotency_key IS NULL OR EXISTS (SELECT 1 FROM claimed c WHERE c.claim = r.claim) ORDER BY r.place
+  IF keyed THEN
+    SELECT array_agg(c) INTO claims
+    FROM claim_requests(p_api_key, p_idempotency_key, p_fingerprint, p_claim, 201::smallint, p_answer, '{}') AS c;
+  END IF;
+  -- Before anybody is judged: a confirm of the same visitor that was under way is seen then.
+  IF priced THEN
+    PERFORM lock_credits(c.event, c.visitor) FROM (
+      SELECT DISTINCT r.event, lower(r.visitor_id) AS visitor FROM unnest(p_event, p_visitor_id, p_credits) AS r (event, visitor_id, credits)
+      WHERE r.credits IS NOT NULL ORDER BY 1, 2) AS c;
+  END IF;
+  -- Apart, so that the plan leaves out what a null rules out.
+  IF election THEN
+    SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
+      array_agg(j.weight_micro), array_agg(j.participant) FILTER (WHERE j.free AND j.first_use),
+      array_agg(j.event) FILTER (WHERE j.free AND j.first_use)
+    INTO verdicts, stored_under, exclusives, weights, first_voters, first_events FROM (
+      SELECT r.event, r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
+      FROM unnest(p_idempotency_key, p_claim, p_event, p_paper_version, p_voter, p_key_hash, p_expected_group)
+        WITH ORDINALITY AS r (idempotency_key, claim, event, paper_version, voter, key_hash, expected_group, place)
+      CROSS JOIN LATERAL judge_cast(r.event, at, r.paper_version, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
+      ORDER BY r.place) AS j;
+  ELSE
+    SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
+      array_agg(j.weight_micro)
+    INTO verdicts, stored_under, exclusives, weights FROM (
+      SELECT r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
+      FROM (
+        SELECT r.*, ARRAY(SELECT jsonb_array_elements_text(r.sent)) AS participants
+        FROM unnest(p_idempotency_key, p_claim, p_event, p_paper_version, p_participants)
+          WITH ORDINALITY AS r (idempotency_key, claim, event, paper_version, sent, place)
+      ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper_version, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
+      ORDER BY r.place) AS j;
+  END IF;
+  IF first_voters IS NOT NULL THEN PERFORM use_keys(first_events, first_voters); END IF;
+  IF priced THEN
+    FOR i IN 1 .. cardinality(p_event) LOOP
+      CONTINUE WHEN verdicts[i] <> 'cast' OR p_credits[i] IS NULL;
+      SELECT h.short_position, h.required, h.available INTO short
+      FROM hold_credits(p_event[i], stored_under[i], lower(p_visitor_id[i]), p_code_tag[i], p_credits[i]) AS h;
+      IF short.short_position IS NOT NULL THEN
+        verdicts[i] := 'insufficient_credits';
+        shortages := shortages || jsonb_build_object(i::text, to_jsonb(short));
+      END IF;
+    END LOOP;
+  END IF;
+  WITH stored AS (
+    INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id,
+      email, name, country_code, credits, cast_at)
+    SELECT r.event, stored_under[r.place],
+      CASE WHEN election THEN ARRAY[stored_under[r.place]] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END,
+      r.code_tag, r.entries, weights[r.place], r.visitor_id, r.voter_id, r.email, r.name, r.country, r.credits, at
+    FROM unnest(p_event, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits)
+      WITH ORDINALITY AS r (event, sent, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
+    WHERE verdicts[r.place] = 'cast' ORDER BY r.place
     ON CONFLICT (voting_event_id, participant) DO UPDATE SET
       participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries,
       weight_micro = excluded.weight_micro, voter_id = excluded.voter_id, email = excluded.email, name = excluded.name,
-      country_code = excluded.country_code, cast_at = excluded.cast_at
-      WHERE b.payment_attempt_id IS NULL AND b.credits IS NULL
+      country_code = excluded.country_code, credits = excluded.credits, cast_at = excluded.cast_at
+      WHERE b.payment_attempt_id IS NULL
     RETURNING b.code_tag
   )
-  SELECT coalesce(array_agg(r.place), '{}') INTO together FROM plain r WHERE EXISTS (SELECT 1 FROM stored s WHERE s.code_tag = r.code_tag);
+  SELECT coalesce(array_agg(s.code_tag), '{}') INTO tags FROM stored s;
   -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
-  -- It is taken back, and judged once more by itself.
-  WITH late AS (
-    DELETE FROM pending_ballots b USING unnest(p_event, p_code_tag) WITH ORDINALITY AS c (event, code_tag, place), voting_events e
-    WHERE c.place = ANY (together) AND b.voting_event_id = c.event AND b.code_tag = c.code_tag AND e.id = c.event
-      AND NOT (e.type = 'poll' AND e.repeat_votes) AND EXISTS (SELECT 1 FROM participation p
-        WHERE p.voting_event_id = c.event AND p.participant = ANY (b.participants) OFFSET 0)
-    RETURNING c.place),
-  released AS (DELETE FROM idempotency_keys k USING late l
-    WHERE k.api_key_id = p_api_key[l.place] AND k.key = p_idempotency_key[l.place] AND k.claim = p_claim[l.place])
-  SELECT coalesce(array_agg(t), '{}') INTO together FROM unnest(together) AS t WHERE t NOT IN (SELECT l.place FROM late l);
+  SELECT array_agg(r.place) INTO late
+  FROM unnest(p_event, verdicts, exclusives, stored_under, p_participants) WITH ORDINALITY
+    AS r (event, verdict, exclusive, stored_under, sent, place)
+  WHERE r.verdict = 'cast' AND r.exclusive AND EXISTS (
+    SELECT 1 FROM participation p WHERE p.voting_event_id = r.event AND p.participant = ANY (
+      CASE WHEN election THEN ARRAY[r.stored_under] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END) OFFSET 0);
   FOR i IN 1 .. cardinality(p_event) LOOP
+    IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN verdicts[i] := 'already_voted'; END IF;
+    IF i = ANY (late) THEN
+      PERFORM drop_pending_ballot(p_event[i], p_code_tag[i]);
+      verdicts[i] := 'already_voted';
+    END IF;
     place := i;
-    IF i = ANY (together) THEN
-      verdict := 'cast'; short_position := NULL; required := NULL; available := NULL;
-      stored_fingerprint := NULL; stored_status := NULL; stored_answer := NULL;
+    verdict := verdicts[i];
+    IF priced THEN
+      short_position := shortages -> i::text ->> 'short_position';
+      required := shortages -> i::text ->> 'required';
+      available := shortages -> i::text ->> 'available';
+    END IF;
+    IF verdict = 'claimed_before' THEN
+      SELECT k.fingerprint, k.status, k.body INTO stored_fingerprint, stored_status, stored_answer
+      FROM idempotency_keys k WHERE k.api_key_id = p_api_key[i] AND k.key = p_idempotency_key[i];
     ELSE
-      SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
-      INTO verdict, short_position, required, available, stored_fingerprint, stored_status, stored_answer
-      FROM cast_ballot_once(p_api_key[i], p_idempotency_key[i], p_fingerprint[i], p_claim[i], p_answer[i], p_event[i],
-        p_paper_version[i], p_voter[i], p_key_hash[i], p_expected_group[i], p_participants[i],
-        p_code_tag[i], p_entries[i], p_visitor_id[i], p_voter_id[i], p_email[i], p_name[i], p_country[i], p_credits[i]) AS c;
+      stored_fingerprint := NULL; stored_status := NULL; stored_answer := NULL;
+      -- The claim stays: the caller keeps the refusal under it.
+      IF verdict <> 'cast' AND p_idempotency_key[i] IS NOT NULL THEN
+        UPDATE idempotency_keys k SET status = NULL, body = NULL
+        WHERE k.api_key_id = p_api_key[i] AND k.key = p_idempotency_key[i] AND k.claim = p_claim[i];
+      END IF;
     END IF;
     RETURN NEXT;
   END LOOP;
@@ -235,33 +193,24 @@ END $function$;
 CREATE OR REPLACE FUNCTION cast_paid_ballot(p_event text, p_paper_version bigint, p_attempt text, p_paid_at bigint, p_participants text[], p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint)
  RETURNS record
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
 AS $function$
 DECLARE
-  e voting_events%ROWTYPE;
-  at bigint;
-  closed_at bigint;
-  key text;
+  j record;
   taken integer;
 BEGIN
-  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
-  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
-  at := now_ms();
-  IF e.paper_version <> p_paper_version THEN verdict := 'stale'; RETURN; END IF;
-  verdict := event_status(e, at);
-  closed_at := least(e.closed_at, e.ends_at);
-  IF verdict = 'closed' THEN
-    IF p_paid_at > closed_at OR at >= closed_at + 15 * 60 * 1000 THEN RETURN; END IF;
-  ELSIF verdict <> 'open' THEN
-    RETURN;
-  END IF;
-  IF has_voted(p_event, p_participants, e.repeat_votes) THEN
-    verdict := 'already_voted';
-    RETURN;
-  END IF;
-  key := p_participants[1] || CASE WHEN e.repeat_votes THEN '#' || p_attempt ELSE '' END;
+  PERFORM 1 FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
+  SELECT * INTO j FROM judge_cast(p_event, now_ms(), p_paper_version, NULL, NULL, NULL, p_participants, p_attempt, p_paid_at);
+  verdict := j.verdict;
+  IF verdict <> 'cast' THEN RETURN; END IF;
   -- Each of its identities is taken: of two payments of one participant, whatever their devices, one is fulfilled.
-  IF NOT e.repeat_votes THEN
+  IF j.exclusive THEN
     INSERT INTO waiting_participants (voting_event_id, participant, code_tag)
     SELECT p_event, participant, p_code_tag FROM unnest(p_participants) AS participant ORDER BY participant ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS taken = ROW_COUNT;
@@ -269,16 +218,57 @@ BEGIN
   END IF;
   IF p_credits IS NOT NULL THEN
     SELECT h.short_position, h.required, h.available INTO short_position, required, available
-    FROM hold_credits(p_event, key, lower(p_visitor_id), p_code_tag, p_credits) AS h;
+    FROM hold_credits(p_event, j.participant, lower(p_visitor_id), p_code_tag, p_credits) AS h;
     IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;
   END IF;
-  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id, email, name, country_code, credits, payment_attempt_id, cast_at)
-  VALUES (p_event, key, p_participants, p_code_tag, p_entries, 1000000, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits, p_attempt, least(at, closed_at))
+  INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id,
+    email, name, country_code, credits, payment_attempt_id, cast_at)
+  VALUES (p_event, j.participant, j.participants, p_code_tag, p_entries, j.weight_micro, p_visitor_id, p_voter_id, p_email, p_name,
+    p_country, p_credits, p_attempt, j.cast_at)
   ON CONFLICT (voting_event_id, participant) DO UPDATE SET
-    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, voter_id = excluded.voter_id, email = excluded.email,
-    name = excluded.name, country_code = excluded.country_code, credits = excluded.credits, payment_attempt_id = excluded.payment_attempt_id, cast_at = excluded.cast_at
+    participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries, voter_id = excluded.voter_id,
+    email = excluded.email, name = excluded.name, country_code = excluded.country_code, credits = excluded.credits,
+    payment_attempt_id = excluded.payment_attempt_id, cast_at = excluded.cast_at
     WHERE b.payment_attempt_id IS NULL;
   verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
+END $function$;
+
+CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  judged record;
+BEGIN
+  SELECT * INTO judged FROM judge_cast(p_event, now_ms(), NULL, p_voter, p_key_hash, NULL, p_participants, NULL, NULL);
+  IF judged.first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[judged.participant]); END IF;
+  RETURN judged.verdict;
+END $function$;
+
+CREATE OR REPLACE FUNCTION claim_requests(p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[], p_earlier text[])
+ RETURNS SETOF bytea
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  at bigint := now_ms();
+BEGIN
+  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
+  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, at, p_status, r.answer, at + idempotency_kept_ms()
+  FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer) WITH ORDINALITY
+    AS r (api_key, key, fingerprint, claim, answer, place)
+  WHERE r.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM idempotency_keys o
+    WHERE o.api_key_id = r.api_key AND o.key = ANY (p_earlier) AND o.expires_at > at OFFSET 0)
+  ORDER BY r.api_key, r.key, r.place
+  ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
+    claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+    WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim
+  RETURNING k.claim;
 END $function$;
 
 CREATE OR REPLACE FUNCTION confirm_ballot(p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text, p_leaf_tag bytea DEFAULT NULL::bytea, OUT verdict text, OUT entries bytea, OUT weight_micro bigint, OUT sealed_time bytea, OUT salt bytea, OUT status text)
@@ -323,14 +313,14 @@ BEGIN
     verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     RETURN;
   END IF;
-  IF b.cast_at <= at - 24 * 60 * 60 * 1000 THEN
+  IF b.cast_at <= at - pending_ballot_ms() THEN
     PERFORM return_pending_ballot(p_event, p_code_tag);
     verdict := 'unknown';
     RETURN;
   END IF;
   IF status = 'closed' THEN
     closed_at := least(e.closed_at, e.ends_at);
-    IF b.cast_at > closed_at OR at >= closed_at + 15 * 60 * 1000 THEN verdict := 'closed'; RETURN; END IF;
+    IF b.cast_at > closed_at OR at >= closed_at + confirm_grace_ms() THEN verdict := 'closed'; RETURN; END IF;
   ELSIF status <> 'open' THEN
     verdict := status;
     RETURN;
@@ -369,7 +359,7 @@ BEGIN
   EXCEPTION WHEN check_violation THEN
     RAISE;
   END;
-  PERFORM spend_credits(p_event, lower(b.visitor_id), b.code_tag, b.credits);
+  PERFORM move_credits(p_event, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits);
   DELETE FROM pending_ballots p WHERE p.ctid = b.place;
   IF b.payment_attempt_id IS NOT NULL THEN
     DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);
@@ -380,6 +370,12 @@ BEGIN
   sealed_time := p_sealed_time;
   salt := p_salt;
 END $function$;
+
+CREATE OR REPLACE FUNCTION confirm_grace_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((15 * 60) * 1000);
 
 CREATE OR REPLACE FUNCTION count_changed_voter()
  RETURNS trigger
@@ -433,7 +429,7 @@ CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller
 AS $function$
 DECLARE
   at bigint := now_ms();
-  window_ms CONSTANT bigint := 15 * 60 * 1000;
+  window_ms CONSTANT bigint := wrong_key_window_ms();
   by_voter record;
   by_caller record;
   roll bigint;
@@ -451,7 +447,7 @@ BEGIN
   SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
   wrong := by_voter.failures;
   retry_after_ms := greatest(
-    CASE WHEN by_voter.failures > 10 THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
+    CASE WHEN by_voter.failures > free_wrong_keys() THEN by_voter.window_started_at + window_ms - at ELSE 0 END,
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $function$;
 
@@ -493,8 +489,8 @@ DECLARE
   dropped integer := 0;
 BEGIN
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
-    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - 24 * 60 * 60 * 1000
-      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - 15 * 60 * 1000))
+    WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
+      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()))
     LIMIT p_limit
   LOOP
     IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;
@@ -563,6 +559,12 @@ AS $function$
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
 $function$;
 
+CREATE OR REPLACE FUNCTION free_wrong_keys()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN 10;
+
 CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text)
  RETURNS void
  LANGUAGE plpgsql
@@ -626,7 +628,7 @@ BEGIN
 END $function$;
 
 CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
- RETURNS boolean
+ RETURNS TABLE(voted boolean)
  LANGUAGE sql
  STABLE
 AS $function$
@@ -641,7 +643,6 @@ CREATE OR REPLACE FUNCTION hold_credits(p_event text, p_participant text, p_visi
 AS $function$
 DECLARE
   replaced record;
-  need record;
 BEGIN
   SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM (
     SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= p_participant ORDER BY b.participant LIMIT 1
@@ -655,14 +656,14 @@ BEGIN
   ORDER BY n.position LIMIT 1;
   IF FOUND THEN RETURN; END IF;
   PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer) LOOP
-    PERFORM open_credit_balance(p_event, need.position, p_visitor, need.base);
-    UPDATE credit_balances c SET held = c.held + need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'hold', encode(p_code_tag, 'hex'), need.credits, now_ms());
-  END LOOP;
+  PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);
 END $function$;
+
+CREATE OR REPLACE FUNCTION idempotency_kept_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((24 * 60) * 60) * 1000);
 
 CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea, p_claimed_at bigint, p_now bigint)
  RETURNS boolean
@@ -681,12 +682,107 @@ AS $function$
   SELECT EXISTS (SELECT 1 FROM service_processes p WHERE p.id = p_id AND p.seen_at > now_ms() - 2000)
 $function$;
 
+CREATE OR REPLACE FUNCTION judge_cast(p_event text, p_at bigint, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants text[], p_attempt text, p_paid_at bigint)
+ RETURNS TABLE(verdict text, participant text, participants text[], exclusive boolean, weight_micro bigint, cast_at bigint, first_use boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE
+      WHEN e.id IS NULL THEN 'event_gone'
+      WHEN e.paper_version <> p_paper_version THEN 'stale'
+      WHEN s.status <> 'open' THEN s.status
+      WHEN p_voter IS NULL AND p_participants IS NULL THEN 'identity_required'
+      WHEN v.verdict <> 'eligible' THEN v.verdict
+      WHEN p_expected_group <> coalesce(v.group_id, '') THEN 'stale'
+      WHEN h.voted THEN 'already_voted'
+      ELSE 'cast' END,
+    CASE WHEN p_voter IS NOT NULL THEN v.voter_id
+      WHEN e.repeat_votes AND p_attempt IS NOT NULL THEN p_participants[1] || '#' || p_attempt
+      ELSE p_participants[1] END,
+    CASE WHEN p_voter IS NOT NULL THEN ARRAY[v.voter_id] ELSE p_participants END,
+    p_voter IS NOT NULL OR NOT e.repeat_votes,
+    CASE WHEN p_voter IS NOT NULL THEN v.weight_micro ELSE 1000000 END,
+    least(p_at, e.closed_at, e.ends_at),
+    coalesce(v.first_use AND s.status = 'open' AND (p_paper_version IS NULL OR e.paper_version = p_paper_version), false)
+  FROM (SELECT 1) AS one
+  LEFT JOIN voting_events e ON e.id = p_event
+  LEFT JOIN LATERAL (
+    SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
+        AND p_at < least(e.closed_at, e.ends_at) + confirm_grace_ms() THEN 'open' ELSE at_hand.status END AS status
+    FROM (SELECT event_status(e, p_at) AS status OFFSET 0) AS at_hand
+    -- Asked once, however often the answer is used.
+    OFFSET 0
+  ) AS s ON true
+  LEFT JOIN LATERAL judge_voter(p_event, p_voter, p_key_hash, e.voter_approval) AS v ON p_voter IS NOT NULL
+  LEFT JOIN LATERAL has_voted(p_event, CASE WHEN p_voter IS NULL THEN p_participants END, e.repeat_votes) AS h ON p_voter IS NULL;
+$function$;
+
+CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
+ RETURNS TABLE(verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE
+      WHEN NOT key.genuine THEN 'voter_key_invalid'
+      WHEN v.status = 'rejected' THEN 'voter_rejected'
+      WHEN v.status = 'pending' AND p_approval <> 'automatic' THEN 'voter_pending'
+      WHEN key.voted THEN 'already_voted'
+      ELSE 'eligible' END,
+    v.id, v.weight_micro, v.group_id,
+    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic')
+  FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
+  LEFT JOIN LATERAL (
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= asked.identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE asked.kind = 'email' AND w.email_key = asked.identity
+    UNION ALL
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= asked.identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE asked.kind <> 'email' AND w.voter_id_key = asked.identity
+  ) AS v ON v.deleted_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''))) OFFSET 0) AS genuine,
+      EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
+    -- Asked once, however often the answer is used.
+    OFFSET 0
+  ) AS key;
+$function$;
+
 CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text)
  RETURNS void
  LANGUAGE sql
 AS $function$
   SELECT pg_advisory_xact_lock(hashtextextended('credits ' || p_event || ' ' || p_visitor, 0));
 $function$;
+
+CREATE OR REPLACE FUNCTION move_credits(p_event text, p_visitor text, p_kind text, p_reason text, p_moves jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  move record;
+  -- What each credit does to the columns of the balance.
+  bought CONSTANT integer := CASE p_kind WHEN 'purchase' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END;
+  held_now CONSTANT integer := CASE p_kind WHEN 'hold' THEN 1 WHEN 'release' THEN -1 WHEN 'spend' THEN -1 ELSE 0 END;
+  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 ELSE 0 END;
+BEGIN
+  FOR move IN SELECT * FROM jsonb_to_recordset(p_moves) AS m(position text, credits integer, base integer) LOOP
+    IF p_kind IN ('hold', 'purchase') THEN
+      INSERT INTO credit_balances (voting_event_id, position_id, visitor_id, base, purchased, held, spent)
+      VALUES (p_event, move.position, p_visitor, move.base, 0, 0, 0) ON CONFLICT DO NOTHING;
+      IF FOUND THEN
+        INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+        VALUES (p_event, move.position, p_visitor, 'grant', 'base', move.base, now_ms());
+      END IF;
+    END IF;
+    UPDATE credit_balances c SET purchased = c.purchased + bought * move.credits, held = c.held + held_now * move.credits,
+      spent = c.spent + spent_now * move.credits
+    WHERE c.voting_event_id = p_event AND c.position_id = move.position AND c.visitor_id = p_visitor;
+    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
+    VALUES (p_event, move.position, p_visitor, p_kind, p_reason, move.credits, now_ms());
+  END LOOP;
+END $function$;
 
 CREATE OR REPLACE FUNCTION note_electorate(p_event text, p_heads bigint, p_weight_micro numeric)
  RETURNS void
@@ -729,18 +825,11 @@ CREATE OR REPLACE FUNCTION now_ms()
  PARALLEL SAFE
 RETURN ((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint;
 
-CREATE OR REPLACE FUNCTION open_credit_balance(p_event text, p_position text, p_visitor text, p_base integer)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO credit_balances (voting_event_id, position_id, visitor_id, base, purchased, held, spent)
-  VALUES (p_event, p_position, p_visitor, p_base, 0, 0, 0) ON CONFLICT DO NOTHING;
-  IF FOUND THEN
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, p_position, p_visitor, 'grant', 'base', p_base, now_ms());
-  END IF;
-END $function$;
+CREATE OR REPLACE FUNCTION pending_ballot_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((24 * 60) * 60) * 1000);
 
 CREATE OR REPLACE FUNCTION record_webhook_event(p_account text, p_event text, p_type text, p_message text, p_data text)
  RETURNS void
@@ -785,25 +874,17 @@ BEGIN
   EXECUTE 'SELECT array_agg(id) FROM (
     SELECT id FROM ballot_queue WHERE voting_event_id = $1 AND NOT released
     UNION ALL SELECT id FROM ballots WHERE voting_event_id = $1 AND NOT released) AS hidden' INTO waiting USING p_event;
-  IF coalesce(cardinality(waiting), 0) < 5 THEN RETURN; END IF;
+  IF coalesce(cardinality(waiting), 0) < ballots_shown_together() THEN RETURN; END IF;
   EXECUTE 'UPDATE ballot_queue SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
   EXECUTE 'UPDATE ballots SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
 END $function$;
 
 CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
  RETURNS void
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-DECLARE
-  need record;
-BEGIN
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
-    UPDATE credit_balances c SET held = c.held - need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'release', encode(p_code_tag, 'hex'), need.credits, now_ms());
-  END LOOP;
-END $function$;
+  SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
+$function$;
 
 CREATE OR REPLACE FUNCTION return_pending_ballot(p_event text, p_code_tag bytea)
  RETURNS boolean
@@ -894,21 +975,6 @@ BEGIN
     substr(alphabet, (p_ms & 31)::integer + 1, 1);
 END $function$;
 
-CREATE OR REPLACE FUNCTION spend_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  need record;
-BEGIN
-  FOR need IN SELECT * FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer) LOOP
-    UPDATE credit_balances c SET held = c.held - need.credits, spent = c.spent + need.credits
-    WHERE c.voting_event_id = p_event AND c.position_id = need.position AND c.visitor_id = p_visitor;
-    INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-    VALUES (p_event, need.position, p_visitor, 'spend', encode(p_code_tag, 'hex'), need.credits, now_ms());
-  END LOOP;
-END $function$;
-
 CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
  RETURNS integer
  LANGUAGE plpgsql
@@ -931,10 +997,8 @@ BEGIN
     WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
   END IF;
   taken := least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent);
-  INSERT INTO credit_entries (voting_event_id, position_id, visitor_id, kind, reason, credits, created_at)
-  VALUES (p_event, p_position, p_visitor, 'refund', p_attempt, taken, now_ms());
-  UPDATE credit_balances b SET purchased = b.purchased - taken
-  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
+  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt,
+    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', taken)));
   RETURN p_credits - taken;
 END $function$;
 
@@ -977,47 +1041,33 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
+    EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+    USING p_event[i], p_voter[i];
+  END LOOP;
+END $function$;
+
 CREATE OR REPLACE FUNCTION verify_voter(p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text, OUT weight_micro bigint, OUT group_id text)
  RETURNS record
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
 AS $function$
 DECLARE
-  v voters%ROWTYPE;
-  genuine boolean;
+  first_use boolean;
 BEGIN
-  IF p_kind = 'email' THEN
-    SELECT * INTO v FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= p_identity ORDER BY w.email_key LIMIT 1
-    ) AS w WHERE w.email_key = p_identity AND w.deleted_at IS NULL;
-  ELSE
-    SELECT * INTO v FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= p_identity ORDER BY w.voter_id_key LIMIT 1
-    ) AS w WHERE w.voter_id_key = p_identity AND w.deleted_at IS NULL;
-  END IF;
-  SELECT EXISTS (
-    SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
-      AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, '')))
-  ) INTO genuine;
-  IF NOT genuine THEN
-    verdict := 'voter_key_invalid';
-    RETURN;
-  END IF;
-  voter_id := v.id;
-  weight_micro := v.weight_micro;
-  group_id := v.group_id;
-  IF v.status = 'rejected' THEN
-    verdict := 'voter_rejected';
-  ELSIF v.status = 'pending' AND p_approval <> 'automatic' THEN
-    verdict := 'voter_pending';
-  ELSE
-    IF v.status = 'pending' OR v.key_status <> 'used' THEN
-      -- Once for each voter: planned each time.
-      EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
-      USING p_event, v.id;
-    END IF;
-    verdict := CASE WHEN EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id)
-      THEN 'already_voted' ELSE 'eligible' END;
-  END IF;
+  SELECT j.verdict, j.voter_id, j.weight_micro, j.group_id, j.first_use INTO verdict, voter_id, weight_micro, group_id, first_use
+  FROM judge_voter(p_event, jsonb_build_object('kind', p_kind, 'identity', p_identity), p_key_hash, p_approval) AS j;
+  IF first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[voter_id]); END IF;
 END $function$;
 
 CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text)
@@ -1028,3 +1078,9 @@ AS $function$
   SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
   FROM generate_series(1, length(p_key_hash), 32) AS i;
 $function$;
+
+CREATE OR REPLACE FUNCTION wrong_key_window_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((15 * 60) * 1000);

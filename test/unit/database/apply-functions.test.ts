@@ -35,8 +35,8 @@ describe('functions of the database', () => {
   test.each([
     [
       'is changed by hand',
-      'has_voted',
-      "CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT false'",
+      'is_process_alive',
+      "CREATE OR REPLACE FUNCTION is_process_alive(p_id bytea) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true'",
     ],
     ['is dropped', 'has_voted', 'DROP FUNCTION has_voted'],
     ['has other settings', 'has_voted', 'ALTER FUNCTION has_voted VOLATILE'],

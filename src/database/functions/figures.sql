@@ -1,0 +1,25 @@
+-- Figures of the rules, each said once. Where the program needs one as well, its name there is given; a test compares both.
+
+-- A ballot that was cast before the close may be confirmed this long after it, in milliseconds: `CONFIRM_GRACE_MS`.
+CREATE OR REPLACE FUNCTION confirm_grace_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 15 * 60 * 1000;
+
+-- A ballot that is not confirmed within this time is dropped, in milliseconds.
+CREATE OR REPLACE FUNCTION pending_ballot_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 24 * 60 * 60 * 1000;
+
+-- An answer is kept under its Idempotency-Key this long, in milliseconds.
+CREATE OR REPLACE FUNCTION idempotency_kept_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 24 * 60 * 60 * 1000;
+
+-- Wrong keys are counted in windows of this length, in milliseconds.
+CREATE OR REPLACE FUNCTION wrong_key_window_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 15 * 60 * 1000;
+
+-- Wrong keys for one voter within a window that hold up nothing: `FREE_TRIES`.
+CREATE OR REPLACE FUNCTION free_wrong_keys() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 10;
+
+-- Ballots that the public live count of a secret event shows together at least: `RELEASED_TOGETHER`.
+CREATE OR REPLACE FUNCTION ballots_shown_together() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 5;

@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RELEASED_TOGETHER } from '#src/results/count-event.ts';
+import { FREE_TRIES } from '#src/voters/check-voter.ts';
+import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
+import { withClient } from '#test/harness/empty-database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+test('figures of the rules are the same in the database and in the program', async () => {
+  const { rows } = await withClient(database.url, (client) =>
+    client.query(
+      `SELECT confirm_grace_ms()::int AS grace, free_wrong_keys() AS tries, ballots_shown_together() AS together`,
+    ),
+  );
+  expect(rows).toEqual([{ grace: CONFIRM_GRACE_MS, tries: FREE_TRIES, together: RELEASED_TOGETHER }]);
+});
+
+test('15 minutes and 24 hours stand in no statement', () => {
+  const root = path.resolve(import.meta.dirname, '../../../src');
+  const bare = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(sql|ts)$/.test(file) && !file.endsWith('functions/figures.sql'))
+    .filter((file) => /\b(15|24 \* 60) \* 60 \* 1_?000\b/.test(readFileSync(path.join(root, file), 'utf8')));
+  expect(bare).toEqual([]);
+});
