@@ -38,6 +38,14 @@ const OPEN_DOORS = new Map([
   ['accounts/repository.ts', 'plan counters are taken and given back by the slices that count'],
 ]);
 
+/** What commands run besides their own room. */
+const COMMANDS_ELSEWHERE = [
+  'ballot-log/service-identity.ts',
+  'database/postgres-programs.ts',
+  'payments/connect-business.ts',
+  'run-command.ts',
+];
+
 interface Import {
   readonly from: string;
   readonly to: string;
@@ -148,6 +156,14 @@ describe('the house', () => {
       .filter(({ name, text }) => /\bDate\.now\(\)|new Date\(\)/.test(text) && !name.startsWith('database/embedded'))
       .map(({ name }) => name);
     expect(readers).toEqual(['platform/clock.ts', 'platform/log.ts']);
+  });
+
+  test('makes the refusals that have a reason from their one table; commands have reasons of their own', () => {
+    const makers = files
+      .filter(({ text }) => /\bnew ApiError\(\s*'(?:forbidden|conflict)'|\bconflict\(\s*['\w]/.test(text))
+      .map(({ name }) => name)
+      .filter((name) => name !== 'platform/errors.ts' && name !== 'http/refusals.ts' && roomOf(name) !== 'commands');
+    expect(makers.toSorted()).toEqual(COMMANDS_ELSEWHERE);
   });
 
   test('declares a scope on every operation', () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ApiError, forbidden } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import type { PlanName } from './plan-names.ts';
 
 export type { PlanName } from './plan-names.ts';
@@ -79,7 +80,7 @@ function withoutUndefined(values: z.output<typeof planSchema>): Partial<Plan> {
 /** @throws ApiError 403 `forbidden`, reason `plan_feature`, when the plan lacks a feature (completions 1.6). */
 export function requireFeature(plan: Plan, feature: PlanFeature): void {
   const granted = feature === 'paid_features' ? plan.paidFeatures : plan.dataExport;
-  if (!granted) throw forbidden('plan_feature', 'The plan of this account does not include this feature.', { feature });
+  if (!granted) throw refuse('plan_feature', { feature });
 }
 
 /** A 422 `plan_limit` that says which limit and how much it allows. */

@@ -1,8 +1,9 @@
 import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { forbidden, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
@@ -37,7 +38,7 @@ export async function listOpenings(
   });
   const head = await findHead(deps.db, event.id);
   // With the seed of the lot, and before the result is final: whoever read it could reckon with the ballots to come.
-  if (head?.lotRoot == null) throw forbidden('openings_not_available', 'Ballots are opened once the result is final.');
+  if (head?.lotRoot == null) throw refuse('openings_before_final');
   const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
   const configuration = cursor === undefined ? { configuration: configurationOf(paper) } : {};

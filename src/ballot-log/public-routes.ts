@@ -10,9 +10,10 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
-import { forbidden, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { logOrigin, signCheckpoint } from './checkpoint.ts';
@@ -87,9 +88,8 @@ const textAnswer = (content: string): Answer => ({ status: 200, text: { content,
 function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   const observing = caller.scopes.includes('observe');
   const allowed = event.ballotOpening === 'public' || (event.ballotOpening === 'observer' && observing);
-  if (!allowed) throw forbidden('openings_not_available', 'The ballots of this event are not opened to this key.');
-  if (statusAt(event, nowMs) !== 'closed')
-    throw forbidden('openings_not_available', 'Ballots are opened after the close.');
+  if (!allowed) throw refuse('openings_not_available');
+  if (statusAt(event, nowMs) !== 'closed') throw refuse('openings_before_close');
 }
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */

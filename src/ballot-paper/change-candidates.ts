@@ -1,6 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { conflict, type Issue, validationError } from '#src/platform/errors.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { announce } from '#src/webhooks/record-event.ts';
@@ -61,8 +62,7 @@ export async function deleteCandidates(
   const event = await lockForChange(tx, organizer.event.id);
   const rows = await requireCandidates(tx, event.id, ids);
   await guardChange(tx, event, 'change_ballot_rules');
-  if (await isAnyCandidatePaidFor(tx, event.id, ids))
-    throw conflict('event_has_ballots', 'A registration that was paid for depends on one of them.');
+  if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');
   const deletedAt = event.lockedAt;
   await updateCandidates(tx, event.id, ids, { deletedAt });
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId: event.id });

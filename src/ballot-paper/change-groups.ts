@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, touchPaper } from '#src/voting-events/guard-change.ts';
 import { nameKeyOf } from './list-group-ids.ts';
@@ -14,8 +15,7 @@ async function nameConflict<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (fault) {
-    if (violatedConstraint(fault) === 'groups_name')
-      throw conflict('name_in_use', 'This event already has a group of this name.', { field: 'name' });
+    if (violatedConstraint(fault) === 'groups_name') throw refuse('name_in_use', { field: 'name' });
     throw fault;
   }
 }

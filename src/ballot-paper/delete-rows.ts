@@ -1,6 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { announce } from '#src/webhooks/record-event.ts';
@@ -80,10 +81,8 @@ async function requireUnused(
     const asking = await listPositions(tx, eventId, { groupId: id });
     if (asking.length === 0) return;
     const positionIds = asking.map((position) => position.id);
-    throw conflict('group_in_use', 'Positions are open to this group alone. Change or delete them first.', {
-      positionIds,
-    });
+    throw refuse('group_in_use', { positionIds });
   }
   if (!(await isPaidFor(tx, eventId, kind, id))) return;
-  throw conflict('event_has_ballots', 'A registration that was paid for, or is being paid for, depends on it.');
+  throw refuse('paid_registration');
 }

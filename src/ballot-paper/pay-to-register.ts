@@ -3,7 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { AnswerShapes } from '#src/http/answer-shapes.ts';
 import type { Claim } from '#src/http/claim.ts';
-import type { RefusalCase } from '#src/http/refusal-cases.ts';
+import type { RefusalCase } from '#src/http/refusals.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import type { PaperDeps } from './paper-change.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
-import { forbidden } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
@@ -34,8 +34,7 @@ async function requireRegistration(
   const positions = await listPositions(tx, event.id);
   requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
   await requireGroup(tx, event.id, body.groupId);
-  if (!event.candidateSelfRegistration)
-    throw forbidden('registration_closed', 'Candidates cannot register themselves for this event.');
+  if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);
   return requireRoomForCandidate(tx, event.id, 'registration');

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { Gatherer } from '#src/database/gather.ts';
-import { ApiError } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import type { ApiError } from '#src/platform/errors.ts';
 import {
   type CastRequest,
   type CastVerdict,
@@ -17,8 +18,7 @@ const MAX_WAITING = 2_000;
 const LANES = 4;
 
 /** Refused before any work: the caller may come again. */
-const overloaded = (): ApiError =>
-  new ApiError('internal', 'Too many ballots arrive at once. Retry.', { reason: 'overloaded' }, 1);
+const overloaded = (): ApiError => refuse('too_many_ballots');
 
 function createLane<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdict[]>, keyOf: (row: Row) => string) {
   return new Gatherer<Row, Verdict>({

@@ -1,6 +1,7 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { listBalances } from '#src/credits/list-balances.ts';
 import type { Database, Executor } from '#src/database/client.ts';
+import type { RefusalCase } from '#src/http/refusals.ts';
 import { type ApiError, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
@@ -72,8 +73,11 @@ function requireValid(judgement: Judgement): readonly PackedPosition[] {
   if (judgement.valid) return judgement.positions;
   const { credits, issues, notInGroup } = judgement;
   const onlyCredits = credits !== undefined && issues.length === 1;
-  const group = notInGroup ? { reason: 'not_in_group' } : {};
-  throw validationError(issues, onlyCredits ? { reason: 'insufficient_credits', ...credits } : group);
+  const group = notInGroup ? { reason: 'not_in_group' satisfies RefusalCase } : {};
+  throw validationError(
+    issues,
+    onlyCredits ? { reason: 'insufficient_credits' satisfies RefusalCase, ...credits } : group,
+  );
 }
 
 const asksForGroup = ({ positions }: BallotPaper): boolean => positions.some(({ groupId }) => groupId !== null);
@@ -166,7 +170,7 @@ async function budgetsOf(
 export function insufficientCredits(shortage: CreditShortage): ApiError {
   const { positionId, required, available } = shortage;
   return invalidField('votes', `costs ${required} credits of ${available} for position ${positionId}`, {
-    reason: 'insufficient_credits',
+    reason: 'insufficient_credits' satisfies RefusalCase,
     ...shortage,
   });
 }

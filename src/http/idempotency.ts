@@ -3,12 +3,13 @@ import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { ApiError, conflict, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { ApiError, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
 import type { JsonObject } from './json/strict-json.ts';
+import { refuse } from './refusals.ts';
 import { idempotencyKeys } from './tables.ts';
 
 /** Beside the name of the process that holds it. */
@@ -333,8 +334,7 @@ function mismatch(): ApiError {
 }
 
 function inProgress(): ApiError {
-  const error = conflict('idempotency_in_progress', 'A request with this Idempotency-Key is still running.');
-  return new ApiError(error.code, error.message, error.details, 1);
+  return refuse('idempotency_in_progress');
 }
 
 /** Removes claims and answers whose time is over. */

@@ -1,5 +1,5 @@
 import { monotonicMs } from '#src/platform/clock.ts';
-import { ApiError } from '#src/platform/errors.ts';
+import { refuse } from './refusals.ts';
 
 /** What is given up first when there is too much to do, and what last: whoever confirms has done everything else already. */
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
@@ -30,11 +30,6 @@ export function urgencyOf({ urgency, method }: { readonly urgency?: Urgency; rea
 const LOOK_EVERY_MS = 50;
 /** One look is late whenever something takes its time; so many in a row are late where there is too much to do. */
 const LOOKS = 4;
-
-/** Refused before any work: the caller may come again. */
-function overloaded(): ApiError {
-  return new ApiError('internal', 'Too many requests arrive at once. Retry.', { reason: 'overloaded' }, 1);
-}
 
 /** Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. */
 export class Load {
@@ -75,7 +70,8 @@ export class Load {
    */
   enter(urgency: Urgency): () => void {
     const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
-    if (now.waiting >= most.waiting || now.underWay >= most.underWay || now.delayMs >= most.delayMs) throw overloaded();
+    if (now.waiting >= most.waiting || now.underWay >= most.underWay || now.delayMs >= most.delayMs)
+      throw refuse('overloaded');
     this.#underWay += 1;
     return () => {
       this.#underWay -= 1;

@@ -6,7 +6,7 @@ import type { Scope } from './caller.ts';
 import type { Env } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import type { Urgency } from './load.ts';
-import type { RefusalCase } from './refusal-cases.ts';
+import type { RefusalCase } from './refusals.ts';
 import { type Role, roleFor } from './role.ts';
 import { parseQuery } from './validation.ts';
 

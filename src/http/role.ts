@@ -1,5 +1,5 @@
-import { forbidden } from '#src/platform/errors.ts';
 import type { Scope } from './caller.ts';
+import { refuse } from './refusals.ts';
 
 /** What somebody may do with an event; each role may do all that those before it may. */
 const ROLES = ['viewer', 'editor', 'owner'] as const;
@@ -30,8 +30,5 @@ function holdsRole(target: unknown): target is RoleHolder {
 /** Checks the role of who found an event; what belongs to an account alone has no roles. @throws ApiError 403 `forbidden`, reason `role` (completions 2.5) */
 export function requireRole(needed: Role, target: unknown): void {
   if (!holdsRole(target) || ROLES.indexOf(target.role) >= ROLES.indexOf(needed)) return;
-  throw forbidden('role', `This event is shared with you as ${target.role}; this takes the ${needed}.`, {
-    role: target.role,
-    required: needed,
-  });
+  throw refuse('role', { role: target.role, required: needed });
 }

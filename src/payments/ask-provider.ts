@@ -1,6 +1,7 @@
 import { readNow } from '#src/database/database-clock.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { ApiError } from '#src/platform/errors.ts';
+import type { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { type AttemptRef, endAsking, findAttempt, takeAsking } from './attempt-repository.ts';
@@ -28,12 +29,7 @@ const LOOK_AGAIN_MS = 40;
 
 /** 500 with a reason (completions 1.6): nothing is stored as paid, the call may be repeated. */
 export function providerUnavailable(): ApiError {
-  return new ApiError(
-    'internal',
-    'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
-    { reason: 'payment_provider_unavailable' },
-    2,
-  );
+  return refuse('payment_provider_unavailable');
 }
 
 /** Runs a call to a provider; its failures become the one answer that callers know. */

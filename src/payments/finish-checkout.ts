@@ -2,7 +2,8 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
-import { ApiError, conflict, notFound } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
@@ -51,12 +52,11 @@ function repeatedAnswer(deps: PaymentDeps, attempt: PaymentAttempt): Answer {
 /** Why an ended attempt gives nothing (completions 1.6). */
 export function endedError(attempt: PaymentAttempt): ApiError {
   const details = attempt.endReason === null ? {} : { cause: attempt.endReason };
-  if (attempt.status === 'failed')
-    return conflict('payment_failed', 'This payment has failed. Start a new one.', details);
+  if (attempt.status === 'failed') return refuse('payment_failed', details);
   if (attempt.endReason === 'expired') {
-    return conflict('payment_expired', 'Nobody paid in time. Start a new payment.', details);
+    return refuse('payment_expired', details);
   }
-  return conflict('payment_cancelled', 'This payment was cancelled. What was paid goes back to the payer.', details);
+  return refuse('payment_cancelled', details);
 }
 
 /**

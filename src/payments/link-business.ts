@@ -1,7 +1,8 @@
 import { listTopUps } from '#src/ballot-paper/list-top-ups.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
@@ -58,7 +59,7 @@ export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer:
   const event = await lockForChange(tx, organizer.event.id);
   if (event.paymentBusinessId === null) return;
   if ((await pricesOf(tx, event)).length > 0) {
-    throw conflict('paid_pricing_set', 'Prices are set: take them away before the payment business is unlinked.');
+    throw refuse('paid_pricing_set');
   }
   await save(tx, deps, organizer, event, { paymentBusinessId: null, paymentProvider: null });
 }

@@ -56,10 +56,7 @@ export function notFound(): ApiError {
   return new ApiError('not_found', 'Nothing was found at this address.');
 }
 
-export function forbidden(reason: string, message: string, details: ErrorDetails = {}): ApiError {
-  return new ApiError('forbidden', message, { reason, ...details });
-}
-
+/** What a command of the operator cannot do as things stand. The API's own refusals are in the table of `refuse`. */
 export function conflict(reason: string, message: string, details: ErrorDetails = {}): ApiError {
   return new ApiError('conflict', message, { reason, ...details });
 }

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
-import { hasReason, REFUSAL_CASES, type RefusalCase, reasonOf } from '#src/http/refusal-cases.ts';
+import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { sectionOf } from './api-sections.ts';
@@ -69,7 +69,7 @@ export function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; 
   };
   for (const code of commonCodes(route)) add(code);
   for (const name of new Set([...commonRefusals(route), ...(route.refusals ?? [])])) {
-    const { code } = REFUSAL_CASES[name];
+    const { code } = REFUSALS[name];
     add(code);
     if (hasReason(name)) at(STATUS_BY_CODE[code]).cases.push(name);
   }
@@ -82,12 +82,12 @@ export const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
   unauthorized: 'The key is missing, invalid, revoked or expired.',
   insufficient_scope: 'The key lacks the scope that this operation needs.',
   forbidden: 'The owner of the key may not do this.',
-  not_found: REFUSAL_CASES.not_found.when,
+  not_found: REFUSALS.not_found.when,
   conflict: 'What exists already conflicts with the request.',
   validation_error: 'The body is wrong: `details.issues` names every field.',
   idempotency_mismatch: 'The Idempotency-Key was used with another request.',
-  plan_limit: REFUSAL_CASES.plan_limit.when,
-  rate_limited: REFUSAL_CASES.rate_limited.when,
+  plan_limit: REFUSALS.plan_limit.when,
+  rate_limited: REFUSALS.rate_limited.when,
   internal: 'The request could not be completed. Retry with backoff.',
 };
 
@@ -132,7 +132,7 @@ function refusalBody(
   cases: readonly RefusalCase[],
 ): JsonSchema {
   const lines = codes.map((code) => `- \`${code}\`: ${CODE_WORDS[code]}`);
-  const reasons = cases.map((name) => `  - reason \`${reasonOf(name)}\`: ${REFUSAL_CASES[name].when}`);
+  const reasons = cases.map((name) => `  - reason \`${reasonOf(name)}\`: ${REFUSALS[name].when}`);
   return {
     description: [...lines, ...reasons].join('\n'),
     headers: headersOf(route, status),
@@ -143,7 +143,7 @@ function refusalBody(
           error: {
             code: codes[0],
             message: CODE_WORDS[codes[0] ?? 'internal'].replaceAll('`', ''),
-            ...(cases[0] !== undefined && REFUSAL_CASES[cases[0]].code === codes[0]
+            ...(cases[0] !== undefined && REFUSALS[cases[0]].code === codes[0]
               ? { details: { reason: reasonOf(cases[0]) } }
               : {}),
             requestId: 'req_3f8a1c0b9d2e',

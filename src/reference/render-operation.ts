@@ -1,4 +1,4 @@
-import { caseOf } from '#src/http/refusal-cases.ts';
+import { caseOf } from '#src/http/refusals.ts';
 import {
   type ContentShape,
   follow,

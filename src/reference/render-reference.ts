@@ -1,4 +1,4 @@
-import { hasReason, REFUSAL_CASES, type RefusalCase, reasonOf } from '#src/http/refusal-cases.ts';
+import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { CODE_WORDS } from './describe-operation.ts';
 import type { ReferenceDocument } from './document-shape.ts';
@@ -69,7 +69,7 @@ function renderErrorTables(): Html {
     ([code, status]) =>
       html`<tr><td>${status}</td><td><code>${code}</code></td><td>${isCode(code) && renderLine(CODE_WORDS[code])}</td></tr>`,
   );
-  const reasons = Object.entries(REFUSAL_CASES)
+  const reasons = Object.entries(REFUSALS)
     .filter(([name]) => hasReason(name as RefusalCase))
     .map(
       ([name, { code, when }]) =>

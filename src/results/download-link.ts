@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { type ApiError, forbidden } from '#src/platform/errors.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 
 export const DOWNLOAD_KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
@@ -31,10 +31,6 @@ export function signDownload(secrets: Secrets, download: Download, nowMs: number
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
-function refuse(reason: 'download_link_invalid' | 'download_link_expired', message: string): ApiError {
-  return forbidden(reason, message);
-}
-
 /** @throws ApiError 403 `forbidden`, reason `download_link_invalid` for anything that was not signed here, `download_link_expired` afterwards */
 export function openDownload(secrets: Secrets, token: string, nowMs: number): Download {
   const bytes = Buffer.from(token, 'base64url');
@@ -43,13 +39,13 @@ export function openDownload(secrets: Secrets, token: string, nowMs: number): Do
   const genuine =
     bytes.toString('base64url') === token &&
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
-  if (!genuine) throw refuse('download_link_invalid', 'This download link is not one that was given out here.');
+  if (!genuine) throw refuse('download_link_invalid');
   // Signed by a release before this one, it has other parts.
   const parsed = bodySchema.safeParse(JSON.parse(body.toString('utf8')));
-  if (!parsed.success) throw refuse('download_link_invalid', 'This download link is not one that is given out here.');
+  if (!parsed.success) throw refuse('download_link_outdated');
   const [kind, eventId, accountId, keyId, paper, expiresAt] = parsed.data;
   if (nowMs >= expiresAt) {
-    throw refuse('download_link_expired', 'This download link has expired. Ask for the export again.');
+    throw refuse('download_link_expired');
   }
   return { kind, eventId, accountId, keyId, paper };
 }

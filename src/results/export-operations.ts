@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import type { RefusalCase } from '#src/http/refusal-cases.ts';
+import type { RefusalCase } from '#src/http/refusals.ts';
 import { type DownloadKind, PAPER_SIZES } from './download-link.ts';
 
 const DESCRIPTION =

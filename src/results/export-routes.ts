@@ -8,9 +8,10 @@ import { type Answer, redirect } from '#src/http/answer.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { whenGone } from '#src/http/when-gone.ts';
-import { forbidden, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
@@ -34,8 +35,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
   const signedDownload = findTarget(async (c) => {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
     // The key, the sharing and the plan must still allow the file.
-    if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now())))
-      throw forbidden('download_link_expired', 'The key that asked for this export is no longer valid.');
+    if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
     const access = await findAccess(deps.db, download.accountId, download.eventId);
     if (access === undefined) throw notFound();
     requireFeature(deps.plans[access.ownerPlan], 'data_export');

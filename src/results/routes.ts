@@ -8,9 +8,10 @@ import { costly } from '#src/http/costly-reads.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { forbidden, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadPublicEvent, requireObserver, requireOrganizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { publicResultsAvailable } from '#src/voting-events/views.ts';
@@ -75,13 +76,11 @@ export function resultRouter(deps: Deps): Hono<Env> {
   );
   router.on(...operations.getPublicResults, publicEvent, async (c) => {
     const nowMs = deps.clock.now();
-    if (!publicResultsAvailable(c.get('target').event, nowMs))
-      throw forbidden('results_not_available', 'The results of this event are not public.');
+    if (!publicResultsAvailable(c.get('target').event, nowMs)) throw refuse('results_not_available');
     return answer(c, await counting.answer(await paperOf(c.get('target').event), 'public', nowMs));
   });
   router.on(...operations.getPublicResultRounds, publicEvent, async (c) => {
-    if (!publicResultsAvailable(c.get('target').event, deps.clock.now()))
-      throw forbidden('results_not_available', 'The results of this event are not public.');
+    if (!publicResultsAvailable(c.get('target').event, deps.clock.now())) throw refuse('results_not_available');
     return answer(c, ok(await roundsOf(await paperOf(c.get('target').event), 'public', c.get('query'))));
   });
   return router;

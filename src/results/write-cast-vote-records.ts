@@ -2,7 +2,7 @@ import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
 import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
-import { conflict } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
@@ -72,7 +72,7 @@ const contestsOf = (paper: BallotPaper): PaperPosition[] =>
 
 /** NIST's format has no report without a contest. @throws ApiError 409 `conflict`, reason `not_ready` */
 export function requireContests(paper: BallotPaper): void {
-  if (contestsOf(paper).length === 0) throw conflict('not_ready', 'This event has no position with candidates yet.');
+  if (contestsOf(paper).length === 0) throw refuse('no_contest');
 }
 
 function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {

@@ -2,10 +2,11 @@ import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
+import { type ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { refusalOf } from '#src/voting-events/life.ts';
@@ -99,15 +100,10 @@ function duplicates(
     seenIds.delete(null);
   });
   const first = issues[0];
-  return new ApiError(
-    'conflict',
-    first === undefined ? 'A voter with this e-mail or voter ID was just added.' : `${first.field}: ${first.message}`,
-    {
-      reason: 'voter_exists',
-      ...(first === undefined ? {} : { field: first.field }),
-      issues: issues.slice(0, 50),
-    },
-  );
+  const shown = issues.slice(0, 50);
+  return first === undefined
+    ? refuse('voter_just_added', { issues: shown })
+    : refuse('voter_exists', { field: first.field, issues: shown });
 }
 
 export interface NewVoterSource {

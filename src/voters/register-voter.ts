@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { forbidden, invalidField } from '#src/platform/errors.ts';
+import { invalidField } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { refusalOf } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -20,8 +21,7 @@ export interface RegistrationDeps extends VoterDeps {
 }
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
-  if (!event.voterSelfRegistration || event.type === 'poll')
-    throw forbidden('registration_closed', 'Voters cannot register themselves for this event.');
+  if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
   if (statusAt(event, deps.clock.now()) === 'closed') throw refusalOf('event_closed');
 }
 

@@ -1,10 +1,11 @@
 import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { maskEmail } from '#src/platform/email-address.ts';
-import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -42,7 +43,7 @@ export async function requestVoterKey(
   body: z.output<typeof requestVoterKeyBody>,
 ): Promise<KeyRequestResult> {
   const identity = requireIdentity(event, body);
-  if (event.type === 'poll') throw conflict('not_an_election', 'Polls have no voter keys: send a visitorId.');
+  if (event.type === 'poll') throw refuse('not_an_election');
   const hash = identityHash(secrets, event.id, identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
   // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
@@ -66,8 +67,8 @@ export async function mailVoterKeyAgain(
   const { event } = organizer;
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
-  if (event.type === 'poll') throw conflict('not_an_election', 'Polls have no voter keys.');
-  if (voter.email === null) throw conflict('no_email', 'This voter has no e-mail address to send a key to.');
+  if (event.type === 'poll') throw refuse('poll_without_keys');
+  if (voter.email === null) throw refuse('no_email');
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests > MAILS_PER_HOUR) return;

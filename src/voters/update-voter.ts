@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { conflict, invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
@@ -121,7 +122,7 @@ export async function changeVoter(
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;
     const field = constraint === 'voters_email' ? 'email' : 'voterId';
-    throw conflict('voter_exists', `${field}: is already used by another voter of this event`, { field });
+    throw refuse('voter_exists', { field });
   }
   const after = await findVoter(tx, event.id, id);
   if (after === undefined) throw notFound();

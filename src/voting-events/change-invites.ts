@@ -4,10 +4,11 @@ import { planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Clock, DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type ApiError, conflict, notFound } from '#src/platform/errors.ts';
+import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
@@ -72,7 +73,7 @@ export async function createInvite(
     expiresAt: nowMs + VALID_MS,
     createdAt: nowMs,
   });
-  if (!fresh) throw conflict('invite_exists', 'This address is invited already.', { field: 'email' });
+  if (!fresh) throw refuse('invite_exists', { field: 'email' });
   await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id });
   await record(tx, deps, organizer, 'invite.created', id, { after: { email, role } });
   return requireInvite(tx, event.id, id);
@@ -105,16 +106,12 @@ export async function acceptWithToken(
   if (found === undefined) throw notFound();
   const event = await lockForChange(tx, found.votingEventId);
   const invite = await requireInvite(tx, event.id, found.id);
-  if (event.accountId === caller.accountId) throw conflict('own_event', 'This event is your own.');
+  if (event.accountId === caller.accountId) throw refuse('own_event');
   const nowMs = event.lockedAt;
   const refusal = refusalOf(invite, caller, nowMs);
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;
-  if (await hasAccepted(tx, event.id, caller.accountId))
-    throw conflict(
-      'already_shared',
-      'This event is shared with your account already: its owner takes that back first.',
-    );
+  if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
   await acceptInvite(tx, invite, caller.accountId, nowMs);
   await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
     after: { role: invite.role, accountId: caller.accountId },
@@ -124,9 +121,9 @@ export async function acceptWithToken(
 
 function refusalOf(invite: Invite, caller: Caller, nowMs: number): ApiError | undefined {
   const status = inviteStatusAt(invite, nowMs);
-  if (status === 'expired') return conflict('invite_expired', 'This invite has expired. Ask for a new one.');
+  if (status === 'expired') return refuse('invite_expired');
   if (status === 'pending' || invite.accountId === caller.accountId) return undefined;
-  return conflict('invite_used', 'This invite was accepted by another account. Ask for one of your own.');
+  return refuse('invite_used');
 }
 
 async function requireInvite(tx: Transaction, eventId: string, id: string): Promise<Invite> {

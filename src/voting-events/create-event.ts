@@ -4,8 +4,8 @@ import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { takeEventFromPlan } from '#src/accounts/repository.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { conflict } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -103,5 +103,5 @@ export async function insertWithFreeCode(tx: Transaction, row: NewEventRow): Pro
 }
 
 export function codeInUse() {
-  return conflict('code_in_use', 'This code is already used by another event.', { field: 'code' });
+  return refuse('code_in_use', { field: 'code' });
 }

@@ -1,7 +1,7 @@
 import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { conflict } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { retireEndpoints } from '#src/webhooks/retire-endpoints.ts';
 import type { Organizer } from './access.ts';
@@ -19,10 +19,7 @@ export async function deleteVotingEvent(
 ): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
-    throw conflict(
-      'event_has_ballots',
-      'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
-    );
+    throw refuse('delete_needs_force');
   }
   await payWaitingBallotsBack(tx, event.id);
   await markDeleted(tx, event.id);

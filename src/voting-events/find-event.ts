@@ -1,5 +1,6 @@
 import type { Database, Executor } from '#src/database/client.ts';
-import { forbidden, notFound } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { findAccess } from './find-access.ts';
 import { findEvent } from './repository.ts';
 import type { VotingEvent } from './types.ts';
@@ -15,7 +16,7 @@ export async function findEventByReference(db: Database, accountId: string, refe
 export async function findOwnEvent(db: Database, accountId: string, reference: string): Promise<VotingEvent> {
   const event = await findEventByReference(db, accountId, reference);
   if (event.accountId === accountId) return event;
-  throw forbidden('role', 'This event is shared with you; this takes its owner.', { required: 'owner' });
+  throw refuse('owner_only', { required: 'owner' });
 }
 
 /** An event of any account, for the operator. @throws ApiError `not_found` */

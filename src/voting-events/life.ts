@@ -1,4 +1,5 @@
-import { type ApiError, conflict, forbidden } from '#src/platform/errors.ts';
+import { type RefusalName, refuse } from '#src/http/refusals.ts';
+import type { ApiError } from '#src/platform/errors.ts';
 import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, statusAt } from './lifecycle.ts';
 
 /** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
@@ -70,18 +71,16 @@ export function phaseAt(event: Lifecycle, nowMs: number): Phase {
   return closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS ? 'final' : 'confirming';
 }
 
-const REFUSALS: Readonly<Record<LifeRefusal, () => ApiError>> = {
-  event_not_open: () => forbidden('event_not_open', 'This event is not open yet.'),
-  event_closed: () => conflict('event_closed', 'This event is closed: its roll no longer changes.'),
-  event_has_ballots: () =>
-    conflict('event_has_ballots', 'Ballots were cast or paid for: what they depend on can no longer be changed.'),
-  results_final: () =>
-    conflict('results_final', 'The result of this event is final: nothing that it shows or depends on can be changed.'),
-  not_open: () => conflict('not_open', 'A draft cannot be closed: it was never open.'),
-  not_visible: () => conflict('not_open', 'This event is a draft.'),
-};
+const REFUSALS = {
+  event_not_open: 'event_not_open',
+  event_closed: 'roll_closed',
+  event_has_ballots: 'event_has_ballots',
+  results_final: 'results_final',
+  not_open: 'not_open',
+  not_visible: 'still_draft',
+} as const satisfies Readonly<Record<LifeRefusal, RefusalName>>;
 
-export const refusalOf = (reason: LifeRefusal): ApiError => REFUSALS[reason]();
+export const refusalOf = (reason: LifeRefusal): ApiError => refuse(REFUSALS[reason]);
 
 /**
  * Refuses an action that the event's phase does not allow.
@@ -96,6 +95,6 @@ export async function requirePhase(
 ): Promise<void> {
   const answer: LifeAnswer = LIFE[action][phaseAt(event, nowMs)];
   if (answer === 'yes') return;
-  if (answer !== 'unless_ballots') throw REFUSALS[answer]();
-  if (await hasBallots()) throw REFUSALS.event_has_ballots();
+  if (answer !== 'unless_ballots') throw refusalOf(answer);
+  if (await hasBallots()) throw refuse('event_has_ballots');
 }

@@ -1,5 +1,6 @@
+import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { type ApiError, forbidden } from '#src/platform/errors.ts';
+import type { ApiError } from '#src/platform/errors.ts';
 import type { EventStatus, PollIdentity, Secrecy, VotingEvent } from './types.ts';
 
 /** A ballot cast before the close may be confirmed this long after it; only then are results final. */
@@ -45,9 +46,7 @@ export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote' | 'paidV
 
 /** The refusal of a cast or confirm outside of the window (completions 1.6). */
 export function notOpen(status: EventStatus): ApiError {
-  return status === 'closed'
-    ? forbidden('event_closed', 'This event is closed.')
-    : forbidden('event_not_open', 'This event is not open yet.');
+  return refuse(status === 'closed' ? 'event_closed' : 'event_not_open');
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
-import { conflict, forbidden, invalidField } from '#src/platform/errors.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { invalidField } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
@@ -58,10 +59,7 @@ export async function updateVotingEvent(
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
   // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
-    throw forbidden('role', 'Only the owner of an event changes its code.', {
-      required: 'owner',
-      granted: organizer.role,
-    });
+    throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
   await guardColumns(tx, before, changed);
   const changes: Columns = { ...changed, ...(await statusChange(tx, before, changed, body.status)) };
   if (Object.keys(changes).length === 0) return before;
@@ -166,9 +164,7 @@ async function statusChange(
   checkReopening(endsAt, nowMs);
   const missing = missingForOpening(await readOpening(tx, before.id));
   if (missing.length > 0) {
-    throw conflict('not_ready', 'Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.', {
-      missing,
-    });
+    throw refuse('not_ready', { missing });
   }
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };
 }

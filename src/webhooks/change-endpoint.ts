@@ -2,8 +2,9 @@ import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { sealSecret } from './endpoint-secret.ts';
 import { TEST_EVENT_TYPE } from './event-catalogue.ts';
@@ -169,7 +170,7 @@ async function requireActive(tx: Transaction, id: string): Promise<WebhookEndpoi
 /** @throws ApiError 409 */
 function checkActive({ status }: WebhookEndpoint): void {
   if (status === 'active') return;
-  throw conflict('endpoint_disabled', 'This endpoint is switched off. Switch it on first.');
+  throw refuse('endpoint_disabled');
 }
 
 async function record(

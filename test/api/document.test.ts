@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '#src/http/operation.ts';
-import { REFUSAL_CASES } from '#src/http/refusal-cases.ts';
+import { REFUSALS } from '#src/http/refusals.ts';
 import { sectionOf } from '#src/reference/api-sections.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
@@ -121,8 +121,8 @@ describe('the API document', () => {
   test('declares every reason that the program can give for a refusal', () => {
     const declared = new Set(routes.flatMap((route) => route.refusals ?? []));
     const general = ['rate_limited', 'idempotency_in_progress', 'role', 'not_found', 'plan_limit', 'overloaded'];
-    const unused = Object.keys(REFUSAL_CASES).filter(
-      (name) => !declared.has(name as keyof typeof REFUSAL_CASES) && !general.includes(name),
+    const unused = Object.keys(REFUSALS).filter(
+      (name) => !declared.has(name as keyof typeof REFUSALS) && !general.includes(name),
     );
     expect(unused).toEqual([]);
   });

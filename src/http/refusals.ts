@@ -1,0 +1,229 @@
+import { ApiError, type ErrorCode, type ErrorDetails, STATUS_BY_CODE } from '#src/platform/errors.ts';
+
+/** The words to the caller, for people. */
+type Sentence = string | ((details: ErrorDetails) => string);
+
+interface Rule {
+  readonly code: ErrorCode;
+  /** Left out where the issues of a body say it, or a limit. */
+  readonly says?: Sentence;
+  /** When it is given, as the API reference says it. */
+  readonly when: string;
+  /** The `details.reason`, where it is not the name of the rule: one reason may come with two codes. */
+  readonly reason?: string;
+  /** Sent as `Retry-After`, whole seconds. */
+  readonly retryAfterSeconds?: number;
+}
+
+const forbidden = (says: Sentence, when: string) => ({ code: 'forbidden', says, when }) as const;
+const conflict = (says: Sentence, when: string) => ({ code: 'conflict', says, when }) as const;
+
+/**
+ * Every refusal that an operation may declare beyond those that all share: by `details.reason`, or by the code where there
+ * is none (completions 1.6). Refusals are made from this table, and so are the API document and the reference; tests refuse
+ * an answer whose reason its operation does not declare.
+ */
+export const REFUSALS = {
+  event_not_open: forbidden('This event is not open yet.', 'The event is not open yet.'),
+  event_closed: forbidden('This event is closed.', 'The event is closed.'),
+  voter_key_invalid: forbidden(
+    'This voter key is wrong or has expired. Ask for a new one.',
+    'The voter key is wrong or has expired, or there is no such voter.',
+  ),
+  voter_pending: forbidden(
+    'This voter still waits for the approval of the organizers.',
+    'The voter waits for the approval of the organizers.',
+  ),
+  voter_rejected: forbidden(
+    'The organizers have not approved this voter.',
+    'The organizers have not approved the voter.',
+  ),
+  registration_closed: forbidden(
+    'Voters cannot register themselves for this event.',
+    'The event does not let people register themselves.',
+  ),
+  download_link_invalid: forbidden(
+    'This download link is not one that was given out here.',
+    'This address of a download was not given out here.',
+  ),
+  download_link_expired: forbidden(
+    'This download link has expired. Ask for the export again.',
+    'The address of the download is older than five minutes. Ask for the export again.',
+  ),
+  results_not_available: forbidden(
+    'The results of this event are not public.',
+    'The results are not public, or not yet.',
+  ),
+  openings_not_available: forbidden(
+    'The ballots of this event are not opened to this key.',
+    'The ballots are not opened to this key, or not yet.',
+  ),
+  plan_feature: forbidden(
+    'The plan of this account does not include this feature.',
+    'The plan of the account lacks the feature named in `details.feature`.',
+  ),
+  role: forbidden(
+    ({ role, required }) => `This event is shared with you as ${role}; this takes the ${required}.`,
+    'The account was invited to this event as a viewer, or the action belongs to the owner.',
+  ),
+  already_voted: conflict(
+    'This participant has voted: a ballot is confirmed, or is paid for and waits for its confirmation.',
+    'A ballot of this voter or visitor has already been confirmed.',
+  ),
+  event_has_ballots: conflict(
+    'Ballots were cast or paid for: what they depend on can no longer be changed.',
+    'Ballots have been cast or paid for, and they depend on what would change.',
+  ),
+  not_ready: conflict(
+    'Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.',
+    'Nobody could fill in a valid ballot yet: `details.missing` lists everything that is missing.',
+  ),
+  not_open: conflict('A draft cannot be closed: it was never open.', 'A draft cannot be closed: it was never open.'),
+  results_final: conflict(
+    'The result of this event is final: nothing that it shows or depends on can be changed.',
+    'The 15 minutes after the close are over: nothing that the result shows or depends on can be changed.',
+  ),
+  roll_closed: {
+    code: 'conflict',
+    reason: 'event_closed',
+    says: 'This event is closed: its roll no longer changes.',
+    when: 'The event is closed: its roll takes no new voter, and no change of status, weight or group.',
+  },
+  group_in_use: conflict(
+    'Positions are open to this group alone. Change or delete them first.',
+    'A position asks for this group.',
+  ),
+  code_in_use: conflict('This code is already used by another event.', 'Another event has this code.'),
+  name_in_use: conflict('This event already has a group of this name.', 'Another group of this event has this name.'),
+  voter_exists: conflict(
+    ({ field }) => `${field}: is already used by another voter of this event`,
+    'Another voter of this event has this e-mail address or voter ID; see `details.field`.',
+  ),
+  not_an_election: conflict(
+    'Polls have no voter keys: send a visitorId.',
+    'The event is a poll, and polls have no voter keys.',
+  ),
+  no_email: conflict('This voter has no e-mail address to send a key to.', 'The voter has no e-mail address.'),
+  invite_exists: conflict('This address is invited already.', 'This address is invited already.'),
+  invite_used: conflict(
+    'This invite was accepted by another account. Ask for one of your own.',
+    'The invite was accepted by another account.',
+  ),
+  invite_expired: conflict('This invite has expired. Ask for a new one.', 'The invite has expired. Ask for a new one.'),
+  already_shared: conflict(
+    'This event is shared with your account already: its owner takes that back first.',
+    'The event is shared with this account by another invite.',
+  ),
+  own_event: conflict('This event is your own.', 'The event belongs to this account already.'),
+  paid_pricing_set: conflict(
+    'Prices are set: take them away before the payment business is unlinked.',
+    'A price is set, so the payment business cannot be unlinked.',
+  ),
+  payment_failed: conflict('This payment has failed. Start a new one.', 'The payment has failed. Start a new one.'),
+  payment_cancelled: conflict(
+    'This payment was cancelled. What was paid goes back to the payer.',
+    'The payment was cancelled; what was paid goes back to the payer.',
+  ),
+  payment_expired: conflict('Nobody paid in time. Start a new payment.', 'Nobody paid in time. Start a new payment.'),
+  endpoint_disabled: conflict(
+    'This endpoint is switched off. Switch it on first.',
+    'The webhook endpoint is switched off.',
+  ),
+  idempotency_in_progress: {
+    code: 'conflict',
+    says: 'A request with this Idempotency-Key is still running.',
+    when: 'A request with the same Idempotency-Key is still running; see `Retry-After`.',
+    retryAfterSeconds: 1,
+  },
+  not_in_group: { code: 'validation_error', when: 'A position is not open to the group of the voter.' },
+  insufficient_credits: {
+    code: 'validation_error',
+    when: 'The ballot spends more quadratic credits than the visitor has: `details` tells `positionId`, `required` and `available`.',
+  },
+  payment_provider_unavailable: {
+    code: 'internal',
+    says: 'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
+    when: 'The payment provider did not answer, or refused. Nothing is stored as paid; the call may be repeated.',
+    retryAfterSeconds: 2,
+  },
+  overloaded: {
+    code: 'internal',
+    says: 'Too many requests arrive at once. Retry.',
+    when: 'Too many requests arrive at once. Nothing was done; the call may be repeated after `Retry-After`.',
+    retryAfterSeconds: 1,
+  },
+  not_found: { code: 'not_found', when: 'What the request names does not exist, or the key may not see it.' },
+  plan_limit: {
+    code: 'plan_limit',
+    when: 'A limit of the plan or of an event is reached; `details` tells `limit` and `max`.',
+  },
+  rate_limited: { code: 'rate_limited', when: 'Too many requests; `Retry-After` tells how long to wait.' },
+} as const satisfies Record<string, Rule>;
+
+/** What an operation may declare. */
+export type RefusalCase = keyof typeof REFUSALS;
+
+/** The same refusals in other words, where the caller is better served by them. */
+const WORDINGS = {
+  candidate_registration_closed: {
+    like: 'registration_closed',
+    says: 'Candidates cannot register themselves for this event.',
+  },
+  download_link_outdated: {
+    like: 'download_link_invalid',
+    says: 'This download link is not one that is given out here.',
+  },
+  download_key_ended: {
+    like: 'download_link_expired',
+    says: 'The key that asked for this export is no longer valid.',
+  },
+  openings_before_close: { like: 'openings_not_available', says: 'Ballots are opened after the close.' },
+  openings_before_final: { like: 'openings_not_available', says: 'Ballots are opened once the result is final.' },
+  owner_only: { like: 'role', says: 'This event is shared with you; this takes its owner.' },
+  owner_changes_code: { like: 'role', says: 'Only the owner of an event changes its code.' },
+  delete_needs_force: {
+    like: 'event_has_ballots',
+    says: 'Ballots were confirmed or paid for in this event. To delete it with them, add ?force=true.',
+  },
+  paid_registration: {
+    like: 'event_has_ballots',
+    says: 'A registration that was paid for, or is being paid for, depends on it.',
+  },
+  paid_registrations: { like: 'event_has_ballots', says: 'A registration that was paid for depends on one of them.' },
+  no_contest: { like: 'not_ready', says: 'This event has no position with candidates yet.' },
+  still_draft: { like: 'not_open', says: 'This event is a draft.' },
+  voter_just_added: { like: 'voter_exists', says: 'A voter with this e-mail or voter ID was just added.' },
+  poll_without_keys: { like: 'not_an_election', says: 'Polls have no voter keys.' },
+  too_many_ballots: { like: 'overloaded', says: 'Too many ballots arrive at once. Retry.' },
+} as const satisfies Record<string, { readonly like: RefusalCase; readonly says: Sentence }>;
+
+type Said = { [Name in RefusalCase]: (typeof REFUSALS)[Name] extends { readonly says: Sentence } ? Name : never };
+/** What `refuse` takes. */
+export type RefusalName = Said[RefusalCase] | keyof typeof WORDINGS;
+
+const isWording = (name: RefusalName): name is keyof typeof WORDINGS => Object.hasOwn(WORDINGS, name);
+
+/** The refusal of a name: code, sentence and `details.reason` from the table. */
+export function refuse(name: RefusalName, details: ErrorDetails = {}): ApiError {
+  const rule: Rule = REFUSALS[isWording(name) ? WORDINGS[name].like : name];
+  const says: Sentence = isWording(name) ? WORDINGS[name].says : (rule.says ?? rule.when);
+  const message = typeof says === 'string' ? says : says(details);
+  const reason = rule.reason ?? (isWording(name) ? WORDINGS[name].like : name);
+  return new ApiError(rule.code, message, { reason, ...details }, rule.retryAfterSeconds);
+}
+
+/** Cases that are a code alone and carry no `details.reason`. */
+const WITHOUT_REASON: ReadonlySet<RefusalCase> = new Set(['not_found', 'plan_limit', 'rate_limited']);
+
+export const hasReason = (name: RefusalCase): boolean => !WITHOUT_REASON.has(name);
+
+/** The case that gives a reason with a status. */
+export function caseOf(reason: string, status: number): Rule | undefined {
+  const rules: [string, Rule][] = Object.entries(REFUSALS);
+  return rules.find(([name, rule]) => (rule.reason ?? name) === reason && STATUS_BY_CODE[rule.code] === status)?.[1];
+}
+
+export function reasonOf(name: RefusalCase): string {
+  const rule: Rule = REFUSALS[name];
+  return rule.reason ?? name;
+}
