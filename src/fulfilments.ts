@@ -1,7 +1,11 @@
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
-import { type RegistrationCheckout, registerPaidCandidate } from '#src/ballot-paper/pay-to-register.ts';
-import { fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
-import { fulfilCreditPurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
+import {
+  checkPaidCandidate,
+  type RegistrationCheckout,
+  registerPaidCandidate,
+} from '#src/ballot-paper/pay-to-register.ts';
+import { checkPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
+import { fulfilCreditPurchase, requirePurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
 import type { Deps } from '#src/deps.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { Fulfilments } from '#src/payments/fulfilment.ts';
@@ -15,17 +19,20 @@ function fulfilments(deps: Deps): Fulfilments {
     vote: {
       firstStatus: 201,
       fulfil: (tx, attempt, paidAtMs) => fulfilPaidVote(tx, deps, attempt, paidAtMs),
+      check: (tx, attempt) => checkPaidVote(tx, deps, attempt),
       reverse: (tx, attempt, code) => reversePaidVote(tx, attempt, code, voidBallot),
     },
     candidate_registration: {
       firstStatus: 201,
       fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
+      check: (tx, attempt) => checkPaidCandidate(tx, attempt),
       // Whether somebody may stand who took the money back is the organizer's decision: they are told.
       reverse: async () => undefined,
     },
     quadratic_credits: {
       firstStatus: 200,
       fulfil: (tx, attempt) => fulfilCreditPurchase(tx, deps, attempt),
+      check: async (tx, attempt) => void (await requirePurchase(tx, deps, attempt)),
       reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidBallot),
     },
   };

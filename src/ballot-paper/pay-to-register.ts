@@ -7,7 +7,7 @@ import type { RefusalCase } from '#src/http/refusals.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import type { PaperDeps } from './paper-change.ts';
-import { type Registration, registerCandidate } from './register-candidate.ts';
+import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
 import { viewRegisteredCandidate } from './views.ts';
 
 /** A registration that was judged and is to be paid for. */
@@ -34,6 +34,14 @@ const storedRegistration = z.object({
   groupId: z.string().optional(),
   avatarUrl: z.string().optional(),
 });
+
+/** @throws ApiError when a candidate that was paid for cannot be registered any more */
+export async function checkPaidCandidate(
+  tx: Transaction,
+  attempt: { readonly votingEventId: string; readonly request: unknown },
+): Promise<void> {
+  await checkRegistration(tx, attempt.votingEventId, storedRegistration.parse(attempt.request));
+}
 
 /** Registers a candidate that was paid for. @throws ApiError when that is not possible any more */
 export async function registerPaidCandidate(

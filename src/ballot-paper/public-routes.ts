@@ -73,7 +73,7 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
         const { returnUrl, cancelUrl, ...registration } = body;
         const price = target.event.payToRegisterCandidate;
         if (price === null) return register(target, registration, claim);
-        await inTransaction(deps.db, (tx) => checkRegistration(tx, target, registration, deps.clock.now()));
+        await inTransaction(deps.db, (tx) => checkRegistration(tx, target.event.id, registration));
         return checkout.start({ caller: target, price, registration, returnUrl, cancelUrl }, claim);
       }),
   );

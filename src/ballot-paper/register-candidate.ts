@@ -1,9 +1,11 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
-import type { VoteCaller } from '#src/voting-events/access.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
@@ -16,12 +18,13 @@ import { viewCandidate } from './views.ts';
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
 
 /**
- * What a paid registration would be, judged before anybody is asked for money: nothing is stored.
+ * What a paid registration would be, judged before anybody is asked for money and while it is paid for: nothing is stored.
  * @throws ApiError as `registerCandidate` does
  */
-export async function checkRegistration(tx: Transaction, caller: VoteCaller, body: Registration, nowMs: number) {
-  const event = await lockForChange(tx, caller.event.id);
-  await requireRegistration(tx, event, body, nowMs);
+export async function checkRegistration(tx: Transaction, votingEventId: string, body: Registration): Promise<void> {
+  const event = await holdEvent(tx, votingEventId);
+  if (event === undefined) throw notFound();
+  await requireRegistration(tx, event, body, await readNow(tx));
 }
 
 /** @throws ApiError 422, 403, 422 `plan_limit`; answers how many candidates there are */

@@ -11,6 +11,7 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
@@ -82,6 +83,21 @@ const storedBallot = z.object({
   ),
 });
 
+/** The ballot of an attempt, judged by the paper as it is. @throws ApiError when it would be refused now */
+async function judgePaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt) {
+  const body = storedBallot.parse(attempt.request);
+  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
+  if (paper === undefined) throw notFound();
+  const code = generateConfirmationCode();
+  return { event: paper.event, body, code, row: await prepareBallot(deps, paper, body, code, '', tx) };
+}
+
+/** @throws ApiError when a paid ballot cannot be cast any more, as `already_voted` where its participant has voted meanwhile */
+export async function checkPaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt): Promise<void> {
+  const { event, row } = await judgePaidVote(tx, deps, attempt);
+  if (await hasVoted(tx, event.id, row.participants, event.repeatVotes)) throw refusalError('already_voted');
+}
+
 /**
  * Casts a paid ballot. Its confirmation code stays on the attempt, so that a lost answer loses no vote.
  * @throws ApiError when it cannot be cast any more: the money then goes back
@@ -92,11 +108,7 @@ export async function fulfilPaidVote(
   attempt: PaymentAttempt,
   paidAtMs: number,
 ): Promise<Fulfilled> {
-  const body = storedBallot.parse(attempt.request);
-  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
-  if (paper === undefined) throw notFound();
-  const code = generateConfirmationCode();
-  const row = await prepareBallot(deps, paper, body, code, '', tx);
+  const { body, code, row } = await judgePaidVote(tx, deps, attempt);
   const { verdict, shortage } = await castPaidBallot(tx, row, { attemptId: attempt.id, paidAtMs });
   if (shortage !== undefined) throw insufficientCredits(shortage);
   if (isRefusal(verdict)) throw refusalError(verdict);

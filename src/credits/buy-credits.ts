@@ -90,14 +90,15 @@ export function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurch
   return storedPurchase.parse(attempt.request);
 }
 
-/** Puts bought credits into the ledger. @throws ApiError when the event is closed or the position is gone: the money then goes back */
-export async function fulfilCreditPurchase(
-  tx: Transaction,
-  deps: { readonly papers: PaperShelf; readonly clock: Clock },
-  attempt: PaymentAttempt,
-): Promise<Fulfilled> {
+interface PurchaseDeps {
+  readonly papers: PaperShelf;
+  readonly clock: Clock;
+}
+
+/** @throws ApiError when bought credits are of no use any more: the event is closed, the position gone, the visitor has voted */
+export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {
   const purchase = purchaseOf(attempt);
-  const { positionId, visitorId, credits } = purchase;
+  const { positionId } = purchase;
   const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
   const found = paper === undefined ? undefined : findQuadraticPosition(paper, positionId);
   if (paper === undefined || found === undefined) throw notFound();
@@ -107,10 +108,19 @@ export async function fulfilCreditPurchase(
   if (status === 'closed') throw notOpen(status);
   if (await hasVoted(tx, event.id, participantOf(event, purchase), event.repeatVotes))
     throw refusalError('already_voted');
-  const { baseCredits } = found;
-  const account = { votingEventId: event.id, positionId, visitorId };
+  return { ...purchase, baseCredits: found.baseCredits };
+}
+
+/** Puts bought credits into the ledger. @throws ApiError as `requirePurchase` does: the money then goes back */
+export async function fulfilCreditPurchase(
+  tx: Transaction,
+  deps: PurchaseDeps,
+  attempt: PaymentAttempt,
+): Promise<Fulfilled> {
+  const { positionId, visitorId, credits, baseCredits } = await requirePurchase(tx, deps, attempt);
+  const account = { votingEventId: attempt.votingEventId, positionId, visitorId };
   await addCredits(tx, account, { base: baseCredits, credits, attemptId: attempt.id });
-  const balance = (await listBalances(tx, event.id, visitorId)).get(positionId);
+  const balance = (await listBalances(tx, attempt.votingEventId, visitorId)).get(positionId);
   return { data: viewBalance(positionId, visitorId, baseCredits, balance) };
 }
 

@@ -94,15 +94,30 @@ export async function fulfilPayment(
 /** In a savepoint: what was half given is undone when it cannot be given whole. */
 async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
   const paidAtMs = attempt.paidAt ?? (await readNow(tx));
+  return orRefusal(() => tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)));
+}
+
+/** Why what was paid for cannot be given as things stand; undefined when it can. */
+export async function refusalOf(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+): Promise<ApiError | undefined> {
+  return (await orRefusal(() => deps.fulfilments[attempt.purpose].check(tx, attempt))) ?? undefined;
+}
+
+/** A refusal is an answer here; what may pass, such as a database that is away, is not. */
+async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
   try {
-    return await tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs));
+    return await work();
   } catch (fault) {
     if (fault instanceof ApiError && fault.code !== 'internal' && fault.code !== 'rate_limited') return fault;
     throw fault;
   }
 }
 
-function reasonOf({ code, details }: ApiError): EndReason {
+/** What the attempt says of a refusal to give what was paid for. */
+export function reasonOf({ code, details }: ApiError): EndReason {
   const reason = details?.['reason'];
   if (reason === 'event_closed' || reason === 'already_voted') return reason;
   return code === 'not_found' ? 'event_gone' : 'not_accepted';

@@ -20,6 +20,8 @@ export interface Fulfilment {
    * @throws ApiError when it cannot be given any more (closed, already voted, refused by a rule): the money then goes back
    */
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
+  /** Judges by the rules of `fulfil`, and gives nothing. @throws ApiError as `fulfil` does */
+  check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
   /** Takes back what was given, as far as that can be: the provider took the money back. */
   reverse(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
 }

@@ -8,11 +8,13 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import { askProvider } from './ask-provider.ts';
 import { listDueAttempts, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
-import { cancelAndGiveBack } from './finish-checkout.ts';
+import { cancelAndGiveBack, reasonOf, refusalOf } from './finish-checkout.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import type { EndReason, PaymentAttempt } from './types.ts';
 
 const LONGEST_PAUSE_MS = HOUR_MS;
+/** What is paid and not asked for is somebody's money: looked at more often. */
+const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
 /**
  * Looks at every attempt that is neither fulfilled nor ended: asks the provider about the unpaid ones, and gives back what
@@ -38,21 +40,29 @@ async function lookAt(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void>
   await postpone(deps, current);
 }
 
-/** Paid, and never asked for: once nothing can be given for it any more, the money goes back (completions 7.4). */
+/**
+ * Paid, and never asked for: once nothing can be given for it any more, the money goes back (completions 7.4). The attempt is
+ * locked before its event, as a second call does: of the two, the one that comes first decides.
+ */
 async function giveBackWhatIsOver(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    const reason = await whyOver(tx, attempt);
-    if (reason === undefined) return;
     const locked = await lockAttempt(tx, attempt);
-    if (locked?.status === 'succeeded') await cancelAndGiveBack(tx, deps, locked, reason);
+    if (locked?.status !== 'succeeded') return;
+    const reason = await whyOver(tx, deps, locked);
+    if (reason !== undefined) await cancelAndGiveBack(tx, deps, locked, reason);
   });
 }
 
+/** What may pass by itself: an event that opens or is opened again, credits that are bought. */
+const PASSING: ReadonlySet<unknown> = new Set(['event_not_open', 'event_closed', 'insufficient_credits']);
+
 /** Held as it is: an event that is opened again meanwhile takes what was paid for. */
-async function whyOver(tx: Transaction, attempt: PaymentAttempt): Promise<EndReason | undefined> {
+async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
   const event = await holdEvent(tx, attempt.votingEventId);
   if (event === undefined) return 'event_gone';
-  return isFinalAt(event, await readNow(tx)) ? 'event_closed' : undefined;
+  if (isFinalAt(event, await readNow(tx))) return 'event_closed';
+  const refusal = await refusalOf(tx, deps, attempt);
+  return refusal === undefined || PASSING.has(refusal.details?.['reason']) ? undefined : reasonOf(refusal);
 }
 
 /** The next look comes later each time, until nothing can change any more. */
@@ -61,7 +71,8 @@ async function postpone(deps: PaymentDeps, attempt: PaymentAttempt): Promise<voi
     const current = await lockAttempt(tx, attempt);
     if (current === undefined || current.checkAt === null) return;
     const checks = current.checks + 1;
-    const pauseMs = Math.min(MINUTE_MS * 2 ** Math.min(checks, 10), LONGEST_PAUSE_MS);
+    const longestMs = current.status === 'succeeded' ? LONGEST_PAUSE_PAID_MS : LONGEST_PAUSE_MS;
+    const pauseMs = Math.min(MINUTE_MS * 2 ** Math.min(checks, 10), longestMs);
     // Looked at once more right after its page has ended.
     const nowMs = await readNow(tx);
     const next = nowMs + pauseMs;
