@@ -5,6 +5,7 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import {
+  isStanding,
   type PaperDeps,
   recordPaperChange,
   requireGroup,
@@ -45,7 +46,8 @@ export async function createCandidate(
   await requireGroup(tx, eventId, body.groupId);
   checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
   await guardChange(tx, event, 'change_names');
-  const count = await requireRoomForCandidate(tx, eventId, 'organizer');
+  const status = body.status ?? 'approved';
+  const count = await requireRoomForCandidate(tx, eventId, { source: 'organizer', stands: isStanding(status) });
   const nowMs = event.lockedAt;
   const candidate = await insertCandidate(tx, {
     votingEventId: eventId,
@@ -58,7 +60,7 @@ export async function createCandidate(
     groupId: body.groupId ?? null,
     referendumRole: body.referendumRole ?? null,
     avatarUrl: body.avatarUrl ?? null,
-    status: body.status ?? 'approved',
+    status,
     source: 'organizer',
     sortOrder: body.sortOrder ?? count,
     createdAt: nowMs,

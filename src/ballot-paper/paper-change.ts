@@ -10,7 +10,7 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { EventType } from '#src/webhooks/event-catalogue.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { countCandidates, countRows, findGroup } from './repository.ts';
-import type { CandidateSource, QuadraticTopUp } from './types.ts';
+import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
 
 /** What a change needs that may set a price. */
 export interface TopUpDeps extends PaperDeps {
@@ -37,21 +37,27 @@ export async function requireRoom(
   return count;
 }
 
+/** Whether a candidate stands on the ballot, or did and kept its place: a withdrawn one may come back. */
+export const isStanding = (status: CandidateStatus): boolean => status === 'approved' || status === 'withdrawn';
+
 /**
  * Candidates that register themselves have a ceiling of their own, as high as the cap: however many do, the organizer's find
- * room. Rejected ones hold no place. Call with the event locked.
+ * room. Rejected ones hold no place. What stands on the ballot keeps the cap together, wherever it comes from. Call with the
+ * event locked.
+ * @param wanted where the candidate comes from, and whether it is to stand on the ballot now
  * @returns how many candidates there are
  * @throws ApiError 422 `plan_limit`
  */
 export async function requireRoomForCandidate(
   tx: Transaction,
   eventId: string,
-  source: CandidateSource,
+  { source, stands }: { readonly source?: CandidateSource; readonly stands: boolean },
 ): Promise<number> {
-  const { all, organizers, registrations } = await countCandidates(tx, eventId);
+  const { all, organizers, registrations, standing } = await countCandidates(tx, eventId);
   const max = CAPS.candidates;
-  if (source === 'organizer' && organizers >= max) throw planLimit('candidates_per_event', max);
   if (source === 'registration' && registrations >= max) throw planLimit('candidate_registrations_per_event', max);
+  if ((source === 'organizer' && organizers >= max) || (stands && standing >= max))
+    throw planLimit('candidates_per_event', max);
   return all;
 }
 

@@ -40,7 +40,7 @@ async function requireRegistration(
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);
-  return requireRoomForCandidate(tx, event.id, 'registration');
+  return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
 }
 
 /** Whose request a registration is: the key's that sent it, or the payment's that it was paid by. */

@@ -321,16 +321,23 @@ export async function countRows(
   return rows[0]?.count ?? 0;
 }
 
-/** Candidates of an event by where they came from. Registrations that were rejected count among all alone. */
-export async function countCandidates(
-  tx: Transaction,
-  eventId: string,
-): Promise<{ readonly all: number; readonly organizers: number; readonly registrations: number }> {
-  const { rows } = await tx.execute<{ all: number; organizers: number; registrations: number }>(sql`
+interface CandidateCounts {
+  readonly all: number;
+  readonly organizers: number;
+  /** Without the rejected ones. */
+  readonly registrations: number;
+  /** On the ballot, or withdrawn from it. */
+  readonly standing: number;
+}
+
+/** Candidates of an event by what they hold a place of. */
+export async function countCandidates(tx: Transaction, eventId: string): Promise<CandidateCounts> {
+  const { rows } = await tx.execute<{ [Count in keyof CandidateCounts]: number }>(sql`
     SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,
-      (count(*) FILTER (WHERE source = 'registration' AND status <> 'rejected'))::int AS registrations
+      (count(*) FILTER (WHERE source = 'registration' AND status <> 'rejected'))::int AS registrations,
+      (count(*) FILTER (WHERE status IN ('approved', 'withdrawn')))::int AS standing
     FROM candidates WHERE voting_event_id = ${eventId} AND deleted_at IS NULL`);
-  return rows[0] ?? { all: 0, organizers: 0, registrations: 0 };
+  return rows[0] ?? { all: 0, organizers: 0, registrations: 0, standing: 0 };
 }
 
 /** Removes rows whose deletion was queued. Doing it again changes nothing. */

@@ -7,6 +7,7 @@ import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voti
 import type { LifeAction } from '#src/voting-events/life.ts';
 import { checkReferendumRole } from './create-candidate.ts';
 import {
+  isStanding,
   type PaperDeps,
   recordPaperChange,
   requireGroup,
@@ -73,9 +74,12 @@ export async function changeCandidate(
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
     await guardChange(tx, event, 'change_ballot_rules');
   }
-  // A rejected registration gave its place up: approved after all, it takes one again.
-  if (changed.status !== undefined && before.status === 'rejected' && before.source === 'registration')
-    await requireRoomForCandidate(tx, eventId, 'registration');
+  if (changed.status !== undefined) {
+    // A rejected registration gave its place up: approved after all, it takes one again.
+    const takesPlace = before.status === 'rejected' && before.source === 'registration';
+    const stands = isStanding(changed.status) && !isStanding(before.status);
+    await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
+  }
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   await renewPaper(tx, eventId, nowMs);

@@ -138,6 +138,52 @@ describe('the ceiling of registrations', () => {
     await fillCandidates(event, 'organizer', 997);
     expect(limitOf(await create())).toEqual([422, 'plan_limit', 'candidates_per_event', 1_000]);
   });
+
+  test.each(['pending', 'rejected'] as const)(
+    'of candidates puts nobody on a full ballot: from %s, and for the organizer, no more than 1,000 stand on it',
+    async (from) => {
+      const owner = await createTestAccount(service);
+      const event = await createOpenElection(owner);
+      const positionIds = [event.positions[0]?.id];
+      const path = `/voting-events/${event.id}/candidates`;
+      const key = { key: owner.write };
+      const set = (id: string, status: string) => service.call('PATCH', `${path}/${id}`, { status }, key);
+      const create = (status: string) => service.call('POST', path, { name: 'C', positionIds, status }, key);
+      const register = async () => {
+        const body = { name: 'C', positionIds };
+        const target = `/public/voting-events/${event.id}/register/candidate`;
+        const { id } = demand(await service.call('POST', target, body, { key: owner.vote }), 201);
+        if (from === 'rejected') demand(await set(id, 'rejected'), 200);
+        return id;
+      };
+      const full = [422, 'plan_limit', 'candidates_per_event', 1_000];
+      // One stands already, by the event itself.
+      const standing = demand(await service.call('GET', path, undefined, { key: owner.read }), 200).length;
+      await fillCandidates(event, 'registration', 500);
+      await service.deps.db.$client.query(
+        "UPDATE candidates SET status = 'approved' WHERE voting_event_id = $1 AND source = 'registration'",
+        [event.id],
+      );
+      const [first, second] = [await register(), await register()];
+      await fillCandidates(event, 'organizer', 500 - standing - 1);
+      demand(await set(first, 'approved'), 200);
+      expect(limitOf(await set(second, 'approved'))).toEqual(full);
+      expect(limitOf(await set(second, 'withdrawn'))).toEqual(full);
+      expect(limitOf(await create('approved'))).toEqual(full);
+      const { id } = demand(await create('pending'), 201);
+      expect(limitOf(await set(id, 'approved'))).toEqual(full);
+      // Who is withdrawn keeps the place, and may come back to it.
+      demand(await set(first, 'withdrawn'), 200);
+      expect(limitOf(await set(second, 'approved'))).toEqual(full);
+      demand(await set(first, 'approved'), 200);
+      demand(await set(first, 'rejected'), 200);
+      demand(await set(second, 'approved'), 200);
+      const ballot = await service.call('GET', `/public/voting-events/${event.id}/ballot`, undefined, {
+        key: owner.vote,
+      });
+      expect(demand(ballot, 200).candidates).toHaveLength(1_000);
+    },
+  );
 });
 
 describe('a change of many rows', () => {
