@@ -343,10 +343,12 @@ const NOT_OPEN: Readonly<Partial<Record<EventState, string>>> = {
   'final by the clock': 'closed',
 };
 
+const isProven = (world: World, asked: Asked): boolean =>
+  world.people[asked.person]?.deleted === 'no' && asked.key !== 'wrong' && asked.key !== 'of another';
+
 function judgeVoter(world: World, asked: Asked): string {
   const one = world.people[asked.person];
-  if (one === undefined || one.deleted !== 'no') return 'voter_key_invalid';
-  if (asked.key === 'wrong' || asked.key === 'of another') return 'voter_key_invalid';
+  if (one === undefined || !isProven(world, asked)) return 'voter_key_invalid';
   if (one.status === 'rejected') return 'voter_rejected';
   if (one.status === 'pending' && world.approval === 'manual') return 'voter_pending';
   if (one.voted) return 'already_voted';
@@ -377,4 +379,30 @@ export function expectedVerdict(world: World, asked: Asked): string {
   if (asked.claim === 'answered' || asked.claim === 'running') return 'claimed_before';
   if (asked.paper !== 0) return 'stale';
   return NOT_OPEN[world.state] ?? (world.type === 'election' ? judgeVoter(world, asked) : judgeVisitor(world, asked));
+}
+
+/** What the roll of an election holds after requests: who has proven a key to an open event has used it. */
+export function expectedRoll(world: World, requests: readonly Asked[]): unknown[] {
+  if (world.type === 'poll') return [];
+  const open = NOT_OPEN[world.state] === undefined;
+  const reached = requests.filter(
+    ({ claim, paper }) => open && paper === 0 && claim !== 'answered' && claim !== 'running',
+  );
+  return world.people.map((one, index) => {
+    const asked = reached.find(({ person: own }) => own === index);
+    const admitted = one.status === 'approved' || (one.status === 'pending' && world.approval === 'automatic');
+    const used = asked !== undefined && isProven(world, asked) && admitted;
+    const [status, key_status] = used ? ['approved', 'used'] : [one.status, one.keyStatus];
+    return { id: `vtr_${index}`, status, key_status };
+  });
+}
+
+/** What each ballot that was cast weighs, by who cast it. */
+export function expectedWeights(world: World, requests: readonly Asked[]): Record<string, number> {
+  const cast = requests.filter((asked) => expectedVerdict(world, asked) === 'cast');
+  return Object.fromEntries(
+    cast.map(({ person: index }) =>
+      world.type === 'poll' ? [`v:vi_${index}`, 1_000_000] : [`vtr_${index}`, world.people[index]?.weight ?? 0],
+    ),
+  );
 }

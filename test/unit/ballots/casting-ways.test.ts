@@ -10,7 +10,9 @@ import {
   type Asked,
   buildWorld,
   type Copy,
+  expectedRoll,
   expectedVerdict,
+  expectedWeights,
   identitiesOf,
   type Left,
   readLeft,
@@ -133,6 +135,10 @@ test(
       expect(alone.verdicts.map(({ verdict }) => verdict)).toEqual(
         world.requests.map((asked) => expectedVerdict(world, asked)),
       );
+      const { voters } = alone.left.others as { voters: readonly unknown[] };
+      expect(voters).toEqual(expectedRoll(world, world.requests));
+      const weights = alone.left.pending.map(({ participant, weight_micro: weight }) => [participant, weight]);
+      expect(Object.fromEntries(weights)).toMatchObject(expectedWeights(world, world.requests));
     }),
   120_000,
 );
