@@ -1,3 +1,5 @@
+import type { candidates, groups, positions, sponsors } from './tables.ts';
+
 export const VOTING_METHODS = [
   'plurality',
   'approval',
@@ -56,66 +58,10 @@ export type QuadraticTopUp =
     }
   | { readonly pricingModel: 'tiered'; readonly currency: string; readonly tiers: readonly CreditTier[] };
 
-export interface Position {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly number: number;
-  readonly title: string;
-  readonly description: string | null;
-  readonly votingMethod: VotingMethod;
-  readonly groupId: string | null;
-  readonly sortOrder: number;
-  readonly seats: number;
-  readonly minSelections: number;
-  /** Null where the bound follows the number of candidates. */
-  readonly maxSelections: number | null;
-  readonly scoreMin: number | null;
-  readonly scoreMax: number | null;
-  readonly cumulativePointBudget: number | null;
-  readonly quadraticBaseCreditBudget: number | null;
-  readonly quadraticTopUp: QuadraticTopUp | null;
-  readonly tieBreak: TieBreak;
-  readonly rules: ReferendumRules | null;
-  readonly majorityRequired: Majority | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type Position = Readonly<Omit<typeof positions.$inferSelect, 'deletedAt'>>;
 
-export interface Candidate {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly number: number;
-  readonly name: string;
-  readonly description: string | null;
-  readonly email: string | null;
-  readonly positionIds: readonly string[];
-  readonly groupId: string | null;
-  readonly referendumRole: ReferendumRole | null;
-  readonly avatarUrl: string | null;
-  readonly status: CandidateStatus;
-  readonly source: CandidateSource;
-  readonly sortOrder: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type Candidate = Readonly<Omit<typeof candidates.$inferSelect, 'deletedAt' | 'paymentAttemptId'>>;
 
-export interface Group {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly name: string;
-  readonly description: string | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type Group = Readonly<Omit<typeof groups.$inferSelect, 'deletedAt' | 'nameKey'>>;
 
-export interface Sponsor {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly name: string;
-  readonly logoUrl: string | null;
-  readonly websiteUrl: string | null;
-  readonly tier: string | null;
-  readonly sortOrder: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type Sponsor = Readonly<typeof sponsors.$inferSelect>;

@@ -18,6 +18,7 @@ export const paymentBusinesses = pgTable(
     ready: boolean().notNull(),
     supportedCurrencies: text('supported_currencies').array().notNull(),
     livemode: boolean().notNull(),
+    /** Its money is play money: the sandbox of this service answers for the provider. */
     sandbox: boolean().notNull(),
     /** Sealed JSON of the provider's keys. */
     credentials: text().notNull(),
@@ -47,10 +48,14 @@ export const paymentAttempts = pgTable(
     provider: text().$type<ProviderName>().notNull(),
     amountMinor: integer('amount_minor').notNull(),
     currency: text().notNull(),
+    /** The body of the first call, without what only the checkout needs. */
     request: jsonb().$type<Record<string, unknown>>().notNull(),
     terms: jsonb().$type<CheckoutTerms>().notNull(),
+    /** The newest page at the provider. */
     page: jsonb().$type<CheckoutPage>(),
+    /** How many pages were asked for; each has its own reference where the provider wants that. */
     pages: integer().notNull().default(0),
+    /** When the newest page stops taking money, where that is known. */
     expiresAt: timeMs('expires_at').notNull(),
     /** Says which idempotent first call made it, so that its retry goes on here instead of asking for money twice. */
     requestKey: bytes('request_key'),
@@ -58,7 +63,9 @@ export const paymentAttempts = pgTable(
     /** Which of the attempt's references was paid. */
     providerReference: text('provider_reference'),
     endReason: text('end_reason').$type<EndReason>(),
+    /** Sealed. */
     confirmationCode: text('confirmation_code'),
+    /** Sealed: what the first second call was answered, for all that follow. */
     answer: text(),
     askedAt: timeMs('asked_at'),
     /** Set while the provider is being asked: nobody else asks, everybody waits. */
@@ -68,6 +75,7 @@ export const paymentAttempts = pgTable(
     /** When reconciliation looks again; null once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),
+    /** When the payer paid, as the provider says, or when we learnt of it. */
     paidAt: timeMs('paid_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),

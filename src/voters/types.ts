@@ -1,19 +1,12 @@
+import type { voters } from './tables.ts';
+
 export type VoterStatus = 'pending' | 'approved' | 'rejected';
 export type VoterSource = 'organizer' | 'registration' | 'poll';
 export type KeyStatus = 'none' | 'sent' | 'failed' | 'used';
 
-export interface Voter {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly name: string;
-  readonly email: string | null;
-  readonly voterId: string | null;
-  readonly groupId: string | null;
-  readonly weightMicro: bigint;
-  readonly status: VoterStatus;
-  readonly hasVoted: boolean;
-  readonly source: VoterSource;
-  readonly keyStatus: KeyStatus;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+/** A voter as organizers see it: without the forms by which identities are compared, and what only clean-up asks for. */
+export type Voter = Readonly<
+  Omit<typeof voters.$inferSelect, 'emailKey' | 'voterIdKey' | 'confirmBy' | 'deletedAt' | 'erasedAt'> & {
+    hasVoted: boolean;
+  }
+>;
