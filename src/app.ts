@@ -37,7 +37,6 @@ import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
 import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
-import { isAboutEvent } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
@@ -108,9 +107,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads(), changePlaces: createChangePlaces() },
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // Who changes an event sees the change with their next request; other processes are told by the database.
-    changed(target) {
-      if (isAboutEvent(target)) deps.events.forget(target.event.id);
-    },
+    changed: (eventId) => deps.events.forget(eventId),
   };
 }
 

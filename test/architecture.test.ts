@@ -166,6 +166,11 @@ describe('the house', () => {
     expect(makers.toSorted()).toEqual(COMMANDS_ELSEWHERE);
   });
 
+  test('lists the middlewares of every request in app.ts: those of a router would run for its neighbours too', () => {
+    const users = files.filter(({ text }) => /\b(?:app|router|new Hono\S*)\.use\(/.test(text)).map(({ name }) => name);
+    expect(users).toEqual(['app.ts']);
+  });
+
   test('declares a scope on every operation', () => {
     const undeclared = files
       .filter(({ name }) => name.endsWith('operations.ts'))

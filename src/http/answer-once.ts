@@ -8,7 +8,7 @@ import type { RequestContext } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
 import { tooManyRequests } from './rate-limit.ts';
-import { replay } from './replay.ts';
+import { eventIdOf, replay } from './replay.ts';
 import { answer } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
@@ -51,7 +51,10 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
       const result = await effect(tx);
       if (request !== undefined) await idempotency.keep(tx, request, result);
       return () => answer(c, result);
-    }).finally(() => changed(c.get('target')));
+    }).finally(() => {
+      const id = eventIdOf(c.get('target'));
+      if (id !== undefined) changed(id);
+    });
     return await respond();
   } catch (fault) {
     if (fault instanceof ClaimRefused) throw fault.error;

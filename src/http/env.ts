@@ -27,8 +27,8 @@ export interface Service {
   readonly costlyReads: CostlyReads;
   /** For changes of organizers and of voters' registrations. */
   readonly changePlaces: AccountPlaces;
-  /** Called with what a request was about, once its change was committed. */
-  readonly changed: (target: unknown) => void;
+  /** Called with the event that a request was about, once its change was committed. */
+  readonly changed: (eventId: string) => void;
 }
 
 /** A request with an Idempotency-Key. */

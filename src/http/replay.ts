@@ -5,8 +5,8 @@ import { annotate } from './operation.ts';
 import { readJson } from './read-body.ts';
 import { send } from './send.ts';
 
-/** The ID of the event that a request is about. */
-function eventIdOf(target: unknown): string | undefined {
+/** The ID of the event that a request is about, or of whose rows it is. */
+export function eventIdOf(target: unknown): string | undefined {
   const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
   return typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
 }

@@ -29,11 +29,6 @@ export interface VoteCaller {
   readonly ownerPlan: PlanName;
 }
 
-/** Whether what a request was about is an event, or something of an event. */
-export function isAboutEvent(target: unknown): target is { readonly event: VotingEvent } {
-  return typeof target === 'object' && target !== null && 'event' in target;
-}
-
 /** The organizer of an event that was made in its own account's name. */
 export function ownerOf(caller: Caller, event: VotingEvent): Organizer {
   return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName };
