@@ -65,7 +65,3 @@ CREATE OR REPLACE TRIGGER voters_count_changed AFTER UPDATE ON voters
   EXECUTE FUNCTION count_changed_voter();
 CREATE OR REPLACE TRIGGER voters_count_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll
   FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
-CREATE OR REPLACE TRIGGER participation_count_added AFTER INSERT ON participation REFERENCING NEW TABLE AS took_part
-  FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
-CREATE OR REPLACE TRIGGER participation_count_removed AFTER DELETE ON participation REFERENCING OLD TABLE AS took_part
-  FOR EACH STATEMENT EXECUTE FUNCTION count_participation();

@@ -16,6 +16,7 @@ import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
+import { announceApprovedJob, discloseAllVoters } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
@@ -54,6 +55,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
+    announceApprovedJob(deps),
   ];
 }
 
@@ -67,6 +69,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: async () => checkLogs(deps, (await readNow(deps.db)) - 2 * HOUR_MS),
     },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
+    { name: 'disclose_voters', schedule: '* * * * *', work: () => discloseAllVoters(deps) },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
       name: 'forget_full_quotas',

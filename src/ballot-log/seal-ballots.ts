@@ -24,6 +24,7 @@ import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
 import {
   type BoxRow,
+  countApproved,
   countQueue,
   findCheckpointAt,
   insertBallots,
@@ -45,7 +46,9 @@ import type { Witness } from './witness.ts';
 /** Moved together as soon as so many wait. */
 export const FULL_QUEUE = 32;
 /** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would tell when it came. */
-export const LEAST_WHILE_OPEN = 3;
+export const LEAST_WHILE_OPEN = 5;
+/** Approved voters from which on an election is sealed while it is open. */
+const SMALLEST_ROLL_SEALED_EARLY = 30;
 /** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
 const MOST_TOGETHER = 512;
 
@@ -146,7 +149,8 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const final = isFinalAt(paper.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
-    const rows = await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
+    const waits = !final && (await isSealedOnce(tx, paper.event));
+    const rows = waits ? [] : await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, eventId, head.frontier);
     const after = { ...changed, ballots: head.ballots + rows.length };
@@ -170,6 +174,12 @@ const EMPTY_HEAD = {
   rollMixedAt: null,
   rollScatteredAt: null,
 };
+
+/** A secret event that ends by itself, with a roll so small that its batches would tell, is sealed once, at its close (completions 6.2). */
+async function isSealedOnce(tx: Transaction, event: VotingEvent): Promise<boolean> {
+  if (event.type !== 'election' || event.endsAt === null) return false;
+  return (await countApproved(tx, event.id)) < SMALLEST_ROLL_SEALED_EARLY;
+}
 
 /** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {

@@ -76,6 +76,10 @@ BEGIN
   IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
     RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
   END IF;
+  -- Kept back until four others wait as well (completions 5.6).
+  IF NOT poll THEN
+    INSERT INTO undisclosed_voters (voting_event_id, voter_id) VALUES (p_event, b.participant) ON CONFLICT DO NOTHING;
+  END IF;
   shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)

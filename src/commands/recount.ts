@@ -25,7 +25,7 @@ const LIVE_TIMEOUT_MS = 30_000;
 
 /** Counts with a counter that has seen no ballot yet: from the first one on. */
 async function countAnew(deps: Deps, paper: BallotPaper): Promise<EventResults> {
-  return new EventCounter(deps, false).results(paper, 'organizer', deps.clock.now());
+  return new EventCounter(deps, false).results(paper, 'auditor', deps.clock.now());
 }
 
 async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unknown> {

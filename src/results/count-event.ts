@@ -8,22 +8,23 @@ import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
+import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/views.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { readBox } from './read-box.ts';
 import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
-import { foldElectorate, readTurnoutByGroup, releaseBallots } from './repository.ts';
+import { foldElectorate, readTurnoutByGroup } from './repository.ts';
 import { PaperLacks, RunningCount } from './running-count.ts';
 import type { EventResults } from './view-schemas.ts';
 
-export type Audience = 'organizer' | 'public';
+/** Who asks: an auditor gets every confirmed ballot whatever is kept back, and serves nobody else. */
+export type Audience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
 /** Ballots that came into the box since the count was kept in the database last, until it is kept anew. */
 const WORTH_SAVING = 20_000n;
-/** The public live count of a secret event grows when at least this many ballots wait to be shown; then by all of them. */
-export const RELEASED_TOGETHER = 5;
 /** A group of fewer voters is not told: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */
@@ -40,9 +41,17 @@ export interface RoundQuestion {
   readonly fromRound: number;
 }
 
-/** In a secret election the difference of two live counts would show a single ballot; five together show none. */
-function isStepped({ event }: BallotPaper, audience: Audience, nowMs: number): boolean {
-  return audience === 'public' && secrecyOf(event) === 'secret' && !isFinalAt(event, nowMs);
+/** In a secret election the difference of two live counts would show a single ballot; five together show none (completions 5.6). */
+function keepsBack({ event }: BallotPaper, nowMs: number): boolean {
+  return secrecyOf(event) === 'secret' && !isFinalAt(event, nowMs);
+}
+
+/**
+ * Whether the count moves with the disclosure: for the public always, for organizers where a weight has few holders, because a
+ * weighted count would show how they voted.
+ */
+function isStepped(audience: Audience, moment: Moment): boolean {
+  return audience === 'public' || (audience === 'organizer' && moment.rare);
 }
 
 /** A count that has caught up, and what belongs to its moment. */
@@ -55,7 +64,7 @@ interface Present {
 
 /** What of the results needs a count; the rest is of the event and the clock. */
 interface Counted {
-  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges'>;
+  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
   readonly positions: EventResults['positions'];
 }
 
@@ -93,9 +102,8 @@ export class EventCounter {
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
   async results(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
-    const stepped = isStepped(paper, audience, nowMs);
     try {
-      return await this.#shared(paper, stepped, nowMs);
+      return await this.#shared(paper, audience, nowMs);
     } catch (fault) {
       if (!(fault instanceof PaperLacks)) throw fault;
       const newer = await this.#newerPaper(paper);
@@ -109,7 +117,9 @@ export class EventCounter {
    * @throws PaperLacks where the paper is older than a ballot
    */
   async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
-    const { positions, stats, lot } = await this.#inTurn(paper.event.id, () => this.#count(paper, false, nowMs, true));
+    const { positions, stats, lot } = await this.#inTurn(paper.event.id, () =>
+      this.#count(paper, 'auditor', nowMs, true),
+    );
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
     // As JSON has it: what readers of the API hash.
     const result = hashOfJson(JSON.parse(JSON.stringify(positions)));
@@ -126,9 +136,8 @@ export class EventCounter {
     const number = paper.positionById.get(positionId)?.number;
     if (number === undefined) return undefined;
     let page: RoundPage | undefined;
-    const stepped = isStepped(paper, audience, nowMs);
     await this.#inTurn(paper.event.id, async () => {
-      const { running, moment, lot } = await this.#present(paper, stepped, nowMs, false);
+      const { running, moment, lot } = await this.#present(paper, audience, nowMs, false);
       await this.#withMoment(paper, running, moment, async (options) => {
         page = running.rounds(number, { ...options, lot }, fromRound);
       });
@@ -137,14 +146,14 @@ export class EventCounter {
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
-  #shared(paper: BallotPaper, stepped: boolean, nowMs: number): Promise<EventResults> {
+  #shared(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
     const { event } = paper;
-    const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${stepped}`;
+    const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${audience}`;
     const waiting = this.#waiting.get(name);
     if (waiting !== undefined) return waiting;
     const mine = this.#inTurn(event.id, () => {
       this.#waiting.delete(name);
-      return this.#count(paper, stepped, nowMs);
+      return this.#count(paper, audience, nowMs);
     });
     this.#waiting.set(name, mine);
     return mine;
@@ -188,10 +197,11 @@ export class EventCounter {
   }
 
   /** @param closing draws lots from the log as it stands, for the close leaf that is about to be written */
-  async #present(paper: BallotPaper, stepped: boolean, nowMs: number, closing: boolean): Promise<Present> {
+  async #present(paper: BallotPaper, audience: Audience, nowMs: number, closing: boolean): Promise<Present> {
     const { event } = paper;
     const running = await this.#running(paper);
-    const moment = await this.#catchUp(event.id, running, stepped);
+    const whole = await this.#catchUp(event.id, running, keepsBack(paper, nowMs));
+    const moment = isStepped(audience, whole) ? whole : { ...whole, hidden: [] };
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, paper, running, nowMs);
@@ -204,11 +214,17 @@ export class EventCounter {
     return { running, moment, seed, lot };
   }
 
-  async #count(paper: BallotPaper, stepped: boolean, nowMs: number, closing = false): Promise<EventResults> {
+  async #count(paper: BallotPaper, audience: Audience, nowMs: number, closing = false): Promise<EventResults> {
     const { event } = paper;
-    const { running, moment, seed, lot } = await this.#present(paper, stepped, nowMs, closing);
+    const { running, moment, seed, lot } = await this.#present(paper, audience, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
-    const { stats, positions } = await this.#report(paper, running, moment, stepped ? 'stepped' : 'whole', lot);
+    const { stats, positions } = await this.#report(
+      paper,
+      running,
+      moment,
+      audience === 'public' ? 'stepped' : 'whole',
+      lot,
+    );
     const left =
       moment.reversed.length === 0 ? null : await this.#report(paper, running, moment, 'after reversals', lot);
     const { identity, roll } = moment.changes;
@@ -217,7 +233,11 @@ export class EventCounter {
       title: event.title,
       final,
       asOf: nowMs,
-      stats: { ...stats, identityChanges: identity, rollChanges: roll },
+      stats: {
+        ...stats,
+        ...{ identityChanges: identity, rollChanges: roll },
+        disclosure: disclosureOf(event, moment.waiting),
+      },
       positions,
       afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
       byGroup: final ? await this.#turnoutByGroup(event.id) : null,
@@ -241,18 +261,18 @@ export class EventCounter {
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
-  async #catchUp(eventId: string, running: RunningCount, stepped: boolean): Promise<Moment> {
+  async #catchUp(eventId: string, running: RunningCount, keepsBack: boolean): Promise<Moment> {
     const pool = this.#db.$client;
-    let released = false;
+    let disclosed = false;
     for (;;) {
-      const moment = await readMoment(pool, eventId, running.lastLeaf, stepped);
+      const moment = await readMoment(pool, eventId, running.lastLeaf, keepsBack);
       if (moment.box === undefined) {
         running.lastLeaf = await readBox(pool, eventId, running.lastLeaf, (bytes, start, end, weightMicro) =>
           running.addPacked(bytes, start, end, weightMicro, 1),
         );
-      } else if (!released && moment.hidden.length >= RELEASED_TOGETHER) {
-        await releaseBallots(this.#db, eventId);
-        released = true;
+      } else if (!disclosed && moment.hidden.length >= DISCLOSED_TOGETHER) {
+        await discloseVoters(this.#db, eventId);
+        disclosed = true;
       } else {
         await running.add(moment.box.ballots, 1);
         running.lastLeaf = moment.box.last;

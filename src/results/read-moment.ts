@@ -20,8 +20,12 @@ export interface Moment {
   readonly voided: readonly WaitingBallot[];
   /** Ballots whose `void` leaf stands behind the `close` leaf: the final result counts them, `afterReversals` does not. */
   readonly reversed: readonly WaitingBallot[];
-  /** Confirmed ballots that the public live count does not show yet. */
+  /** Confirmed ballots that the public live count does not show yet. Of events that keep nothing back they are not asked for. */
   readonly hidden: readonly WaitingBallot[];
+  /** Whether somebody voted who is not disclosed yet. */
+  readonly waiting: boolean;
+  /** Whether some weight has fewer than five holders. Of events that keep nothing back this is not asked for. */
+  readonly rare: boolean;
   readonly log: Frontier;
   /** Undefined before the log has opened. */
   readonly lot: LotInLog | undefined;
@@ -77,11 +81,15 @@ const BASE = `
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
-    WHERE voting_event_id = $1 AND weight_micro <> 1000000 ORDER BY weight_micro LIMIT 1)`;
+    WHERE voting_event_id = $1 AND weight_micro < 1000000 ORDER BY weight_micro LIMIT 1)
+  UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
+    WHERE voting_event_id = $1 AND weight_micro > 1000000 ORDER BY weight_micro LIMIT 1)`;
 
 const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}`;
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
+  UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
+  UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)`;
 
 interface MomentRow {
   readonly kind:
@@ -94,6 +102,8 @@ interface MomentRow {
     | 'electorate'
     | 'fractional'
     | 'weighted'
+    | 'waiting'
+    | 'rare'
     | 'changes';
   readonly number: string;
   readonly amount: string;
@@ -109,10 +119,10 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
 /**
  * One statement, so that all of it is of one moment: a ballot that moves from the queue to the box meanwhile is in one of
  * them. It reads what is new and nothing else, by index, however many ballots and voters there are.
- * @param stepped whether ballots that the public live count holds back are asked for
+ * @param keepsBack whether the event is secret and not final: what it keeps back is asked for then
  */
-export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint, stepped: boolean): Promise<Moment> {
-  const [name, text] = stepped ? ['read_public_moment', BASE + HIDDEN] : ['read_moment', BASE];
+export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint, keepsBack: boolean): Promise<Moment> {
+  const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + HIDDEN] : ['read_moment_2', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -128,6 +138,8 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
     voided: of('voided').map(ballotOf),
     reversed: of('reversed').map(ballotOf),
     hidden: of('hidden').map(ballotOf),
+    waiting: of('waiting').length > 0,
+    rare: of('rare').length > 0,
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
     electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },

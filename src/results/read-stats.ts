@@ -2,8 +2,10 @@ import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
-import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { discloseVoters } from '#src/voters/disclose-voters.ts';
+import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import { disclosureOf } from '#src/voting-events/views.ts';
 import type { Counting } from './counting.ts';
 import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
@@ -22,6 +24,9 @@ export async function readStats(
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = paper;
+  // The last ones are disclosed with the final result, which may be a moment ago.
+  if (event.type === 'election' && event.finalAt === null && isFinalAt(event, nowMs))
+    await discloseVoters(db, event.id);
   const [figures, payments, results, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
@@ -57,6 +62,7 @@ export async function readStats(
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,
+    disclosure: disclosureOf(event, figures.waiting && !isFinalAt(event, nowMs)),
     updatedAt: nowMs,
   };
 }

@@ -6,11 +6,6 @@ import type { WaitingBallot } from './read-moment.ts';
 /** Of a ballot `b`: it does not count. Lists and records hold the ballots that the result is made of. */
 const isVoid = sql.raw(NOT_COUNTED);
 
-/** Releases all ballots that wait for the public live count, if they are at least five. */
-export async function releaseBallots(db: Database, eventId: string): Promise<void> {
-  await db.execute(sql`SELECT release_ballots(${eventId})`);
-}
-
 /** How many voters of an election have confirmed a ballot. */
 export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
   const { rows } = await executor.execute<{ count: string }>(
@@ -60,6 +55,8 @@ interface VoterFigures extends Record<string, unknown> {
     readonly approvedWeight: string;
     readonly votedWeight: string;
   };
+  /** Whether somebody voted who is not disclosed yet. */
+  readonly waiting: boolean;
   /** Changes that the figures are the sum of. */
   readonly changes: number;
   readonly pendingBallots: number;
@@ -87,6 +84,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'approvedWeight', coalesce(sum(weight_micro) FILTER (WHERE status = 'approved'), 0)::text,
         'votedWeight', coalesce(sum(voted_weight_micro), 0)::text) FROM f) AS voters,
       (SELECT count(*)::int FROM f) AS changes,
+      EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,
           'voters', (SELECT coalesce(sum(heads), 0) FROM f WHERE group_id = g.id),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { VOTING_METHODS } from '#src/ballot-paper/types.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { disclosureShape } from '#src/voting-events/view-schemas.ts';
 
 const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
@@ -138,6 +139,7 @@ export const resultsView = z
       rollChanges: z
         .int()
         .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+      disclosure: disclosureShape,
     }),
     positions: listShape(positionResultView),
     afterReversals: z
@@ -181,6 +183,7 @@ export const resultsView = z
           turnout: 0.75,
           identityChanges: 0,
           rollChanges: 1,
+          disclosure: { everyBallots: 5, waiting: true },
         },
         positions: [
           {
@@ -268,6 +271,7 @@ export const statsView = z
     rollChanges: z
       .int()
       .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+    disclosure: disclosureShape,
     updatedAt: timeShape(),
   })
   .meta({
@@ -276,8 +280,8 @@ export const statsView = z
       {
         votingEventId: EXAMPLE.event,
         status: 'open',
-        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 3, weight: 4, votedWeight: 3 },
-        turnout: { heads: 0.75, weight: 0.75 },
+        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 0, weight: 4, votedWeight: 0 },
+        turnout: { heads: 0, weight: 0 },
         ballots: { cast: 4, confirmed: 3 },
         votes: { total: 3 },
         positions: 1,
@@ -289,6 +293,7 @@ export const statsView = z
         byGroup: [],
         identityChanges: 0,
         rollChanges: 0,
+        disclosure: { everyBallots: 5, waiting: true },
         updatedAt: EXAMPLE.updatedAt,
       },
     ],

@@ -178,7 +178,10 @@ async function announceVoters(
   event: VotingEvent,
   rows: readonly ReturnType<typeof newVoter>[],
 ): Promise<Voter[]> {
-  const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({ ...row, hasVoted: false }));
+  const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({
+    ...row,
+    ...{ hasVoted: false, approvedByKey: false, disclosed: true },
+  }));
   const about = { accountId: event.accountId, votingEventId: event.id };
   await announce(tx, deps, about, 'voter.created', voters.map(viewVoter));
   return voters;

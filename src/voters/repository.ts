@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
@@ -9,16 +9,22 @@ import type { Voter, VoterStatus } from './types.ts';
 export type NewVoter = typeof voters.$inferInsert;
 
 /**
- * Whether a voter has voted. A poll's participant is listed only after voting; every other voter has voted if the
- * participation of the same event names them. The table name is written out because Drizzle omits it in a selection from
- * one table: inside the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
+ * How a voter's vote stands: null before it, `waits` while it is kept back (completions 5.6), `shown` afterwards. A poll's
+ * participant is listed only after voting; every other voter has voted if the participation of the same event names them.
+ * One look-up a voter, and one more for those who voted. The table name is written out because Drizzle omits it in a selection
+ * from one table: inside the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
  * events would count.
  */
-const hasVoted = sql<boolean>`(voters.source = 'poll' OR EXISTS (
-  SELECT 1 FROM participation p WHERE p.voting_event_id = voters.voting_event_id
-    AND p.participant IN (voters.id, 'i:' || voters.voter_id_key, 'e:' || voters.email_key)))`;
+const vote = sql<'waits' | 'shown' | null>`(CASE WHEN voters.source = 'poll' THEN 'shown' ELSE (
+  SELECT CASE WHEN EXISTS (SELECT 1 FROM undisclosed_voters u
+      WHERE u.voting_event_id = p.voting_event_id AND u.voter_id = voters.id) THEN 'waits' ELSE 'shown' END
+  FROM participation p WHERE p.voting_event_id = voters.voting_event_id
+    AND p.participant IN (voters.id, 'i:' || voters.voter_id_key, 'e:' || voters.email_key) LIMIT 1) END)`;
 
-const columns = {
+/** Whether the event keeps back who voted: asked once a statement. */
+const keepsBack = (eventId: string) => sql<boolean>`(SELECT keeps_back(${eventId}))`;
+
+const columnsIn = (eventId: string) => ({
   id: voters.id,
   votingEventId: voters.votingEventId,
   name: voters.name,
@@ -27,27 +33,40 @@ const columns = {
   groupId: voters.groupId,
   weightMicro: voters.weightMicro,
   status: voters.status,
-  hasVoted,
   source: voters.source,
   keyStatus: voters.keyStatus,
+  approvedByKey: voters.approvedByKey,
   createdAt: voters.createdAt,
   updatedAt: voters.updatedAt,
+  vote,
+  keepsBack: keepsBack(eventId),
+});
+
+type VoterRow = Omit<Voter, 'hasVoted' | 'disclosed'> & {
+  readonly vote: 'waits' | 'shown' | null;
+  readonly keepsBack: boolean;
 };
+
+const toVoter = ({ vote: stands, keepsBack: secret, ...row }: VoterRow): Voter => ({
+  ...row,
+  hasVoted: stands !== null,
+  disclosed: !secret || stands === 'shown',
+});
 
 export async function findVoter(executor: Executor, eventId: string, id: string): Promise<Voter | undefined> {
   const [row] = await executor
-    .select(columns)
+    .select(columnsIn(eventId))
     .from(voters)
     .where(
       and(eq(voters.votingEventId, eventId), eq(voters.id, id), isNull(voters.deletedAt), isNull(voters.erasedAt)),
     );
-  return row;
+  return row && toVoter(row);
 }
 
 /** The voters of these IDs that the event has, in the order of their creation. */
 export async function listVotersByIds(executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> {
-  return executor
-    .select(columns)
+  const rows = await executor
+    .select(columnsIn(eventId))
     .from(voters)
     .where(
       and(
@@ -58,6 +77,7 @@ export async function listVotersByIds(executor: Executor, eventId: string, ids: 
       ),
     )
     .orderBy(asc(voters.id));
+  return rows.map(toVoter);
 }
 
 export async function findVoterByIdentity(
@@ -67,7 +87,7 @@ export async function findVoterByIdentity(
 ): Promise<Voter | undefined> {
   const column = identity.kind === 'email' ? voters.emailKey : voters.voterIdKey;
   const [row] = await executor
-    .select(columns)
+    .select(columnsIn(eventId))
     .from(voters)
     .where(
       and(
@@ -77,7 +97,7 @@ export async function findVoterByIdentity(
         isNull(voters.erasedAt),
       ),
     );
-  return row;
+  return row && toVoter(row);
 }
 
 export interface VoterFilter {
@@ -111,6 +131,9 @@ export async function listVoters(
     isNull(voters.erasedAt),
     filter.after === undefined ? undefined : gt(voters.id, filter.after),
   );
+  const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
+  const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
+    THEN 'pending' ELSE voters.status END)`;
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
     (value) => value !== undefined,
@@ -118,15 +141,15 @@ export async function listVoters(
   // Without a filter every row that is looked at is given.
   const [last, beyond] = filtered ? await ids.offset(LOOKED_AT - 1).limit(2) : [];
   const rows = await executor
-    .select(columns)
+    .select(columnsIn(eventId))
     .from(voters)
     .where(
       and(
         listed,
         last === undefined ? undefined : lte(voters.id, last.id),
-        filter.status === undefined ? undefined : eq(voters.status, filter.status),
+        filter.status === undefined ? undefined : sql`${shownStatus} = ${filter.status}`,
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
-        filter.voted === undefined ? undefined : filter.voted ? (hasVoted as SQL) : sql`NOT ${hasVoted}`,
+        filter.voted === undefined ? undefined : filter.voted ? isShown : sql`${isShown} IS NOT TRUE`,
         // A key that was used was sent: by this filter nobody learns who has voted.
         filter.keyStatus === undefined
           ? undefined
@@ -136,7 +159,7 @@ export async function listVoters(
     )
     .orderBy(asc(voters.id))
     .limit(limit + 1);
-  const page = rows.slice(0, limit);
+  const page = rows.slice(0, limit).map(toVoter);
   if (rows.length > limit) return { voters: page, after: page.at(-1)?.id ?? null };
   return { voters: page, after: beyond === undefined ? null : (last?.id ?? null) };
 }

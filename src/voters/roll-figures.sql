@@ -26,18 +26,6 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Participation names voters of elections by their ID. Weight and group of a voter stay as they are after the vote.
-CREATE OR REPLACE FUNCTION count_participation() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
-BEGIN
-  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-  SELECT v.voting_event_id, coalesce(v.group_id, ''), '', 0, 0, sign * count(*), sign * sum(v.weight_micro)
-  FROM took_part p JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
-  WHERE v.source <> 'poll' GROUP BY 1, 2;
-  RETURN NULL;
-END $$;
-
 -- Puts the changes of an event together. A second call at the same time finds those rows gone and leaves them alone.
 CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE sql AS $$
   WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)

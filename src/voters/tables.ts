@@ -25,6 +25,8 @@ export const voters = pgTable(
     keyStatus: text('key_status').$type<KeyStatus>().notNull(),
     /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
+    /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
+    approvedByKey: boolean('approved_by_key').notNull().default(false),
     deletedAt: timeMs('deleted_at'),
     /** When the person was erased after the event's end: the row stays for the figures and is never shown. */
     erasedAt: timeMs('erased_at'),
@@ -41,7 +43,8 @@ export const voters = pgTable(
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
-    index('voters_weight_not_one').on(table.votingEventId, table.weightMicro).where(sql`weight_micro <> 1000000`),
+    index('voters_weight').on(table.votingEventId, table.weightMicro),
+    index('voters_approved_by_key').on(table.votingEventId, table.id).where(sql`approved_by_key`),
     index('voters_fractional_weight')
       .on(table.votingEventId, table.weightMicro)
       .where(sql`weight_micro % 1000000 <> 0`),
@@ -144,6 +147,18 @@ export const participation = pgTable(
     exclusive: boolean().notNull().default(true),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
+);
+
+/** Who voted in a secret event and is not disclosed yet (completions 5.6). */
+export const undisclosedVoters = pgTable(
+  'undisclosed_voters',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    voterId: text('voter_id').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.voterId] })],
 );
 
 /**

@@ -8,5 +8,7 @@ export type KeyStatus = 'none' | 'sent' | 'failed' | 'used';
 export type Voter = Readonly<
   Omit<typeof voters.$inferSelect, 'emailKey' | 'voterIdKey' | 'confirmBy' | 'deletedAt' | 'erasedAt'> & {
     hasVoted: boolean;
+    /** Whether status, vote and key may be shown as they are (completions 5.6). */
+    disclosed: boolean;
   }
 >;

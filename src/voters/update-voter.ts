@@ -19,7 +19,7 @@ import { giveVotersBack, keepRejected, placeOf } from './place-repository.ts';
 import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
-import { viewVoter } from './views.ts';
+import { shownStatusOf, viewVoter } from './views.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 
 type Body = z.output<typeof updateVoterBody>;
@@ -32,7 +32,7 @@ function columnsOf({ name, email, voterId, groupId, weight, status }: Changed): 
     ...(voterId === undefined ? {} : { voterId, voterIdKey: voterId }),
     ...(groupId === undefined ? {} : { groupId }),
     ...(weight === undefined ? {} : { weightMicro: weight }),
-    ...(status === undefined ? {} : { status }),
+    ...(status === undefined ? {} : { status, approvedByKey: false }),
   };
 }
 
@@ -109,7 +109,11 @@ export async function changeVoter(
   const event = await lockForChange(tx, organizer.event.id);
   const before = await findVoter(tx, event.id, id);
   if (before === undefined) throw notFound();
-  const changed: Changed = changedFields(body, { ...before, weight: before.weightMicro });
+  const changed: Changed = changedFields(body, {
+    ...{ ...before, weight: before.weightMicro },
+    // What was shown can be sent back.
+    status: shownStatusOf(before),
+  });
   await checkChange(tx, event, before, changed);
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);

@@ -2,6 +2,10 @@ import { microToNumber } from '#src/platform/decimal.ts';
 import type { Voter } from './types.ts';
 import type { RegisteredVoterView, VoterView } from './view-schemas.ts';
 
+/** The status that organizers see: an approval by a first key follows the disclosure of the vote (completions 5.6). */
+export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Voter['status'] =>
+  approvedByKey && !disclosed ? 'pending' : status;
+
 /** The organizer's shape of a voter (completions 3). */
 export function viewVoter(voter: Voter): VoterView {
   return {
@@ -12,10 +16,10 @@ export function viewVoter(voter: Voter): VoterView {
     voterId: voter.voterId,
     groupId: voter.groupId,
     weight: microToNumber(voter.weightMicro),
-    status: voter.status,
-    hasVoted: voter.hasVoted,
+    status: shownStatusOf(voter),
+    hasVoted: voter.hasVoted && voter.disclosed,
     source: voter.source,
-    keyStatus: voter.keyStatus,
+    keyStatus: voter.keyStatus === 'used' && !voter.disclosed ? 'sent' : voter.keyStatus,
     createdAt: voter.createdAt,
     updatedAt: voter.updatedAt,
   };

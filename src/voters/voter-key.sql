@@ -45,7 +45,8 @@ $$;
 CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
-    EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+    EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
+      WHERE voting_event_id = $1 AND id = $2'
     USING p_event[i], p_voter[i];
   END LOOP;
 END $$;

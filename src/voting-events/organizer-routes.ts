@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import type { Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -12,8 +13,9 @@ import { loadEvent } from './access.ts';
 import { createEvent } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import * as operations from './operations.ts';
-import { listEvents } from './repository.ts';
+import { listEvents, listWaiting } from './repository.ts';
 import { createEventBody, updateEventBody } from './schemas.ts';
+import type { VotingEvent } from './types.ts';
 import { updateVotingEvent } from './update-event.ts';
 import { viewEvent } from './views.ts';
 
@@ -37,10 +39,14 @@ export function eventRouter(deps: Deps): Hono<Env> {
       (row) => row.id,
       (key) => encodeCursor(deps.secrets, name, key),
     );
+    const waiting = await listWaiting(
+      deps.db,
+      page.map(({ id }) => id),
+    );
     return answer(
       c,
       list(
-        page.map((row) => viewEvent(row, nowMs)),
+        page.map((row) => viewEvent(row, nowMs, waiting.has(row.id))),
         nextCursor,
       ),
     );
@@ -50,12 +56,14 @@ export function eventRouter(deps: Deps): Hono<Env> {
       created(viewEvent(await createEvent(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
     ),
   );
+  const viewWaiting = async (executor: Executor, row: VotingEvent) =>
+    viewEvent(row, deps.clock.now(), (await listWaiting(executor, [row.id])).has(row.id));
   router.on(...operations.getVotingEvent, event, async (c) =>
-    answer(c, ok(viewEvent(c.get('target').event, deps.clock.now()))),
+    answer(c, ok(await viewWaiting(deps.db, c.get('target').event))),
   );
   router.on(...operations.updateVotingEvent, event, body(updateEventBody), (c) =>
     change(c, async (tx) =>
-      ok(viewEvent(await updateVotingEvent(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
+      ok(await viewWaiting(tx, await updateVotingEvent(tx, deps, c.get('target'), c.get('body')))),
     ),
   );
   router.on(...operations.deleteVotingEvent, event, (c) =>

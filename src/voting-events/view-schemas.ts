@@ -16,6 +16,12 @@ const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta
   description: 'By what a poll tells two participants apart; null for elections.',
 });
 const visibility = z.enum(['hidden', 'live', 'published']);
+/** How a secret event shows who voted, until its result is final (completions 5.6). */
+export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
+  description:
+    'In secret events who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody voted who is not shown yet. Null where nothing is kept back.',
+});
+
 const secrecy = z.enum(['secret', 'pseudonymous', 'identified']).meta({
   description: 'Derived: elections are secret, polls pseudonymous, paid polls identified.',
 });
@@ -62,6 +68,7 @@ export const votingEventView = z
     payments: z.object(payments),
     paymentBusinessId: z.string().nullable(),
     secrecy,
+    disclosure: disclosureShape,
     createdAt: timeShape(),
     updatedAt: timeShape(),
   })
@@ -93,6 +100,7 @@ export const votingEventView = z
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,
         secrecy: 'secret',
+        disclosure: { everyBallots: 5, waiting: false },
         createdAt: EXAMPLE.createdAt,
         updatedAt: EXAMPLE.updatedAt,
       },

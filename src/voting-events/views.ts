@@ -2,8 +2,19 @@ import { pollIdentityOf, publishedTime, secrecyOf, statusAt } from './lifecycle.
 import type { VotingEvent } from './types.ts';
 import type { ContextView, VotingEventView } from './view-schemas.ts';
 
-/** The organizer's shape of a voting event (completions 3). */
-export function viewEvent(event: VotingEvent, nowMs: number): VotingEventView {
+/** Voters of a secret event are disclosed at least so many at a time (completions 5.6). */
+export const DISCLOSED_TOGETHER = 5;
+
+/** What an event keeps back of who voted; null where it keeps nothing back. */
+export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventView['disclosure'] {
+  return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
+}
+
+/**
+ * The organizer's shape of a voting event (completions 3).
+ * @param waiting whether somebody voted who is not disclosed yet
+ */
+export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): VotingEventView {
   return {
     id: event.id,
     code: event.code,
@@ -32,6 +43,7 @@ export function viewEvent(event: VotingEvent, nowMs: number): VotingEventView {
     },
     paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
+    disclosure: disclosureOf(event, waiting),
     createdAt: event.createdAt,
     updatedAt: event.updatedAt,
   };

@@ -343,15 +343,9 @@ describe('an election', () => {
     expect(confirmed.status).toBe(200);
     const hidden = await service.call('GET', `${base}/results`, undefined, { key: account.vote });
     expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
-    expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
-    expect(at(results.body.data.positions, 0)).toMatchObject({
-      candidates: [{}, { votesWon: 1, weightWon: '2.5', winner: true }, {}],
-    });
-    const voters = await service.call('GET', `/voting-events/${event.id}/voters?voted=true`, undefined, {
-      key: account.read,
-    });
-    expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
+    // Two voters with weights of their own: nothing of a vote is shown before the result is final.
+    const live = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(live.body.data.stats).toMatchObject({ ballots: 0, disclosure: { everyBallots: 5, waiting: true } });
     const closed = await service.call(
       'PATCH',
       `/voting-events/${event.id}`,
@@ -363,6 +357,15 @@ describe('an election', () => {
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(403);
     await finishEvent(service, event.id);
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
+    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
+    expect(at(results.body.data.positions, 0)).toMatchObject({
+      candidates: [{}, { votesWon: 1, weightWon: '2.5', winner: true }, {}],
+    });
+    const voters = await service.call('GET', `/voting-events/${event.id}/voters?voted=true`, undefined, {
+      key: account.read,
+    });
+    expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
     const late = await service.call(
       'POST',
       `${base}/ballot/cast`,

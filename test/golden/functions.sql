@@ -1,4 +1,4 @@
--- Version 2, 6262a2a2601a8722d8d0e9a6e9be1fb85b1032166234e2ba239e107c77e53a04
+-- Version 3, acf76833833d5987b79228052032e4eb3fbbc0d5f3e2a9ba3e8639a13fd59480
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -41,12 +41,6 @@ BEGIN
   END LOOP;
   RETURN written;
 END $function$;
-
-CREATE OR REPLACE FUNCTION ballots_shown_together()
- RETURNS integer
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN 5;
 
 CREATE OR REPLACE FUNCTION cast_ballot_once(p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb, p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint, OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text)
  RETURNS record
@@ -342,6 +336,10 @@ BEGIN
   IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
     RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
   END IF;
+  -- Kept back until four others wait as well (completions 5.6).
+  IF NOT poll THEN
+    INSERT INTO undisclosed_voters (voting_event_id, voter_id) VALUES (p_event, b.participant) ON CONFLICT DO NOTHING;
+  END IF;
   shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
@@ -390,20 +388,6 @@ BEGIN
     (NEW.voting_event_id, coalesce(NEW.group_id, ''), NEW.status, 1, NEW.weight_micro, NEW.source = 'poll', NEW.deleted_at)
   ) AS c (event, group_id, status, sign, weight, poll, deleted_at)
   WHERE c.deleted_at IS NULL;
-  RETURN NULL;
-END $function$;
-
-CREATE OR REPLACE FUNCTION count_participation()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
-BEGIN
-  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-  SELECT v.voting_event_id, coalesce(v.group_id, ''), '', 0, 0, sign * count(*), sign * sum(v.weight_micro)
-  FROM took_part p JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
-  WHERE v.source <> 'poll' GROUP BY 1, 2;
   RETURN NULL;
 END $function$;
 
@@ -465,7 +449,7 @@ BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN 0; END IF;
   FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
-    'log_tiles', 'log_checkpoints', 'participation', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
     'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
@@ -479,6 +463,44 @@ BEGIN
   RETURN removed;
 END $function$;
 REVOKE ALL ON FUNCTION delete_event_rows(text,integer) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION disclose_voters(p_event text)
+ RETURNS text[]
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  whole boolean;
+  waiting bigint;
+  approved text[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
+  whole := NOT keeps_back(p_event);
+  SELECT count(*) INTO waiting FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u;
+  IF waiting < disclosed_together() AND NOT whole THEN RETURN NULL; END IF;
+  WITH shown AS (
+    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event RETURNING u.voter_id
+  ), figures AS (
+    INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+    SELECT p_event, coalesce(v.group_id, ''), '', 0, 0, count(*), sum(v.weight_micro)
+    FROM shown s JOIN voters v ON v.voting_event_id = p_event AND v.id = s.voter_id GROUP BY 2
+  ), waiting_ballots AS (
+    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released
+  ), sealed_ballots AS (
+    UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
+  ), approvals AS (
+    UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
+      AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))
+    RETURNING v.id
+  )
+  SELECT array_agg(a.id) INTO approved FROM approvals a;
+  RETURN approved;
+END $function$;
+
+CREATE OR REPLACE FUNCTION disclosed_together()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN 5;
 
 CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer)
  RETURNS integer
@@ -627,6 +649,29 @@ BEGIN
   RETURN NEW;
 END $function$;
 
+CREATE OR REPLACE FUNCTION has_rare_weight(p_event text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  weight bigint;
+  holders bigint;
+  weights integer := 0;
+  rare boolean := false;
+BEGIN
+  SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event;
+  WHILE weight IS NOT NULL LOOP
+    weights := weights + 1;
+    SELECT count(*) INTO holders FROM (
+      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight LIMIT disclosed_together()) AS h;
+    rare := rare OR holders < disclosed_together();
+    IF rare AND weights > 1 THEN RETURN true; END IF;
+    SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;
+  END LOOP;
+  RETURN false;
+END $function$;
+
 CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
  RETURNS TABLE(voted boolean)
  LANGUAGE sql
@@ -749,6 +794,16 @@ AS $function$
   ) AS key;
 $function$;
 
+CREATE OR REPLACE FUNCTION keeps_back(p_event text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
+    WHERE e.id = p_event AND e.type = 'election'
+      AND NOT (event_status(e, t.at) = 'closed' AND t.at >= least(e.closed_at, e.ends_at) + confirm_grace_ms()));
+$function$;
+
 CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text)
  RETURNS void
  LANGUAGE sql
@@ -861,22 +916,6 @@ CREATE OR REPLACE FUNCTION refuse_change()
 AS $function$
 BEGIN
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
-END $function$;
-
-CREATE OR REPLACE FUNCTION release_ballots(p_event text)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  waiting text[];
-BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('release ' || p_event, 0));
-  EXECUTE 'SELECT array_agg(id) FROM (
-    SELECT id FROM ballot_queue WHERE voting_event_id = $1 AND NOT released
-    UNION ALL SELECT id FROM ballots WHERE voting_event_id = $1 AND NOT released) AS hidden' INTO waiting USING p_event;
-  IF coalesce(cardinality(waiting), 0) < ballots_shown_together() THEN RETURN; END IF;
-  EXECUTE 'UPDATE ballot_queue SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
-  EXECUTE 'UPDATE ballots SET released = true WHERE voting_event_id = $1 AND id = ANY ($2)' USING p_event, waiting;
 END $function$;
 
 CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
@@ -1047,7 +1086,8 @@ CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[])
 AS $function$
 BEGIN
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
-    EXECUTE 'UPDATE voters SET status = ''approved'', key_status = ''used'' WHERE voting_event_id = $1 AND id = $2'
+    EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
+      WHERE voting_event_id = $1 AND id = $2'
     USING p_event[i], p_voter[i];
   END LOOP;
 END $function$;

@@ -291,8 +291,6 @@ CREATE TABLE participation (
   CONSTRAINT participation_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
   CONSTRAINT participation_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
-CREATE TRIGGER participation_count_added AFTER INSERT ON participation REFERENCING NEW TABLE AS took_part FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
-CREATE TRIGGER participation_count_removed AFTER DELETE ON participation REFERENCING OLD TABLE AS took_part FOR EACH STATEMENT EXECUTE FUNCTION count_participation();
 
 CREATE TABLE payment_attempts (
   voting_event_id text NOT NULL,
@@ -480,6 +478,13 @@ CREATE TABLE sponsors (
 );
 CREATE INDEX sponsors_order ON sponsors USING btree (voting_event_id, sort_order);
 
+CREATE TABLE undisclosed_voters (
+  voting_event_id text NOT NULL,
+  voter_id text NOT NULL,
+  CONSTRAINT undisclosed_voters_voting_event_id_voter_id_pk PRIMARY KEY (voting_event_id, voter_id),
+  CONSTRAINT undisclosed_voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
 CREATE TABLE voided_ballots (
   voting_event_id text NOT NULL,
   code_tag bytea NOT NULL,
@@ -549,17 +554,19 @@ CREATE TABLE voters (
   updated_at bigint NOT NULL,
   erased_at bigint,
   confirm_by bigint,
+  approved_by_key boolean DEFAULT false NOT NULL,
   CONSTRAINT voters_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups(voting_event_id, id) ON DELETE SET NULL (group_id),
   CONSTRAINT voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
+CREATE INDEX voters_approved_by_key ON voters USING btree (voting_event_id, id) WHERE approved_by_key;
 CREATE INDEX voters_by_group ON voters USING btree (voting_event_id, group_id, id) WHERE (group_id IS NOT NULL);
 CREATE UNIQUE INDEX voters_email ON voters USING btree (voting_event_id, email_key);
 CREATE INDEX voters_fractional_weight ON voters USING btree (voting_event_id, weight_micro) WHERE ((weight_micro % (1000000)::bigint) <> 0);
 CREATE INDEX voters_point ON voters USING btree (voting_event_id, md5(id) COLLATE "C") WHERE ((email IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX voters_to_confirm ON voters USING btree (confirm_by, voting_event_id) WHERE (confirm_by IS NOT NULL);
 CREATE UNIQUE INDEX voters_voter_id ON voters USING btree (voting_event_id, voter_id_key);
-CREATE INDEX voters_weight_not_one ON voters USING btree (voting_event_id, weight_micro) WHERE (weight_micro <> 1000000);
+CREATE INDEX voters_weight ON voters USING btree (voting_event_id, weight_micro);
 CREATE TRIGGER voters_count_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
 CREATE TRIGGER voters_count_changed AFTER UPDATE ON voters FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.weight_micro IS DISTINCT FROM new.weight_micro)) OR (old.group_id IS DISTINCT FROM new.group_id)) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION count_changed_voter();
 CREATE TRIGGER voters_count_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();

@@ -121,7 +121,7 @@ export async function findBrokenInvariants(client: Client, deps: Deps, eventId: 
 export async function recountEvent(deps: Deps, eventId: string): Promise<string[]> {
   const paper = await deps.papers.take(await findAnyEvent(deps.db, eventId));
   if (paper === undefined) return ['there is no such event'];
-  const count = () => new EventCounter(deps, false).results(paper, 'organizer', deps.clock.now());
+  const count = () => new EventCounter(deps, false).results(paper, 'auditor', deps.clock.now());
   const { checks } = await checkCount(deps, paper, count);
   return checks.flatMap(({ check, status, detail }) => (status === 'differs' ? [`${check}: ${detail}`] : []));
 }

@@ -4,7 +4,7 @@ export const FEATURES = {
    * Disclosure in steps (5.6) of everything but the public live counts: `hasVoted`, filters, `disclosure`, stats; and that a step
    * is made within a minute. Off, the public live counts may still take a step late.
    */
-  disclosure: false,
+  disclosure: true,
   /** Figures of a final result stay those of the close; `afterReversals` shows what is left (7.4). */
   afterReversals: true,
   /** `refund` and `providerDetails` of the organizer's payment attempt (7.4). Off: absent, or as they should be. */

@@ -20,6 +20,6 @@ CREATE OR REPLACE FUNCTION wrong_key_window_ms() RETURNS bigint LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION free_wrong_keys() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 10;
 
--- Ballots that the public live count of a secret event shows together at least: `RELEASED_TOGETHER`.
-CREATE OR REPLACE FUNCTION ballots_shown_together() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Voters of a secret event whose vote is shown together at least: `DISCLOSED_TOGETHER`.
+CREATE OR REPLACE FUNCTION disclosed_together() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 5;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RELEASED_TOGETHER } from '#src/results/count-event.ts';
 import { FREE_TRIES } from '#src/voters/check-voter.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
+import { DISCLOSED_TOGETHER } from '#src/voting-events/views.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
 
@@ -16,10 +16,10 @@ afterAll(() => database.drop());
 test('figures of the rules are the same in the database and in the program', async () => {
   const { rows } = await withClient(database.url, (client) =>
     client.query(
-      `SELECT confirm_grace_ms()::int AS grace, free_wrong_keys() AS tries, ballots_shown_together() AS together`,
+      `SELECT confirm_grace_ms()::int AS grace, free_wrong_keys() AS tries, disclosed_together() AS together`,
     ),
   );
-  expect(rows).toEqual([{ grace: CONFIRM_GRACE_MS, tries: FREE_TRIES, together: RELEASED_TOGETHER }]);
+  expect(rows).toEqual([{ grace: CONFIRM_GRACE_MS, tries: FREE_TRIES, together: DISCLOSED_TOGETHER }]);
 });
 
 test('15 minutes and 24 hours stand in no statement', () => {

@@ -78,6 +78,7 @@ describe('a table of results', () => {
         turnout: null,
         identityChanges: 2,
         rollChanges: 3,
+        disclosure: null,
       },
       positions: [result],
       log: { size: 3, rootHash: '+/AB=' },

@@ -1,0 +1,59 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { type Database, inTransaction } from '#src/database/client.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { listVotersByIds } from './repository.ts';
+import { viewVoter } from './views.ts';
+
+const payload = z.strictObject({ eventId: z.string(), voterIds: z.array(z.string()) });
+const ANNOUNCE_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, payload } as const;
+/** In one message of the queue. */
+const APPROVED_TOGETHER = 500;
+
+/** Publishes `voter.updated` for voters whose approval by their first key is shown from now on. */
+export function announceApprovedJob(deps: RecordDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
+  return defineJob({
+    ...ANNOUNCE_APPROVED,
+    async work({ eventId, voterIds }) {
+      await inTransaction(deps.db, async (tx) => {
+        const event = await findEventById(tx, eventId);
+        if (event === undefined) return;
+        const about = { accountId: event.accountId, votingEventId: eventId };
+        const approved = await listVotersByIds(tx, eventId, voterIds);
+        await announce(tx, deps, about, 'voter.updated', approved.map(viewVoter));
+      });
+    },
+  });
+}
+
+/**
+ * Makes the step of the disclosure of a secret event, if one is due: as soon as five voters wait, or when the result is final
+ * (completions 5.6).
+ */
+export async function discloseVoters(db: Database, eventId: string): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    const { rows } = await tx.execute<{ approved: string[] | null }>(
+      sql`SELECT disclose_voters(${eventId}) AS approved`,
+    );
+    const approved = rows[0]?.approved ?? [];
+    for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
+      await enqueue(tx, ANNOUNCE_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
+  });
+}
+
+/** Makes the steps that are due in all events. */
+export async function discloseAllVoters({ db, log }: { readonly db: Database; readonly log: Log }): Promise<void> {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
+      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`);
+  for (const { id } of rows) {
+    try {
+      await discloseVoters(db, id);
+    } catch (fault) {
+      log.error({ event: id, fault: summariseFault(fault) }, 'who voted could not be disclosed');
+    }
+  }
+}

@@ -1,0 +1,60 @@
+-- Whether an event keeps back who voted: a secret one, until its result is final.
+CREATE OR REPLACE FUNCTION keeps_back(p_event text) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
+    WHERE e.id = p_event AND e.type = 'election'
+      AND NOT (event_status(e, t.at) = 'closed' AND t.at >= least(e.closed_at, e.ends_at) + confirm_grace_ms()));
+$$;
+
+-- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
+-- ballots in the public live count; with the final result the last ones are. Fewer wait for others. The figures of who voted are
+-- written here. All of it is one statement, so that voters and ballots are those of one moment.
+-- Returns the voters whose approval by their first key is shown from now on.
+CREATE OR REPLACE FUNCTION disclose_voters(p_event text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  whole boolean;
+  waiting bigint;
+  approved text[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
+  whole := NOT keeps_back(p_event);
+  SELECT count(*) INTO waiting FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u;
+  IF waiting < disclosed_together() AND NOT whole THEN RETURN NULL; END IF;
+  WITH shown AS (
+    DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event RETURNING u.voter_id
+  ), figures AS (
+    INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
+    SELECT p_event, coalesce(v.group_id, ''), '', 0, 0, count(*), sum(v.weight_micro)
+    FROM shown s JOIN voters v ON v.voting_event_id = p_event AND v.id = s.voter_id GROUP BY 2
+  ), waiting_ballots AS (
+    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released
+  ), sealed_ballots AS (
+    UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
+  ), approvals AS (
+    UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
+      AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))
+    RETURNING v.id
+  )
+  SELECT array_agg(a.id) INTO approved FROM approvals a;
+  RETURN approved;
+END $$;
+
+-- Whether some weight has fewer than five holders: a weighted count would then show single voters. Where all weights are alike
+-- it shows nobody. Looks at each weight once, by the index.
+CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  weight bigint;
+  holders bigint;
+  weights integer := 0;
+  rare boolean := false;
+BEGIN
+  SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event;
+  WHILE weight IS NOT NULL LOOP
+    weights := weights + 1;
+    SELECT count(*) INTO holders FROM (
+      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight LIMIT disclosed_together()) AS h;
+    rare := rare OR holders < disclosed_together();
+    IF rare AND weights > 1 THEN RETURN true; END IF;
+    SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;
+  END LOOP;
+  RETURN false;
+END $$;

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { discloseVoters } from '#src/voters/disclose-voters.ts';
+import { createTestEvent, demand, finishEvent, type TestEvent } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+interface Voter {
+  readonly id: string;
+  readonly email: string;
+  readonly key: string;
+}
+interface Election {
+  readonly event: TestEvent;
+  readonly voters: readonly Voter[];
+}
+
+const read = async (path: string, key = account.read) =>
+  demand(await service.call('GET', path, undefined, { key }), 200);
+
+/** An open election with public live counts. @param weights of its voters, one each */
+async function createElection(weights: readonly number[], settings: object = {}): Promise<Election> {
+  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+  const given = { type: 'election', results: { visibility: 'live' }, ...settings };
+  const event = await createTestEvent(service, account, given, plan);
+  const voters: Voter[] = [];
+  for (const [place, weight] of weights.entries()) {
+    const email = `voter-${place}@club.example`;
+    const body = { name: `Voter ${place}`, email, weight };
+    const { id } = demand(
+      await service.call('POST', `/voting-events/${event.id}/voters`, body, { key: account.write }),
+      201,
+    );
+    voters.push({ id, email, key: await giveVoterKey(service, event.id, id) });
+  }
+  return { event, voters };
+}
+
+async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const base = `/public/voting-events/${event.id}/ballot`;
+  const cast = await service.call('POST', `${base}/cast`, { email, voterKey: key, votes }, { key: account.vote });
+  const { confirmationCode } = demand(cast, 201);
+  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+}
+
+/** Everything that an API key can read of who voted, and how many. */
+async function look({ event }: Election) {
+  const base = `/voting-events/${event.id}`;
+  const voters: { hasVoted: boolean; keyStatus: string }[] = await read(`${base}/voters?limit=200`);
+  const [organizers, publics, stats, own] = [
+    await read(`${base}/results`),
+    await read(`/public${base}/results`, account.vote),
+    await read(`${base}/stats`),
+    await read(base),
+  ];
+  return {
+    marked: voters.filter(({ hasVoted }) => hasVoted).length,
+    used: voters.filter(({ keyStatus }) => keyStatus === 'used').length,
+    filtered: (await read(`${base}/voters?voted=true&limit=200`)).length,
+    notVoted: (await read(`${base}/voters?voted=false&limit=200`)).length,
+    stats: [stats.voters.voted, stats.voters.votedWeight],
+    organizers: organizers.stats.ballots,
+    publics: publics.stats.ballots,
+    disclosure: [own.disclosure, stats.disclosure, organizers.stats.disclosure, publics.stats.disclosure],
+  };
+}
+
+const all = (waiting: boolean) => Array.from({ length: 4 }, () => ({ everyBallots: 5, waiting }));
+
+describe('who voted in a secret event', () => {
+  test('is shown nowhere while fewer than five wait, then of all that wait at once', async () => {
+    const election = await createElection(Array.from({ length: 12 }, () => 1));
+    for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
+    await discloseVoters(service.deps.db, election.event.id);
+    expect(await look(election)).toEqual({
+      ...{ marked: 0, used: 0, filtered: 0, notVoted: 12, stats: [0, 0] },
+      ...{ organizers: 4, publics: 0, disclosure: all(true) },
+    });
+    for (const voter of election.voters.slice(4, 7)) await vote(election, voter);
+    await discloseVoters(service.deps.db, election.event.id);
+    expect(await look(election)).toEqual({
+      ...{ marked: 7, used: 7, filtered: 7, notVoted: 5, stats: [7, 7] },
+      ...{ organizers: 7, publics: 7, disclosure: all(false) },
+    });
+  });
+
+  test('and what was counted is shown whole with the final result', async () => {
+    const election = await createElection([1, 1, 1, 1, 1, 2]);
+    await vote(election, election.voters[5] as Voter);
+    await finishEvent(service, election.event.id);
+    expect(await look(election)).toMatchObject({ marked: 1, used: 1, filtered: 1, stats: [1, 2], organizers: 1 });
+  });
+
+  test('moves the organizer’s results with the step too, where a weight has fewer than five holders', async () => {
+    const rare = await createElection([1, 1, 1, 1, 1, 1, 7, 7]);
+    await vote(rare, rare.voters[6] as Voter);
+    expect(await look(rare)).toMatchObject({ organizers: 0, publics: 0 });
+    for (const voter of rare.voters.slice(0, 4)) await vote(rare, voter);
+    expect(await look(rare)).toMatchObject({ organizers: 5, publics: 5 });
+    const common = await createElection([1, 1, 1, 1, 1, 7, 7, 7, 7, 7]);
+    await vote(common, common.voters[6] as Voter);
+    expect(await look(common)).toMatchObject({ organizers: 1, publics: 0 });
+  });
+
+  test('keeps an approval by a first key back, and its webhook, until the vote is shown', async () => {
+    const election = await createElection(
+      Array.from({ length: 6 }, () => 1),
+      { voter: { selfRegistration: true, approval: 'automatic' } },
+    );
+    const { id } = election.event;
+    await service.deps.db.$client.query("UPDATE voters SET status = 'pending' WHERE voting_event_id = $1", [id]);
+    const hook = { url: 'https://hooks.example.com/none', eventTypes: ['voter.updated'] };
+    const endpoint = demand(await service.call('POST', '/webhook-endpoints', hook, { key: account.write }), 201);
+    const statuses = async (): Promise<string[]> =>
+      (await read(`/voting-events/${id}/voters`)).map(({ status }: { status: string }) => status);
+    const countMessages = async (): Promise<number> => {
+      const { rows } = await service.deps.db.$client.query(
+        'SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1',
+        [endpoint.id],
+      );
+      return rows[0].count;
+    };
+    for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
+    await discloseVoters(service.deps.db, id);
+    expect([new Set(await statuses()), await countMessages()]).toEqual([new Set(['pending']), 0]);
+    expect((await read(`/voting-events/${id}/voters?status=approved`)).length).toBe(0);
+    await vote(election, election.voters[4] as Voter);
+    await discloseVoters(service.deps.db, id);
+    expect((await statuses()).toSorted()).toEqual([
+      'approved',
+      'approved',
+      'approved',
+      'approved',
+      'approved',
+      'pending',
+    ]);
+    expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
+  });
+
+  test('is never a smaller group when confirms and steps race', async () => {
+    const election = await createElection(Array.from({ length: 40 }, () => 1));
+    const seen = new Set<number>();
+    let voting = true;
+    const watching = (async () => {
+      while (voting) {
+        await discloseVoters(service.deps.db, election.event.id);
+        seen.add((await read(`/voting-events/${election.event.id}/voters?voted=true&limit=200`)).length);
+      }
+    })();
+    for (let from = 0; from < 40; from += 8)
+      await Promise.all(election.voters.slice(from, from + 8).map((voter) => vote(election, voter)));
+    voting = false;
+    await watching;
+    const sizes = [...seen].toSorted((one, other) => one - other);
+    const steps = sizes.slice(1).map((size, place) => size - (sizes[place] ?? 0));
+    expect(steps.filter((step) => step < 5)).toEqual([]);
+    expect(steps.length).toBeGreaterThan(0);
+  });
+});
