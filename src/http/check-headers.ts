@@ -4,7 +4,7 @@ import type { Env } from './env.ts';
 import { announcesBody, checkContentType, parseIdempotencyKey } from './request-headers.ts';
 
 /** Refuses a body where none belongs or of another type, and a bad Idempotency-Key. @throws ApiError 400 `bad_request` */
-export const checkHeaders: MiddlewareHandler<Env> = async (c, next) => {
+export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
   const { method, bytes } = c.get('operation');
   const { rawHeaders } = c.env.incoming;
   if (bytes === undefined) {
@@ -14,5 +14,5 @@ export const checkHeaders: MiddlewareHandler<Env> = async (c, next) => {
       checkContentType(rawHeaders);
     }
   }
-  await next();
+  return next();
 };

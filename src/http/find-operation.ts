@@ -26,7 +26,7 @@ export function findOperation(
   };
   const takes = (method: string, path: string): boolean =>
     firstOf(router.match(method, path)[0].map(([[, route]]) => route)) !== undefined;
-  return async (c, next) => {
+  return (c, next) => {
     const operation = firstOf(matchedRoutes(c));
     if (operation === undefined) {
       const methods = METHODS.filter((method) => takes(method, c.req.path));
@@ -36,6 +36,6 @@ export function findOperation(
       throw badRequest(`This address takes ${allow}, not ${c.req.method}.`, { allow });
     }
     c.set('operation', operation);
-    await next();
+    return next();
   };
 }

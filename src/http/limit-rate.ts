@@ -8,7 +8,7 @@ const OPEN_BURST = 20;
 
 /** Limits requests by their key, those without one by their address. @throws ApiError 429 `rate_limited` */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
-  return async (c, next) => {
+  return (c, next) => {
     const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');
     if (scope !== 'none') {
       const { keyId, requestsPerMinute } = c.get('caller');
@@ -28,6 +28,6 @@ export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
       if (retryAfterSeconds !== undefined)
         throw tooManyRequests(retryAfterSeconds, 'Too many requests from this address.');
     }
-    await next();
+    return next();
   };
 }

@@ -83,9 +83,9 @@ export function annotate<Handler extends object>(handler: Handler, part: Partial
  */
 export function operation<Path extends string, Query extends z.ZodType>(declaration: Declaration<Path, Query>) {
   const { method, path, query, scope } = declaration;
-  const checkQuery: MiddlewareHandler<Env & { Variables: { query: z.output<Query> } }> = async (c, next) => {
+  const checkQuery: MiddlewareHandler<Env & { Variables: { query: z.output<Query> } }> = (c, next) => {
     c.set('query', parseQuery(query, c.get('requestTarget').query) as z.output<Query>);
-    await next();
+    return next();
   };
   annotate(checkQuery, { role: roleFor(scope, method), ...declaration });
   return [method, path, checkQuery] as const;

@@ -8,7 +8,7 @@ import { parseRequestTarget } from './request-target.ts';
  * @param secure served over https: browsers are told to stay there
  */
 export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
-  return async (c, next) => {
+  return (c, next) => {
     const { rawHeaders, url, socket } = c.env.incoming;
     const requestId = ownRequestId(rawHeaders) ?? newRequestId();
     c.set('service', service);
@@ -23,6 +23,6 @@ export function startRequest(service: Service, newRequestId: () => string, secur
     });
     // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
     c.set('requestTarget', parseRequestTarget(url ?? ''));
-    await next();
+    return next();
   };
 }
