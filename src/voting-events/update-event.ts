@@ -118,7 +118,9 @@ async function guardColumns(tx: Transaction, before: LockedEvent, changed: Colum
   const actions = new Set(names.map((name) => ACTION_BY_COLUMN[name] ?? 'change_settings'));
   for (const action of actions) await guardChange(tx, before, action);
   const after = statusAt({ ...before, ...definedOnly(changed) }, before.lockedAt);
-  if (after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
+  // Opened by hand it stays open; a start that is taken away or lies ahead contradicts its ballots all the same.
+  const isBeforeStart = changed.startsAt !== undefined && (changed.startsAt ?? Infinity) > before.lockedAt;
+  if (isBeforeStart || after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
 }
 
 /** What else changes with a change: when results become public, ballots that a new price asks for, what a price leaves behind. */

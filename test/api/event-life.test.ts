@@ -264,11 +264,17 @@ describe('the life of an event', () => {
     }
   });
 
-  test.each([null, Date.now() + HOUR])(
-    'never leads an event with a cast ballot back before its start: startsAt %s',
-    async (startsAt) => {
+  test.each([
+    [null, 'the clock'],
+    [Date.now() + HOUR, 'the clock'],
+    [null, 'hand'],
+    [Date.now() + HOUR, 'hand'],
+  ])(
+    'never leads an event with a cast ballot back before its start: startsAt %s, opened by %s',
+    async (startsAt, opener) => {
       const event = await createTestEvent(service, account, {}, [PLURALITY], false);
       const base = `/voting-events/${event.id}`;
+      if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
       const [position] = event.positions;
       demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
