@@ -143,9 +143,13 @@ export const REFUSALS = {
   payment_provider_unavailable: {
     code: 'internal',
     says: 'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
-    when: 'The payment provider did not answer, or refused. Nothing is stored as paid; the call may be repeated.',
+    when: 'The payment provider did not answer. Nothing is stored as paid; the call may be repeated.',
     retryAfterSeconds: 2,
   },
+  payment_unavailable: forbidden(
+    'The payment provider does not take this payment. The organizer has to look at the payment business.',
+    'The payment provider refuses for a reason that the payer cannot mend, or the payment business cannot take payments: the organizer has to look at it.',
+  ),
   overloaded: {
     code: 'internal',
     says: 'Too many requests arrive at once. Retry.',
@@ -194,6 +198,10 @@ const WORDINGS = {
   still_draft: { like: 'not_open', says: 'This event is a draft.' },
   voter_just_added: { like: 'voter_exists', says: 'A voter with this e-mail or voter ID was just added.' },
   poll_without_keys: { like: 'not_an_election', says: 'Polls have no voter keys.' },
+  sandbox_elsewhere: {
+    like: 'payment_unavailable',
+    says: 'This payment business belongs to the sandbox, which does not run here.',
+  },
   too_many_ballots: { like: 'overloaded', says: 'Too many ballots arrive at once. Retry.' },
 } as const satisfies Record<string, { readonly like: RefusalCase; readonly says: Sentence }>;
 

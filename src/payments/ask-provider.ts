@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import type { ApiError } from '#src/platform/errors.ts';
+import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { type AttemptRef, endAsking, findAttempt, takeAsking } from './attempt-repository.ts';
@@ -23,8 +24,8 @@ import type { PaymentAttempt } from './types.ts';
 const ASK_AGAIN_MS = 2 * SECOND_MS;
 /** Longer than any call can take: whoever asked and died keeps nobody waiting for ever. */
 const LEASE_MS = 4 * TIME_LIMITS.providerMs;
-/** Shorter than the time a request has. */
-const WAIT_MS = 8 * SECOND_MS;
+/** How long a caller waits for a provider who does not say until when. */
+export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
 const LOOK_AGAIN_MS = 40;
 
 /** 500 with a reason (completions 1.6): nothing is stored as paid, the call may be repeated. */
@@ -32,31 +33,58 @@ export function providerUnavailable(): ApiError {
   return refuse('payment_provider_unavailable');
 }
 
-/** Runs a call to a provider; its failures become the one answer that callers know. */
-export async function callProvider<T>(deps: Pick<PaymentDeps, 'log'>, call: () => Promise<T>): Promise<T> {
+/** A refusal as the payer's caller gets it (completions 1.6): 422 on what can be mended, otherwise 403. */
+function refusedError({ field }: PaymentProviderRefused): ApiError {
+  return field === null ? refuse('payment_unavailable') : invalidField(field, 'is refused by the payment provider');
+}
+
+/**
+ * Runs a call to a provider; its failures become the answers that callers know. What a provider says after the patience of
+ * its caller is over is learnt by the next one who asks.
+ * @param until when the caller waits no longer, by the monotonic clock
+ * @throws ApiError 500 `payment_provider_unavailable` when it does not answer; 422 on a field or 403 `payment_unavailable`
+ *   when it refuses
+ */
+export async function callProvider<T>(
+  deps: Pick<PaymentDeps, 'log'>,
+  until: number,
+  call: () => Promise<T>,
+): Promise<T> {
+  const waited = new AbortController();
+  const late = delay(Math.max(0, until - monotonicMs()), undefined, { signal: waited.signal }).then(() => {
+    deps.log.warn('a payment provider keeps its caller waiting');
+    throw providerUnavailable();
+  });
   try {
-    return await call();
+    return await Promise.race([call(), late]);
   } catch (fault) {
-    if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused) {
-      deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider failed');
+    if (fault instanceof PaymentProviderUnavailable) {
+      deps.log.warn({ fault: summariseFault(fault), provider: fault.provider }, 'a payment provider does not answer');
       throw providerUnavailable();
     }
+    if (fault instanceof PaymentProviderRefused) {
+      const { provider, status, code } = fault;
+      deps.log.warn({ fault: summariseFault(fault), provider, status, code }, 'a payment provider refuses');
+      throw refusedError(fault);
+    }
     throw fault;
+  } finally {
+    waited.abort();
   }
 }
 
 /**
  * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; whoever comes
  * meanwhile waits for that answer, and for two seconds after it nobody asks again.
+ * @param options.until when the caller waits no longer, by the monotonic clock
  * @param options.always asks whatever the attempt's status is, and however young the last answer: a message came
- * @throws ApiError 500 `payment_provider_unavailable`
+ * @throws ApiError as `callProvider` does
  */
 export async function askProvider(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
-  { always = false }: { readonly always?: boolean } = {},
+  { always = false, until = payerPatience() }: { readonly always?: boolean; readonly until?: number } = {},
 ): Promise<PaymentAttempt> {
-  const until = monotonicMs() + WAIT_MS;
   let current = attempt;
   while (always || isOpen(current.status)) {
     if (
@@ -66,7 +94,7 @@ export async function askProvider(
         processId: deps.processId,
       })
     ) {
-      return askAndSettle(deps, attempt);
+      return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
     if (current.askingUntil === null && !always) return current;
@@ -82,12 +110,12 @@ async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<Payme
   return attempt;
 }
 
-async function askAndSettle(deps: PaymentDeps, ref: AttemptRef): Promise<PaymentAttempt> {
+async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): Promise<PaymentAttempt> {
   let answered = false;
   try {
     // Read under the lease: a page that was made meanwhile is asked for too.
     let attempt = await requireAttempt(deps, ref);
-    const states = await callProvider(deps, () => readStates(deps, attempt));
+    const states = await callProvider(deps, until, () => readStates(deps, attempt));
     answered = true;
     for (const state of states) attempt = await settlePayment(deps, ref, state);
     return attempt;

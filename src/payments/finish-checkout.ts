@@ -4,7 +4,7 @@ import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
-import { askProvider } from './ask-provider.ts';
+import { askProvider, payerPatience } from './ask-provider.ts';
 import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import type { Fulfilled } from './fulfilment.ts';
@@ -19,7 +19,7 @@ import { answerPlace, confirmationCodePlace } from './views.ts';
  * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
  * Whoever asks first makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
- *   `payment_expired`; 500 `payment_provider_unavailable`
+ *   `payment_expired`; 403 `payment_unavailable`; 500 `payment_provider_unavailable`
  */
 export async function finishCheckout(
   deps: PaymentDeps,
@@ -28,10 +28,14 @@ export async function finishCheckout(
 ): Promise<Answer> {
   const found = await findAttempt(deps.db, { votingEventId: order.votingEventId, id: order.attemptId });
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
-  const attempt = await askProvider(deps, found);
+  // One patience for both: the provider is asked how it stands, and then perhaps for a page.
+  const until = payerPatience();
+  const attempt = await askProvider(deps, found, { until });
   if (isOpen(attempt.status)) {
     // Its claim stores nothing: after the payment the same request has another answer.
-    return attempt.page === null ? openPage(deps, attempt, undefined) : paymentRequired(attempt, attempt.page, true);
+    return attempt.page === null
+      ? openPage(deps, attempt, undefined, until)
+      : paymentRequired(attempt, attempt.page, true);
   }
   return answerSettled(deps, attempt.status === 'succeeded' ? await fulfilPayment(deps, attempt, claim) : attempt);
 }

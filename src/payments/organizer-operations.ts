@@ -76,4 +76,5 @@ export const getPayment = operation({
   path: '/voting-events/:idOrCode/payments/:id',
   scope: 'read',
   answers: answersOne(attemptView, 'The payment.'),
+  refusals: ['payment_unavailable'],
 });

@@ -1,3 +1,4 @@
+import { refuse } from '#src/http/refusals.ts';
 import type { PaymentProvider, ProviderName } from './providers/provider.ts';
 import { createProviderA } from './providers/provider-a.ts';
 import { createProviderB } from './providers/provider-b.ts';
@@ -10,7 +11,7 @@ export interface ProviderAddresses {
 
 /** The adapters: those of the real providers, and those of the sandbox where one runs. */
 export interface PaymentProviders {
-  /** @throws Error for a business of the sandbox in a process that knows of none */
+  /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process that knows of none */
   of(business: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider;
   /** The price rules of a provider, which do not depend on where it answers. */
   rules(name: ProviderName): PaymentProvider['money'];
@@ -36,8 +37,7 @@ export function createPaymentProviders(
   return {
     of(business) {
       if (!business.sandbox) return real[business.provider];
-      if (played === undefined)
-        throw new Error('this payment business belongs to the sandbox, which does not run here');
+      if (played === undefined) throw refuse('sandbox_elsewhere');
       return played[business.provider];
     },
     rules: (name) => real[name].money,

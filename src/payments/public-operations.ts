@@ -12,6 +12,7 @@ export const getPublicPayment = operation({
   description:
     'While nobody has paid yet, the provider is asked, at most every two seconds. Poll it, or wait for the webhook `payment.succeeded`.',
   answers: answersOne(attemptView, 'The payment.'),
+  refusals: ['payment_unavailable'],
 });
 
 export const receiveProviderEvent = operation({

@@ -8,7 +8,7 @@ import { viewAttempt } from './views.ts';
 
 /**
  * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).
- * A provider that is away leaves what is known. @throws ApiError `not_found`
+ * A provider that is away leaves what is known. @throws ApiError `not_found`; 403 `payment_unavailable`
  */
 export async function readPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   const attempt = await findAttempt(deps.db, { votingEventId, id });

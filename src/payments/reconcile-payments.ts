@@ -12,6 +12,8 @@ import { cancelAndGiveBack, reasonOf, refusalOf } from './finish-checkout.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import type { EndReason, PaymentAttempt } from './types.ts';
 
+/** Logged where the provider was asked. */
+const EXPECTED: ReadonlySet<unknown> = new Set(['payment_provider_unavailable', 'payment_unavailable']);
 const LONGEST_PAUSE_MS = HOUR_MS;
 /** What is paid and not asked for is somebody's money: looked at more often. */
 const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
@@ -26,7 +28,7 @@ export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
       await lookAt(deps, attempt);
     } catch (fault) {
       // One provider that is away must not keep the others waiting; this attempt's turn comes again.
-      const expected = fault instanceof ApiError && fault.details?.['reason'] === 'payment_provider_unavailable';
+      const expected = fault instanceof ApiError && EXPECTED.has(fault.details?.['reason']);
       if (!expected)
         deps.log.error({ attempt: attempt.id, fault: summariseFault(fault) }, 'a payment was not reconciled');
       await postpone(deps, attempt);

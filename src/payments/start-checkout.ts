@@ -3,8 +3,9 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { callProvider, providerUnavailable } from './ask-provider.ts';
+import { callProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
 import {
   type AttemptRef,
   findAttempt,
@@ -44,7 +45,8 @@ const GIVE_UP_MS = DAY_MS;
 /**
  * The first call of a checkout: stores what is wanted, has the provider make a page, and answers 402 with the way to it
  * (contract, "Checkout flow"). A repeated call with the same Idempotency-Key goes on where the first one stopped.
- * @throws ApiError 429 after many checkouts of one visitor; 500 `payment_provider_unavailable`
+ * @throws ApiError 429 after many checkouts of one visitor; 403 `payment_unavailable`; 422 on what the provider refuses;
+ *   500 `payment_provider_unavailable`
  */
 export async function startCheckout(
   deps: CheckoutDeps,
@@ -103,8 +105,10 @@ async function createAttempt(
       { event: event.id, business: business?.id },
       'a payment business that is linked cannot take a payment',
     );
-    throw providerUnavailable();
+    throw refuse('payment_unavailable');
   }
+  // Before anything is stored: a business of the sandbox where none runs takes nothing.
+  deps.payments.of(business);
   const attempt = await insertAttempt(deps.db, {
     votingEventId: event.id,
     id: deps.ids.sortable('pay'),
@@ -140,11 +144,17 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 /**
  * Has the provider make a page for an attempt that has none, or anew. The provider is asked outside of any transaction;
  * what it is asked was stored before, so that a crash in between leaves something to go on with.
+ * @param until when the caller waits no longer, by the monotonic clock
  */
-export async function openPage(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
+export async function openPage(
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  claim: Claim | undefined,
+  until = payerPatience(),
+): Promise<Answer> {
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
-  const page = await requestPage(deps, attempt, business);
+  const page = await requestPage(deps, attempt, business, until);
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.provider === 'provider_a' ? page.expiresAtMs : attempt.createdAt + GIVE_UP_MS;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
@@ -161,12 +171,13 @@ async function requestPage(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
   business: PaymentBusiness,
+  until: number,
 ): Promise<CheckoutPage> {
   const provider = deps.payments.of(business);
   const credentials = openCredentials(deps.secrets, business);
   const reference = provider.referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
   const { terms } = attempt;
-  return callProvider(deps, async () => {
+  return callProvider(deps, until, async () => {
     try {
       return await provider.createCheckout(credentials, {
         attemptId: attempt.id,

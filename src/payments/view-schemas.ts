@@ -127,5 +127,6 @@ export const SECOND_CALL_REFUSALS = [
   'payment_cancelled',
   'payment_expired',
   'payment_provider_unavailable',
+  'payment_unavailable',
   'plan_feature',
 ] as const;

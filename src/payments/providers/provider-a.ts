@@ -12,6 +12,7 @@ import {
   isAttemptId,
   isLiveKey,
   type ListedPayment,
+  type PayerField,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -31,6 +32,13 @@ const PAGE_VALIDITY_MS = HOUR_MS;
 const LISTED_AT_ONCE = 100;
 /** Provider statuses that say no to one refund, and leave the business as it is. */
 const REFUND_REFUSALS = new Set([400, 402, 404]);
+
+/** The parameters that hold what a payer's call said. */
+const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
+  ['customer_email', 'email'],
+  ['success_url', 'returnUrl'],
+  ['cancel_url', 'cancelUrl'],
+]);
 
 export interface ProviderAOptions {
   readonly now: () => number;
@@ -63,7 +71,10 @@ function translate(fault: unknown): Error {
     // What the library throws of its own while it reads an answer, for instance over `null`.
     return new PaymentProviderUnavailable(NAME, 'unreadable', null, fault);
   }
-  if (fault.statusCode !== undefined) return failureOf(NAME, fault.statusCode, fault.code ?? fault.rawType);
+  if (fault.statusCode !== undefined) {
+    const field = PAYER_FIELDS.get(fault.param ?? '') ?? null;
+    return failureOf(NAME, fault.statusCode, fault.code ?? fault.rawType, field);
+  }
   if (fault instanceof ProviderClient.errors.StripeConnectionError) {
     return new PaymentProviderUnavailable(NAME, /timeout/.test(fault.message) ? 'timeout' : 'network');
   }

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { failureOf, PaymentProviderRefused, PaymentProviderUnavailable } from './provider.ts';
+import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider.ts';
 
 const NAME = 'provider_b';
 /** Its answers have a few KiB. Whoever sends more is not answering the question. */
@@ -70,7 +70,13 @@ function dataOf(status: number, text: string): unknown {
     throw new TransactionNotFound(NAME, status, 'transaction_not_found');
   }
   // `status: false` is a refusal whatever the HTTP status says.
-  throw failureOf(NAME, status < 400 ? 400 : status, envelope.code);
+  throw failureOf(NAME, status < 400 ? 400 : status, envelope.code, payerFieldOf(envelope.message ?? ''));
+}
+
+/** This provider names no parameter: its words alone say what a refusal is about. */
+function payerFieldOf(message: string): PayerField | null {
+  if (/\bemail\b/i.test(message)) return 'email';
+  return /\bcallback/i.test(message) ? 'returnUrl' : null;
 }
 
 function transportFailure(fault: unknown): PaymentProviderUnavailable {

@@ -184,19 +184,25 @@ export class PaymentProviderUnavailable extends Error {
   }
 }
 
+/** What of a first call a payer can mend after a provider has refused it. */
+export type PayerField = 'email' | 'returnUrl' | 'cancelUrl';
+
 /** The provider understood and said no. Its words are left out: they may repeat a key or what a payer typed. */
 export class PaymentProviderRefused extends Error {
   readonly provider: ProviderName;
   readonly status: number;
   /** The provider's error code, such as `duplicate_reference`. */
   readonly code: string | null;
+  /** What the refusal is about, where the payer can mend it. */
+  readonly field: PayerField | null;
 
-  constructor(provider: ProviderName, status: number, code: string | null) {
+  constructor(provider: ProviderName, status: number, code: string | null, field: PayerField | null = null) {
     super(`${provider} refused: ${status}${code === null ? '' : ` ${code}`}`);
     this.name = 'PaymentProviderRefused';
     this.provider = provider;
     this.status = status;
     this.code = code;
+    this.field = field;
   }
 }
 
@@ -205,13 +211,14 @@ export function failureOf(
   provider: ProviderName,
   status: number,
   code: unknown,
+  field: PayerField | null = null,
 ): PaymentProviderUnavailable | PaymentProviderRefused {
   if (status === 429) return new PaymentProviderUnavailable(provider, 'rate_limited', status);
   // 409 is another call with the same idempotency key that still runs.
   if (status === 408 || status === 409 || status === 425) {
     return new PaymentProviderUnavailable(provider, 'busy', status);
   }
-  if (status >= 400 && status < 500) return new PaymentProviderRefused(provider, status, safeCode(code));
+  if (status >= 400 && status < 500) return new PaymentProviderRefused(provider, status, safeCode(code), field);
   return new PaymentProviderUnavailable(provider, status >= 500 ? 'server_error' : 'unreadable', status);
 }
 

@@ -115,6 +115,16 @@ export class Checkouts {
     return this.#byPage.values();
   }
 
+  /** Makes open pages older. */
+  age(ms: number): void {
+    for (const checkout of this.#byPage.values()) {
+      if (checkout.status !== 'open') continue;
+      checkout.createdAtMs -= ms;
+      checkout.expiresAtMs -= ms;
+    }
+    this.save();
+  }
+
   /** Writes the file anew; a crash in between leaves the old one. */
   save(): void {
     if (this.#file === undefined) return;

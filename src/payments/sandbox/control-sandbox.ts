@@ -8,7 +8,7 @@ export interface SandboxControls {
   readonly faults: SandboxFaults;
   /** The newest requests to the APIs, oldest first. */
   readonly requests: readonly ApiRequest[];
-  /** Moves the sandbox's clock on, so that pages expire. */
+  /** Lets time pass for the pages that are open, so that they expire; pages that are opened later have their whole hour. */
   advance(ms: number): void;
   /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
   reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;

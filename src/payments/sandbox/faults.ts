@@ -7,7 +7,9 @@ const faultsSchema = z.strictObject({
   /** Waits before every answer of the APIs. */
   latencyMs: z.int().min(0).max(120_000),
   /** Answers this status instead of doing anything, so many times; a very large number is always. */
-  refuseStatus: z.union([z.literal(0), z.literal(429), z.literal(500), z.literal(503)]),
+  refuseStatus: z.literal([0, 400, 401, 403, 429, 500, 503]),
+  /** What a refusal by a status below 429 is about; null where it is nothing that the payer sent. */
+  refuseField: z.enum(['email', 'returnUrl']).nullable(),
   refuseTimes: times,
   /** Does what was asked, then cuts the connection instead of answering, so many times. */
   resetAfterTimes: times,
@@ -34,6 +36,7 @@ export const someFaultsSchema = faultsSchema.partial();
 export const NO_FAULTS: SandboxFaults = {
   latencyMs: 0,
   refuseStatus: 0,
+  refuseField: null,
   refuseTimes: 0,
   resetAfterTimes: 0,
   malformedTimes: 0,

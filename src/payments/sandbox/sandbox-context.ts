@@ -21,7 +21,7 @@ export interface ApiAnswer {
 export interface SandboxContext {
   readonly checkouts: Checkouts;
   readonly faults: SandboxFaults;
-  /** The sandbox's clock, which tests can move on. */
+  /** The one clock: pages are made older, it never moves. */
   readonly now: () => number;
   /** The address under which it is reached. */
   readonly origin: () => string;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Checkout, Checkouts, expireWhenOver, newNumber } from './checkouts.ts';
 import { answerControl, type SandboxControls } from './control-sandbox.ts';
-import { NO_FAULTS, takeFault } from './faults.ts';
+import { NO_FAULTS, type SandboxFaults, takeFault } from './faults.ts';
 import { parseForm } from './form-body.ts';
 import { closingPage, endedPage, paymentPage } from './payment-page.ts';
 import { answerProviderA } from './provider-a-api.ts';
@@ -160,6 +160,23 @@ class IdempotentAnswers {
   }
 }
 
+/** A refusal as each provider words it: one names the parameter, the other one has words alone. */
+const REFUSED_FIELDS = {
+  email: { code: 'email_invalid', param: 'customer_email', message: 'Invalid Email Address Passed' },
+  returnUrl: { code: 'url_invalid', param: 'success_url', message: 'callback_url is not a valid URL' },
+} as const;
+
+function playedRefusal(provider: ApiRequest['provider'], { refuseStatus, refuseField }: SandboxFaults): ApiAnswer {
+  if (refuseStatus >= 429) return refusal(provider, refuseStatus, 'Try again later');
+  const about = refuseField === null ? { code: 'account_restricted', message: 'No' } : REFUSED_FIELDS[refuseField];
+  const { code, message } = about;
+  const body =
+    provider === 'provider_a'
+      ? { error: { type: 'invalid_request_error', ...about } }
+      : { status: false, message, code, type: 'validation_error' };
+  return { status: refuseStatus, body };
+}
+
 function refusal(provider: ApiRequest['provider'], status: number, message: string): ApiAnswer {
   const body = provider === 'provider_a' ? { error: { type: 'api_error', message } } : { status: false, message };
   return { status, body };
@@ -179,7 +196,7 @@ async function serveApi(
   if (memory.requests.length > MAX_REMEMBERED) memory.requests.shift();
   if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
   if (faults.refuseStatus !== 0 && takeFault(faults, 'refuseTimes')) {
-    return sendJson(response, refusal(api.provider, faults.refuseStatus, 'Try again later'));
+    return sendJson(response, playedRefusal(api.provider, faults));
   }
   const account = readSandboxKey(secretKey);
   if (account === undefined) return sendJson(response, refusal(api.provider, 401, 'Invalid key'));
@@ -236,12 +253,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (options.production) throw new Error('the payment sandbox does not start in production');
   const memory = { requests: [] as ApiRequest[], idempotent: new IdempotentAnswers() };
   const ownTargets = new Map<string, string>();
-  let offsetMs = 0;
   let origin = '';
   const context: SandboxContext = {
     checkouts: new Checkouts(options.stateFile),
     faults: { ...NO_FAULTS },
-    now: () => options.now() + offsetMs,
+    now: options.now,
     origin: () => origin,
     tell: createWebhookSender(() => context, {
       target: (account) => ownTargets.get(account.secretKey) ?? options.webhookTarget(account),
@@ -251,9 +267,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const controls: SandboxControls = {
     faults: context.faults,
     requests: memory.requests,
-    advance(ms) {
-      offsetMs += ms;
-    },
+    advance: (ms) => context.checkouts.age(ms),
     reverse: (reference, kind) => reversePayment(context, reference, kind),
     registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),
   };

@@ -1,0 +1,139 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { NO_FAULTS } from '#src/payments/sandbox/faults.ts';
+import { visitor } from '#test/harness/elections.ts';
+import {
+  createPaidEvent,
+  type PaidEvent,
+  type PaidTestService,
+  PROVIDERS,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+let service: TestService;
+const lines: string[] = [];
+
+beforeAll(async () => {
+  const out = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  paid = await startPaidTestService({ log: pino({ level: 'warn' }, out) });
+  service = paid.service;
+});
+afterEach(() => {
+  Object.assign(paid.sandbox.faults, NO_FAULTS);
+});
+afterAll(async () => {
+  await paid.stop();
+});
+
+const post = (event: PaidEvent, body: unknown, on = service): Promise<TestAnswer> =>
+  on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: event.account.vote });
+
+const firstCall = (event: PaidEvent, on = service): Promise<TestAnswer> => {
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  return post(event, { visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL, votes }, on);
+};
+
+const shown = ({ status, body: { error } }: TestAnswer) => [status, error?.code, error?.details?.reason];
+
+describe.each(PROVIDERS)('%s', (provider) => {
+  test.each([400, 401, 403] as const)('that refuses by %i is not one that is away', async (refuseStatus) => {
+    const event = await createPaidEvent(service, provider);
+    const open = await firstCall(event);
+    expect(open.status).toBe(402);
+    const { paymentAttemptId } = open.body.data;
+    Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+    lines.length = 0;
+    const unavailable = [403, 'forbidden', 'payment_unavailable'];
+    expect(shown(await firstCall(event))).toEqual(unavailable);
+    // The operator reads the provider's own word for it.
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ provider, status: refuseStatus, code: 'account_restricted' }),
+    );
+    expect(shown(await post(event, { paymentAttemptId }))).toEqual(unavailable);
+    Object.assign(paid.sandbox.faults, NO_FAULTS);
+    expect((await post(event, { paymentAttemptId })).status).toBe(402);
+  });
+
+  test.each(['email', 'returnUrl'] as const)('that refuses the %s names it to the payer', async (field) => {
+    const event = await createPaidEvent(service, provider);
+    Object.assign(paid.sandbox.faults, { refuseStatus: 400, refuseField: field, refuseTimes: 1 });
+    const answer = await firstCall(event);
+    expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
+      422,
+      'validation_error',
+      field,
+    ]);
+    expect((await firstCall(event)).status).toBe(402);
+  });
+
+  test.each([429, 500, 503] as const)('that answers %i is away, and may be asked again', async (refuseStatus) => {
+    const event = await createPaidEvent(service, provider);
+    Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+    const answer = await firstCall(event);
+    expect(shown(answer)).toEqual([500, 'internal', 'payment_provider_unavailable']);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  test('that is silent holds no call of a payer for more than ten seconds', async () => {
+    const event = await createPaidEvent(service, provider);
+    const { paymentAttemptId } = (await firstCall(event)).body.data;
+    paid.sandbox.faults.latencyMs = 60_000;
+    const startedAt = performance.now();
+    const answers = await Promise.all([
+      firstCall(event),
+      post(event, { paymentAttemptId }),
+      // Waits for the answer to the one before, and then for nothing more.
+      post(event, { paymentAttemptId }),
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    for (const answer of answers) {
+      expect(shown(answer)).toEqual([500, 'internal', 'payment_provider_unavailable']);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+  });
+
+  test('of the sandbox takes nothing where no sandbox runs, and says so', async () => {
+    const event = await createPaidEvent(service, provider);
+    const { paymentAttemptId } = (await firstCall(event)).body.data;
+    const { databaseUrl, secretKey } = service;
+    const without = await startTestService({ databaseUrl, secretKey, worker: false });
+    const unavailable = [403, 'forbidden', 'payment_unavailable'];
+    try {
+      expect(shown(await firstCall(event, without))).toEqual(unavailable);
+      expect(shown(await post(event, { paymentAttemptId }, without))).toEqual(unavailable);
+      for (const [path, key] of [
+        [`/public/voting-events/${event.id}`, event.account.vote],
+        [`/voting-events/${event.id}`, event.account.read],
+      ] as const) {
+        const read = await without.call('GET', `${path}/payments/${paymentAttemptId}`, undefined, { key });
+        expect(shown(read)).toEqual(unavailable);
+      }
+    } finally {
+      await without.stop();
+    }
+  });
+
+  test('is as good as before once time was made to pass for its open pages', async () => {
+    const event = await createPaidEvent(service, provider);
+    const control = (body: unknown) =>
+      fetch(`${paid.sandbox.url}/_sandbox/clock`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    expect((await control({ advanceMs: 3_700_000 })).status).toBe(200);
+    const answer = await firstCall(event);
+    expect(answer.status).toBe(402);
+    expect(shown(await post(event, { paymentAttemptId: answer.body.data.paymentAttemptId }))[0]).toBe(402);
+  });
+});
