@@ -16,7 +16,7 @@ import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
-import { announceApprovedJob, discloseAllVoters } from '#src/voters/disclose-voters.ts';
+import { announceApprovedJob, discloseAllVoters, discloseVoters } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
@@ -31,6 +31,7 @@ import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
+    discloseFinally: (eventId) => discloseVoters(deps.db, eventId),
     async countFinally(paper) {
       return deps.counting.finalCount(paper, await readNow(deps.db));
     },

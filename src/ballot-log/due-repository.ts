@@ -13,6 +13,20 @@ export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed
 const CLOSED = sql`l.size = l.closed_size + (SELECT count(*) FROM voided_ballots v
   WHERE v.voting_event_id = l.voting_event_id AND v.leaf_index >= l.closed_size)`;
 
+/** Approved voters from which on an election that ends by itself is sealed while it is open: batches of fewer would tell. */
+const SMALLEST_ROLL_SEALED_EARLY = 30;
+
+/** SQL. Of an event `e`: it is sealed once, at its close (completions 6.2). */
+export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (
+  SELECT coalesce(sum(c.heads), 0) FROM electorate_changes c WHERE c.voting_event_id = e.id))`;
+
+export async function isSealedOnce(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ once: boolean }>(
+    sql`SELECT ${sql.raw(SEALED_ONCE)} AS once FROM voting_events e WHERE e.id = ${eventId}`,
+  );
+  return rows[0]?.once === true;
+}
+
 /** Whether the log has its `close` leaf. */
 export async function isLogClosed(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ closed: boolean }>(
@@ -30,7 +44,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
       OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
-        CASE WHEN ${FINAL} THEN 1 ELSE ${leastWhileOpen} END
+        CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

@@ -355,14 +355,6 @@ export async function countQueue(executor: Executor, eventId: string): Promise<n
   return Number(rows[0]?.waiting ?? 0);
 }
 
-/** Approved voters, as the sum of the roll's changes. */
-export async function countApproved(executor: Executor, eventId: string): Promise<number> {
-  const { rows } = await executor.execute<{ heads: string }>(
-    sql`SELECT coalesce(sum(heads), 0)::text AS heads FROM electorate_changes WHERE voting_event_id = ${eventId}`,
-  );
-  return Number(rows[0]?.heads ?? 0);
-}
-
 /** Voters on the roll of an event. */
 export async function readRollSize(executor: Executor, eventId: string): Promise<number> {
   const { rows } = await executor.execute<{ roll: number }>(

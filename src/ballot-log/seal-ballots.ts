@@ -14,7 +14,7 @@ import { findEventById, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { configurationHash } from './configuration.ts';
-import { isLogClosed, listEventsToTend } from './due-repository.ts';
+import { isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
 import { Frontier } from './frontier.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
@@ -24,7 +24,6 @@ import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
 import {
   type BoxRow,
-  countApproved,
   countQueue,
   findCheckpointAt,
   insertBallots,
@@ -47,8 +46,6 @@ import type { Witness } from './witness.ts';
 export const FULL_QUEUE = 32;
 /** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would tell when it came. */
 export const LEAST_WHILE_OPEN = 5;
-/** Approved voters from which on an election is sealed while it is open. */
-const SMALLEST_ROLL_SEALED_EARLY = 30;
 /** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
 const MOST_TOGETHER = 512;
 
@@ -73,6 +70,8 @@ export interface SealDeps {
   readonly papers: PaperShelf;
   readonly logKey: NoteSigner;
   readonly witness: Witness;
+  /** Discloses the last of those who voted, with the final result. */
+  readonly discloseFinally: (eventId: string) => Promise<void>;
   /** Counts a finished event: `results` brings it. */
   readonly countFinally: (paper: BallotPaper) => Promise<FinalCount>;
 }
@@ -121,6 +120,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   }
   const event = await findEventById(deps.db, eventId);
   if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
+  await deps.discloseFinally(event.id);
   await closeLog(deps, event);
   if (event.type === 'election') await scatterRoll(deps, event);
 }
@@ -149,7 +149,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const final = isFinalAt(paper.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
-    const waits = !final && (await isSealedOnce(tx, paper.event));
+    const waits = !final && (await isSealedOnce(tx, eventId));
     const rows = waits ? [] : await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, eventId, head.frontier);
@@ -174,12 +174,6 @@ const EMPTY_HEAD = {
   rollMixedAt: null,
   rollScatteredAt: null,
 };
-
-/** A secret event that ends by itself, with a roll so small that its batches would tell, is sealed once, at its close (completions 6.2). */
-async function isSealedOnce(tx: Transaction, event: VotingEvent): Promise<boolean> {
-  if (event.type !== 'election' || event.endsAt === null) return false;
-  return (await countApproved(tx, event.id)) < SMALLEST_ROLL_SEALED_EARLY;
-}
 
 /** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {

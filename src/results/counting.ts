@@ -77,9 +77,10 @@ export class Counting {
     return streamText(kind === 'csv' ? writeCsv(results) : writeJson(results));
   }
 
+  /** How many ballots there are and who left a contest out: heads, whatever their weight, so that nothing is kept back of them. */
   async summary(paper: BallotPaper, nowMs: number): Promise<CountSummary> {
-    if (!(await this.#isLong(paper))) return summaryOf(await this.#counter.results(paper, 'organizer', nowMs));
-    return (await this.#ask(paper, { kind: 'summary', audience: 'organizer' }, nowMs, MAX_WAIT_MS)) as CountSummary;
+    if (!(await this.#isLong(paper))) return summaryOf(await this.#counter.results(paper, 'auditor', nowMs));
+    return (await this.#ask(paper, { kind: 'summary', audience: 'auditor' }, nowMs, MAX_WAIT_MS)) as CountSummary;
   }
 
   /** For another thread: the results, or the text of `{ data }` where they are long. */

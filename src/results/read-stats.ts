@@ -24,9 +24,6 @@ export async function readStats(
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = paper;
-  // The last ones are disclosed with the final result, which may be a moment ago.
-  if (event.type === 'election' && event.finalAt === null && isFinalAt(event, nowMs))
-    await discloseVoters(db, event.id);
   const [figures, payments, results, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
@@ -34,6 +31,11 @@ export async function readStats(
     // Of the event as it is now: these make no new version of the paper.
     findEventById(db, event.id),
   ]);
+  if (figures.waiting && isFinalAt(event, nowMs)) {
+    // The last ones are disclosed with the final result, which may be a moment ago.
+    await discloseVoters(db, event.id);
+    return readStats(db, counting, paper, nowMs);
+  }
   await foldRollFigures(db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: string): number =>
@@ -62,7 +64,7 @@ export async function readStats(
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,
-    disclosure: disclosureOf(event, figures.waiting && !isFinalAt(event, nowMs)),
+    disclosure: disclosureOf(event, figures.waiting),
     updatedAt: nowMs,
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
+import { SEALED_ONCE } from '#src/ballot-log/due-repository.ts';
 import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
 
 interface Due {
@@ -25,7 +26,7 @@ const DUE = `
         l.size IS NULL OR (l.closed_size IS NULL AND l.paper_version < e.paper_version)
         OR (${FINAL} AND (l.closed_size IS NULL
           OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
-        OR (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) >= CASE WHEN ${FINAL} THEN 1 ELSE ${LEAST_WHILE_OPEN} END
+        OR (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) >= CASE WHEN ${FINAL} THEN 1 WHEN ${SEALED_ONCE} THEN NULL ELSE ${LEAST_WHILE_OPEN} END
         OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL
           AND EXISTS (SELECT 1 FROM ballots b WHERE b.voting_event_id = e.id AND b.code_tag = v.code_tag)))) AS logs,
     EXISTS (SELECT 1 FROM voting_events e, t WHERE (e.starts_at IS NOT NULL OR e.ends_at IS NOT NULL)
