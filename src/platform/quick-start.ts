@@ -9,7 +9,7 @@ import path from 'node:path';
 // Types are stripped and code is compiled once for a checkout. The folder is the installation's own: one that other users
 // can write, as the default below the temporary folder, would let them put code into it. Where nothing can be written (an
 // image with a read-only root), everything loads as without it.
-enableCompileCache(path.resolve(import.meta.dirname, '../../node_modules/.cache/compiled'));
+enableCompileCache(path.resolve(import.meta.dirname, '../..', 'node_modules/.cache/compiled'));
 
 /**
  * Node reads the whole package.json of a library for each of its files, to learn that the file is a module. Drizzle's has
