@@ -310,6 +310,7 @@ export async function buildWorld(
 export interface Left {
   readonly pending: readonly Row[];
   readonly waiting: readonly string[];
+  readonly balances: readonly Row[];
   readonly others: unknown;
 }
 
@@ -319,10 +320,10 @@ export async function readLeft(pool: Pool, { eventId, apiKeyId }: Copy): Promise
     `(SELECT coalesce(jsonb_agg(r ORDER BY r::text), '[]') FROM (SELECT ${columns} FROM ${from} AS t WHERE voting_event_id = $1) AS r)`;
   const { rows } = await pool.query<Left>(
     `SELECT ${ordered("to_jsonb(t) - 'cast_at' - 'voting_event_id' AS b", 'pending_ballots')} AS pending,
+      ${ordered('position_id, visitor_id, base, purchased, held, spent', 'credit_balances')} AS balances,
       (SELECT coalesce(jsonb_agg(participant ORDER BY participant), '[]') FROM waiting_participants WHERE voting_event_id = $1) AS waiting,
       jsonb_build_object('voters', ${ordered('id, status, key_status', 'voters')},
         'participation', ${ordered('participant', 'participation')},
-        'balances', ${ordered('position_id, visitor_id, base, purchased, held, spent', 'credit_balances')},
         'ledger', ${ordered('position_id, visitor_id, kind, reason, credits', 'credit_entries')},
         'claims', (SELECT coalesce(jsonb_agg(jsonb_build_array(key, fingerprint, claim, status, body) ORDER BY key), '[]')
           FROM idempotency_keys WHERE api_key_id = $2)) AS others`,
@@ -405,4 +406,16 @@ export function expectedWeights(world: World, requests: readonly Asked[]): Recor
       world.type === 'poll' ? [`v:vi_${index}`, 1_000_000] : [`vtr_${index}`, world.people[index]?.weight ?? 0],
     ),
   );
+}
+
+/** What is kept under each Idempotency-Key: the answer of a ballot that was cast, nothing yet of one that was refused. */
+export function expectedAnswers(world: World, requests: readonly Asked[]): unknown[][] {
+  return requests
+    .filter(({ claim }) => claim !== 'none')
+    .map((asked) => {
+      const key = `key ${asked.person}`;
+      if (asked.claim === 'answered') return [key, 201, 'an earlier answer'];
+      return expectedVerdict(world, asked) === 'cast' ? [key, 201, `answer ${asked.person}`] : [key, null, null];
+    })
+    .sort(([one], [other]) => (String(one) < String(other) ? -1 : 1));
 }

@@ -10,6 +10,7 @@ import {
   type Asked,
   buildWorld,
   type Copy,
+  expectedAnswers,
   expectedRoll,
   expectedVerdict,
   expectedWeights,
@@ -121,6 +122,24 @@ const sorted = ({ pending, waiting, others }: Left) => ({
   others,
 });
 
+type Row = Left['pending'][number];
+/** What each visitor's balances say that ballots hold. */
+function heldBy(balances: readonly Row[]): unknown {
+  const holding = balances.filter((one) => one['held'] !== 0);
+  return Object.fromEntries(holding.map((one) => [`${one['visitor_id']} ${one['position_id']}`, one['held']]));
+}
+
+/** What the ballots that wait hold; of repeat votes several may be one visitor's. */
+function heldIn(pending: readonly Row[]): unknown {
+  const held = new Map<string, number>();
+  for (const one of pending)
+    for (const { position, credits } of (one['credits'] ?? []) as readonly { position: string; credits: number }[]) {
+      const place = `${String(one['visitor_id']).toLowerCase()} ${position}`;
+      held.set(place, (held.get(place) ?? 0) + credits);
+    }
+  return Object.fromEntries(held);
+}
+
 async function forWorlds(held: (world: World) => Promise<void>): Promise<void> {
   await fc.assert(fc.asyncProperty(worlds, held), { numRuns: RUNS });
 }
@@ -135,10 +154,13 @@ test(
       expect(alone.verdicts.map(({ verdict }) => verdict)).toEqual(
         world.requests.map((asked) => expectedVerdict(world, asked)),
       );
-      const { voters } = alone.left.others as { voters: readonly unknown[] };
+      const { voters, claims } = alone.left.others as { voters: readonly unknown[]; claims: readonly unknown[][] };
       expect(voters).toEqual(expectedRoll(world, world.requests));
       const weights = alone.left.pending.map(({ participant, weight_micro: weight }) => [participant, weight]);
       expect(Object.fromEntries(weights)).toMatchObject(expectedWeights(world, world.requests));
+      expect(heldBy(alone.left.balances)).toEqual(heldIn(alone.left.pending));
+      const answers = claims.map(([key, _fingerprint, _claim, status, body]) => [key, status, body]);
+      expect(answers).toEqual(expectedAnswers(world, world.requests));
     }),
   120_000,
 );
