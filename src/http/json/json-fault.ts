@@ -10,6 +10,22 @@ const WHITE_SPACE = /[ \t\n\r]*/y;
 const HEX_DIGITS = /[0-9a-fA-F]{4}/y;
 const LITERALS = ['true', 'false', 'null'];
 
+const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/** A decimal figure without its sign as its digits, without zeros at either end, and the power of ten of the last one. */
+function digitsOf(literal: string): string {
+  const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(literal) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  const kept = digits.replace(/0+$/, '');
+  if (kept === '') return '0';
+  return `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
+/** Whether a number is the figure that its literal says, and not the nearest one: `2.99999999999999999` is no 3. */
+function isKeptAsWritten(literal: string, value: number): boolean {
+  return digitsOf(literal) === digitsOf(String(value));
+}
+
 export interface JsonFault {
   /** The path down to the fault, such as `votes[2].rank`; empty for the body as a whole. */
   readonly field: string;
@@ -138,12 +154,14 @@ class FaultSearch {
 
   #readNumber(path: string): void {
     const start = this.#at;
-    const value = Number.parseFloat(this.#skip(NUMBER));
+    const literal = this.#skip(NUMBER);
+    const value = Number.parseFloat(literal);
     if (Number.isNaN(value)) this.#refuseSyntax(path, 'a number was expected');
     if (!Number.isFinite(value)) this.#refuse(path, 'is larger than any number this service can hold', start);
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
       this.#refuse(path, `is a whole number beyond ${Number.MAX_SAFE_INTEGER}, which cannot be kept exactly`, start);
     }
+    if (!isKeptAsWritten(literal, value)) this.#refuse(path, 'has more digits than can be kept', start);
   }
 
   /** Reads a string and gives it decoded. The subject begins the message where the fault is not that of the field itself. */

@@ -93,6 +93,9 @@ class Walk {
   }
 }
 
+/** Every number that the engine rounds to another one is as long as this or as small; so may other texts be. */
+const MAY_BE_ROUNDED = /[\d.]{17}|[eE]-\d{3}/;
+
 /** The object that a text is, when it is strict JSON in every respect; undefined when it is not, whatever the reason. */
 function parseStrictly(text: string): JsonObject | undefined {
   const names = countNames(text);
@@ -104,6 +107,7 @@ function parseStrictly(text: string): JsonObject | undefined {
     return undefined;
   }
   const walk = new Walk(text.includes('\\u'));
+  if (MAY_BE_ROUNDED.test(text) && findJsonFault(text) !== undefined) return undefined;
   return isObject(value) && walk.accepts(value) && walk.names === names ? value : undefined;
 }
 

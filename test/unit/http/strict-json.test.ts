@@ -180,6 +180,34 @@ describe('strict JSON', () => {
     expect(refusalOf(encoder.encode(list(MAX_VALUES - 1))).message).toContain('at most 20000 values');
   });
 
+  test.each([
+    '2.9999999999999999999999',
+    '3.0000000000000000000001',
+    '1.0000000000000000000001',
+    '0.9999999999999999999999',
+    '-1.0000000000000000000001',
+    '10000000000000000000001e-22',
+    '1e-400',
+    '-1e-400',
+    '0.12345678901234567890123',
+  ])('refuses %s, which would become another number', (literal) => {
+    for (const [text, field] of [
+      [`{"a":${literal}}`, 'a'],
+      [`{"votes":[{"value":1},{"value":${literal}}]}`, 'votes[1].value'],
+    ] as const) {
+      const { status, code, message, details } = refusalOf(encoder.encode(text));
+      expect([status, code, details?.['field']]).toEqual([422, 'validation_error', field]);
+      expect(message).toContain('more digits than can be kept');
+    }
+  });
+
+  test.each(['1.0', '1e3', '-0', '0.0', '0e-400', '100e-2', '1.00000000000000000000000', '0.1', '5e-324', '0.000001'])(
+    'takes %s, which says just what is kept',
+    (literal) => {
+      expect(parse(`{"a":${literal},"text":"2.9999999999999999999999"}`)['a']).toBe(Number(literal));
+    },
+  );
+
   test('does not tell 1 from 1.0', () => {
     expect(parse('{"a":1.0,"b":10e-1}')).toEqual({ a: 1, b: 1 });
   });
