@@ -38,6 +38,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'payment.failed': attemptView,
   'payment.cancelled': attemptView,
   'payment.refunded': attemptView,
+  'payment.refund_failed': attemptView,
   'payment.reversed': attemptView,
   'results.published': fact(
     { votingEventId, code: z.string(), title: z.string(), publishedAt: timeShape() },
@@ -80,6 +81,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'payment.failed': 'A payment was declined.',
   'payment.cancelled': 'A payment was given up: nobody paid in time, or it cannot be fulfilled any more.',
   'payment.refunded': 'What was paid went back to the payer.',
+  'payment.refund_failed':
+    'The provider refused for 30 days to give a payment back: the organizer has to pay the payer back by hand.',
   'payment.reversed': 'A payment was taken back at the provider after it was fulfilled, by a refund or a chargeback.',
   'results.published': 'Results have become public.',
   'log.checkpoint': 'The ballot log has grown, and its new head is signed.',

@@ -4,7 +4,14 @@ import type { PaymentDeps } from './payment-deps.ts';
 import type { PaymentAttempt } from './types.ts';
 import { viewAttempt } from './views.ts';
 
-export type PaymentFact = 'succeeded' | 'fulfilled' | 'failed' | 'cancelled' | 'refunded' | 'reversed';
+export type PaymentFact =
+  | 'succeeded'
+  | 'fulfilled'
+  | 'failed'
+  | 'cancelled'
+  | 'refunded'
+  | 'refund_failed'
+  | 'reversed';
 
 /** Tells what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
 export async function recordPayment(

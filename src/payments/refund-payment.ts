@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { MINUTE_MS } from '#src/platform/clock.ts';
+import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
@@ -16,8 +16,11 @@ const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(
 type RefundPayment = z.output<typeof payload>;
 /** With the queue's growing pauses, the attempts reach over several days. */
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, group: 'payments', payload } as const;
-/** How often a provider that is still busy with a refund is asked. */
+/** How often a provider that is still busy with a refund is asked, and how soon after its first refusal. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
+/** A refusal may pass, as where the merchant's balance is too small: asked again this long, less and less often. */
+const GIVE_UP_MS = 30 * DAY_MS;
+const LONGEST_PAUSE_MS = DAY_MS;
 
 /** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
 export async function giveBack(
@@ -56,26 +59,33 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
 
 async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<void> {
   const refund = await findRefund(deps.db, ref);
-  if (refund === undefined || refund.status === 'refunded' || refund.status === 'refused') return;
+  if (refund === undefined || refund.status === 'refunded' || refund.status === 'failed') return;
   const result = await askForRefund(deps, ref, refund);
   await inTransaction(deps.db, async (tx) => {
     const attempt = await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
-    const moved = await moveRefund(tx, ref, result.kind, result.kind === 'refused' ? null : result.refundId);
+    const nowMs = await readNow(tx);
+    const ageMs = nowMs - refund.createdAt;
+    const givenUp = result.kind === 'refused' && ageMs >= GIVE_UP_MS;
+    const status = givenUp ? 'failed' : result.kind;
+    const moved = await moveRefund(tx, ref, status, result.kind === 'refused' ? null : result.refundId);
     if (attempt === undefined || moved === undefined) return;
-    if (result.kind === 'refunded') await markRefunded(tx, deps, attempt, ref.providerPaymentId, await readNow(tx));
-    if (result.kind === 'pending') {
-      await enqueue(tx, REFUND_PAYMENT, ref, {
-        key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`,
-        runAtMs: (await readNow(tx)) + ASK_AGAIN_MS,
-      });
-    }
-    if (result.kind === 'refused') {
-      deps.log.error(
-        { attempt: ref.attemptId, code: result.code, alarm: 'refund_refused' },
-        'a provider refuses to give a payment back: a person has to',
-      );
-    }
+    if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
+    if (result.kind === 'pending') return askAgain(tx, ref, nowMs + ASK_AGAIN_MS);
+    // Each pause is as long as all before it together.
+    if (!givenUp) await askAgain(tx, ref, nowMs + Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS));
+    if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');
+    if (!givenUp && refund.status === 'refused') return;
+    deps.log.error(
+      { attempt: ref.attemptId, code: result.code, alarm: 'refund_refused' },
+      givenUp
+        ? 'a provider refused for 30 days to give a payment back: a person has to'
+        : 'a provider refuses to give a payment back: it is asked again for 30 days',
+    );
   });
+}
+
+async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`, runAtMs });
 }
 
 async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {
@@ -87,6 +97,7 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
   if (refund.status === 'pending' && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
   return provider.refund(credentials, {
     attemptId: refund.attemptId,
+    refusedAtMs: refund.status === 'refused' ? refund.updatedAt : undefined,
     reference: refund.reference,
     providerPaymentId: refund.providerPaymentId,
     amountMinor: refund.amountMinor,

@@ -48,7 +48,7 @@ export async function moveRefund(
   const [row] = await executor
     .update(paymentRefunds)
     .set({ status, updatedAt: sql`${nowMs}`, ...(refundId === null ? {} : { refundId }) })
-    .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused'])))
+    .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused', 'failed'])))
     .returning();
   return row;
 }

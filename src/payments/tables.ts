@@ -102,7 +102,7 @@ export const paymentRefunds = pgTable(
     reference: text().notNull(),
     amountMinor: bigint('amount_minor', { mode: 'number' }).notNull(),
     currency: text().notNull(),
-    status: text().$type<'due' | 'pending' | 'refunded' | 'refused'>().notNull(),
+    status: text().$type<'due' | 'pending' | 'refunded' | 'refused' | 'failed'>().notNull(),
     refundId: text('refund_id'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

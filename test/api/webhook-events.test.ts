@@ -245,6 +245,33 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
     return toldOf(event, await until(event, second.attempt, ({ refundedAt }) => refundedAt !== null));
   },
+  async 'payment.refund_failed'(listen) {
+    const event = await createPaidEvent(service, 'provider_a');
+    await listen(event.account);
+    const visitorId = visitor();
+    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
+    for (const { attempt, url } of both) {
+      await decide(url, 'pay');
+      await until(event, attempt, succeeded);
+    }
+    const [first, second] = both;
+    demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
+    paid.sandbox.faults.refuseRefunds = true;
+    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
+    const { $client } = service.deps.db;
+    const statusOf = async () =>
+      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second.attempt])).rows[0]
+        ?.status;
+    await eventually(async () => ((await statusOf()) === 'refused' ? true : undefined));
+    const aged = 'UPDATE payment_refunds SET created_at = created_at - 30::bigint * 86400000 WHERE attempt_id = $1';
+    await $client.query(aged, [second.attempt]);
+    const soon =
+      'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
+    await $client.query(soon, [`refund:${second.attempt}:%`]);
+    await eventually(async () => ((await statusOf()) === 'failed' ? true : undefined));
+    paid.sandbox.faults.refuseRefunds = false;
+    return toldOf(event, await until(event, second.attempt, ({ status }) => status === 'cancelled'));
+  },
   async 'payment.reversed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);

@@ -173,7 +173,7 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     expect(refunds).toHaveLength(1);
   });
 
-  test('a refused refund is tried no second time, and leaves the payment cancelled', async () => {
+  test('a refused refund is tried again until it is taken, and leaves the payment cancelled', async () => {
     const event = await createPaidEvent(paid.service, provider);
     const visitorId = visitor();
     const attempts = [await begin(event, visitorId), await begin(event, visitorId)];
@@ -191,9 +191,50 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
       );
       return rows[0]?.status === 'refused' ? 'refused' : undefined;
     });
-    paid.sandbox.faults.refuseRefunds = false;
     expect(status).toBe('refused');
     expect(await statusOf(event, last)).toBe('cancelled');
+    const { $client } = paid.service.deps.db;
+    const askNow = () =>
+      $client.query(
+        `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())`,
+        [`refund:${last}:%`],
+      );
+    await eventually(async () => ((await askNow()).rows.length === 1 ? true : undefined));
+    paid.sandbox.faults.refuseRefunds = false;
+    await askNow();
+    await eventually(async () => {
+      const { data } = (await call(other, event, 'GET', `/payments/${last}`)).body;
+      return data.refundedAt === null ? undefined : true;
+    });
+    expect(await audit(event, last)).toEqual(['payment.succeeded', 'payment.cancelled', 'payment.refunded']);
+  });
+
+  test('a refund that is refused for 30 days is given up, and told', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const visitorId = visitor();
+    const attempts = [await begin(event, visitorId), await begin(event, visitorId)];
+    for (const { answer } of attempts) await decide(checkoutUrlOf(answer), 'pay');
+    paid.sandbox.faults.refuseRefunds = true;
+    for (const { attempt } of attempts) {
+      await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
+      await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
+    }
+    const last = attempts[1]?.attempt ?? '';
+    const { $client } = paid.service.deps.db;
+    const refund = async () =>
+      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [last])).rows[0]?.status;
+    await eventually(async () => ((await refund()) === 'refused' ? true : undefined));
+    await $client.query(
+      'UPDATE payment_refunds SET created_at = created_at - 30::bigint * 86400000 WHERE attempt_id = $1',
+      [last],
+    );
+    await $client.query(
+      `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())`,
+      [`refund:${last}:%`],
+    );
+    await eventually(async () => ((await refund()) === 'failed' ? true : undefined));
+    paid.sandbox.faults.refuseRefunds = false;
+    expect((await audit(event, last)).at(-1)).toBe('payment.refund_failed');
   });
 
   test('a forged message changes nothing, in twelve ways', async () => {

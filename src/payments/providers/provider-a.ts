@@ -120,6 +120,11 @@ function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.Se
   };
 }
 
+/** The provider keeps what it answered to a key, refusals too: after one of them, another key asks. */
+function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
+  return refusedAtMs === undefined ? `refund-${attemptId}` : `refund-${attemptId}-${refusedAtMs}`;
+}
+
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
 const chargesSchema = z.object({
@@ -204,7 +209,10 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
         amount: PROVIDER_A_MONEY.toProviderAmount(request.currency, request.amountMinor),
         metadata: { [ATTEMPT_PARAMETER]: request.attemptId },
       },
-      { apiKey: secretKey, idempotencyKey: `refund-${request.attemptId}` },
+      {
+        apiKey: secretKey,
+        idempotencyKey: refundKey(request),
+      },
     );
     try {
       return readRefundObject(await ask(call));

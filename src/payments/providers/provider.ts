@@ -91,6 +91,8 @@ export type ProviderState =
 
 export interface RefundRequest {
   readonly attemptId: string;
+  /** When the provider refused last, where it did. One that keeps its answers gives that one no second time. */
+  readonly refusedAtMs?: number | undefined;
   readonly reference: string;
   readonly providerPaymentId: string;
   readonly amountMinor: number;
