@@ -139,7 +139,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return NOTHING;
     const paper = await deps.papers.takeLocked(tx, eventId);
-    // Under the event's lock: nobody closes it, opens it or confirms by another time while this is decided.
+    // Under the event's lock: it is not closed or opened, and no ballot is confirmed by another time, while this is decided.
     const nowMs = await readNow(tx);
     if (paper === undefined || !hasBegun(paper.event, nowMs)) return NOTHING;
     const found = await lockHead(tx, eventId);

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { SERVER_ENVIRONMENT, type ServerUser } from '#src/database/embedded-user.ts';
 import type { BackupManifest } from './backup-files.ts';
 
-/** A server that replays a log: nobody reaches it but through a folder of its own. */
+/** A server that replays a log. It is reached through a folder of its own alone. */
 export interface RecoverySettings {
   /** The folder of PostgreSQL's programs. */
   readonly programs: string;
@@ -35,7 +35,7 @@ export type ReplayEnd =
 
 const POLL_MS = 200;
 const SHOWN_EVENTS = 10;
-/** Nobody listens there: it is the name of the socket. */
+/** No port is listened on: the number names the socket. */
 const SOCKET_PORT = 5432;
 
 /** Where the files of a configuration lie, whatever the restored one says of folders of another machine. */
@@ -53,7 +53,7 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
     port: String(SOCKET_PORT),
     unix_socket_directories: sockets,
     hba_file: path.join(sockets, 'pg_hba.conf'),
-    // A standby would wait for settings as large as production's; nobody reads before the end.
+    // A standby would wait for settings as large as production's; there are no readers before the end.
     hot_standby: 'off',
     logging_collector: 'off',
     log_destination: 'stderr',

@@ -135,7 +135,7 @@ async function resealColumn(
         unreadable += 1;
         continue;
       }
-      // Only where nobody has replaced it meanwhile.
+      // Only where it was not replaced meanwhile.
       const { rowCount } = await pool.query(
         `UPDATE ${table} SET ${column} = $1 WHERE ${column} = $2 AND ${key.map((name, at) => `${name} = $${at + 3}`).join(' AND ')}`,
         [secrets.seal(plain, place), row.value, ...found],
@@ -146,7 +146,7 @@ async function resealColumn(
   }
 }
 
-/** Secrets that a receiver of webhooks was told to accept for a while longer go with the day; those that stay are sealed again. */
+/** After a rotation, a receiver of webhooks accepts its old secret for a day: those are sealed again too. */
 async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Promise<void> {
   const shape = z.array(z.looseObject({ secret: z.string(), until: z.number() }));
   const { rows } = await pool.query<{ id: string; list: unknown }>(

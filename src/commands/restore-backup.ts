@@ -105,7 +105,7 @@ async function copyTree(
 const countFiles = async (folder: string): Promise<number> =>
   (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => !entry.isDirectory()).length;
 
-/** What the restored server is told for good: it stands beside production, and must not write where that one does. */
+/** Settings that stay with the restored server: it stands beside production, and must not write where that one does. */
 const lastingSettings = (port: number): Record<string, string> => ({
   archive_mode: 'off',
   archive_command: '',

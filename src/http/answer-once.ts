@@ -13,7 +13,7 @@ import { answer } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
-/** Stores a refusal for the key of its request, or frees the key. The caller is told of the first fault whatever happens. */
+/** Stores a refusal for the key of its request, or frees the key. The caller's answer is that of the first fault whatever happens. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
   const error = toApiError(fault);
   await settleError(error, envelope(error, c.get('requestId'))).catch((second: unknown) => {

@@ -1,7 +1,7 @@
 import { monotonicMs } from '#src/platform/clock.ts';
 import { refuse } from './refusals.ts';
 
-/** What is given up first when there is too much to do, and what last: whoever confirms has done everything else already. */
+/** The order in which requests are given up when there is too much to do. A confirm is last: all other steps of its voter are done. */
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
 
 /** How much there is to do. */

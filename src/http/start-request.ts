@@ -4,8 +4,8 @@ import { ownRequestId } from './request-headers.ts';
 import { parseRequestTarget } from './request-target.ts';
 
 /**
- * Gives every request what it has whoever answers it: an ID, the safe headers of its answer, its address taken apart.
- * @param secure served over https: browsers are told to stay there
+ * Gives every request what it has however it is answered: an ID, the safe headers of its answer, its address taken apart.
+ * @param secure served over https: browsers are asked to stay there
  */
 export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
   return (c, next) => {

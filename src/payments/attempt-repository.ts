@@ -120,7 +120,7 @@ export interface Asking {
 }
 
 /**
- * Takes the right to ask the provider: nobody else who is alive is asking, and the last answer is old enough.
+ * Takes the right to ask the provider: no other living process is asking, and the last answer is old enough.
  */
 export async function takeAsking(
   executor: Executor,

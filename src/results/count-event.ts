@@ -19,7 +19,7 @@ import { foldElectorate, readTurnoutByGroup } from './repository.ts';
 import { PaperLacks, RunningCount } from './running-count.ts';
 import type { EventResults } from './view-schemas.ts';
 
-/** Who asks: an auditor gets every confirmed ballot whatever is kept back, and serves nobody else. */
+/** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
 export type Audience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;

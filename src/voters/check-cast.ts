@@ -12,7 +12,7 @@ export type Participant =
 /**
  * Whether a participant could cast a ballot now: `cast`, or what stands against it. The database decides by the rule that
  * casts go by (`judge_cast`); a voter key that is used for the first time counts as used.
- * @param participant undefined where the request names none: the state of the event is told all the same
+ * @param participant undefined where the request names none: the state of the event is answered all the same
  */
 export async function checkCast(
   pool: Pool,

@@ -33,7 +33,7 @@ export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof paylo
 
 async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    // Held as it is: a close that is under way is told of by whoever closes.
+    // Held as it is: a close that is under way is published by the one who closes.
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return;
     const nowMs = await readNow(tx);

@@ -31,7 +31,7 @@ export const LIFE = {
   open: row('yes', 'yes', 'yes', 'yes', 'results_final'),
   /** `status: "closed"`. */
   close: row('not_open', 'yes', 'yes', 'yes', 'yes'),
-  /** A change of `startsAt` after which the event is a draft or scheduled again, or would be had nobody opened it. */
+  /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
   take_back: row('yes', 'yes', 'unless_ballots', 'unless_ballots', 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
   change_identity_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),

@@ -22,7 +22,7 @@ async function issuesOf(event: TestEvent, votes: readonly unknown[]): Promise<st
   return body.error.details.issues.map(({ field }: { field: string }) => field).toSorted();
 }
 
-/** A ballot of four entries in which the second names nobody of the position. */
+/** A ballot of four entries in which the second names no candidate of the position. */
 function entries(event: TestEvent, mark: (place: number) => object) {
   const [position] = event.positions;
   const [a, b, c] = position?.candidates ?? [];

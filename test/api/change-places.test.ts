@@ -48,7 +48,7 @@ test('changes of one account have few connections at a time: they wait for each 
     );
     expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
     const answers = await Promise.all(changes);
-    // On a slow machine the last ones are told to come again.
+    // On a slow machine the last ones are asked to come again.
     expect(answers.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(8);
   } finally {

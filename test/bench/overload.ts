@@ -9,10 +9,10 @@ import { type BenchLine, figureOf } from './line.ts';
 const ROUNDS = 3;
 const SECONDS = 5;
 const CONNECTIONS = 32;
-/** A request that finds no connection free is one that nobody could send. */
+/** A request that finds no connection free is one that could not be sent. */
 const MOST_CONNECTIONS = 3_000;
 const TICK_MS = 5;
-/** Whoever waited longer has given up. */
+/** A caller that waited longer has given up. */
 const IN_TIME_MS = 2_000;
 const TIMES = 3;
 

@@ -80,7 +80,7 @@ describe('a window that ends while somebody waits for the event', () => {
     try {
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
-      // Final in 300 ms; whoever locks the event now finishes its log.
+      // Final in 300 ms; the next to lock the event finishes its log.
       await client.query(
         'UPDATE voting_events SET closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1 WHERE id = $1',
         [event.id],

@@ -51,7 +51,7 @@ describe('after kill -9', () => {
           return ((await cast.json()) as { data: { confirmationCode: string } }).data.confirmationCode;
         }),
       );
-      // Held in the middle of their work: whoever wants the event or a plan's row waits for this one.
+      // Held in the middle of their work: all that want the event or a plan's row wait for this one.
       const blocker = await real.inside.deps.db.$client.connect();
       await blocker.query('BEGIN');
       await blocker.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);

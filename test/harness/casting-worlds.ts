@@ -108,7 +108,7 @@ function participantsOf(world: World, index: number, emailOf = index): string[] 
   ];
 }
 
-/** The identities that a poll's request is told apart by. */
+/** The identities that tell participants of a poll apart. */
 export function identitiesOf(world: World, asked: Asked): string[] {
   return participantsOf(world, asked.person, asked.ownEmail ? asked.person : asked.emailOf);
 }

@@ -90,7 +90,7 @@ export async function demand(
   return JSON.parse(text).data;
 }
 
-/** As callers do: where the count takes longer than a request may, they are told when to ask again. */
+/** As callers do: where the count takes longer than a request may, the answer says when to ask again. */
 export async function readWhole(world: World, target: string): Promise<number> {
   for (;;) {
     const response = await call(world, 'GET', target);

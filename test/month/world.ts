@@ -157,7 +157,7 @@ export class World {
   async restart(place: number, how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     await this.#process(place).end(how);
     await this.startProcess(place);
-    // What a killed process held is free once nobody has seen it for a while; a month has no time for that.
+    // What a killed process held is free once it was not seen for a while; a month has no time for that.
     if (how === 'SIGKILL')
       await this.client.query(`SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by))
         FROM graphile_worker.jobs WHERE locked_by IS NOT NULL HAVING count(*) > 0`);

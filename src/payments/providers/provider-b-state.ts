@@ -103,7 +103,7 @@ export function readTransaction(answer: unknown): ProviderState {
 
 const listedSchema = z.array(transactionSchema.extend({ created_at: z.string().nullish() }));
 
-/** What came of a list of transactions: those that nobody paid are left out. */
+/** What came of a list of transactions: unpaid ones are left out. */
 export function readPayments(answer: unknown): { readonly count: number; readonly payments: readonly ListedPayment[] } {
   const listed = readAnswer(listedSchema, answer);
   const payments = listed
