@@ -11,6 +11,7 @@ export const webhookEndpoints = pgTable(
     accountId: text('account_id')
       .notNull()
       .references(() => accounts.id),
+    /** Null for an endpoint that hears of all events of its account. */
     votingEventId: text('voting_event_id'),
     url: text().notNull(),
     description: text(),
@@ -18,7 +19,9 @@ export const webhookEndpoints = pgTable(
     status: text().$type<EndpointStatus>().notNull(),
     disabledReason: text('disabled_reason').$type<DisabledReason>(),
     consecutiveFailures: integer('consecutive_failures').notNull().default(0),
+    /** When a delivery last arrived, or when the endpoint was made or switched on. */
     lastSuccessAt: timeMs('last_success_at').notNull(),
+    /** Sealed. */
     secret: text().notNull(),
     secretHint: text('secret_hint').notNull(),
     /** The newest of the earlier secrets, for senders of the release before. */
@@ -59,8 +62,10 @@ export const webhookDeliveries = pgTable(
     endpointId: text('endpoint_id').notNull(),
     messageId: text('message_id').notNull(),
     eventType: text('event_type').notNull(),
+    /** The exact text that is signed and sent. */
     body: text().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
+    /** Attempts since it was first due, or since it was last asked for again. */
     tries: integer().notNull().default(0),
     nextTryAt: timeMs('next_try_at').notNull(),
     /** Nobody reads it: senders of the release before, which may run beside this one while it is rolled out, still write it. */

@@ -1,3 +1,5 @@
+import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
+
 export type EndpointStatus = 'active' | 'disabled';
 export type DisabledReason = 'manual' | 'consecutive_failures' | 'gone' | 'url_not_allowed';
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'skipped';
@@ -11,51 +13,10 @@ export interface EarlierSecret {
   readonly until: number;
 }
 
-export interface WebhookEndpoint {
-  readonly id: string;
-  readonly accountId: string;
-  /** Null for an endpoint that hears of all events of its account. */
-  readonly votingEventId: string | null;
-  readonly url: string;
-  readonly description: string | null;
-  readonly eventTypes: readonly string[];
-  readonly status: EndpointStatus;
-  readonly disabledReason: DisabledReason | null;
-  readonly consecutiveFailures: number;
-  /** When a delivery last arrived, or when the endpoint was made or switched on. */
-  readonly lastSuccessAt: number;
-  /** Sealed. */
-  readonly secret: string;
-  readonly secretHint: string;
-  readonly earlierSecrets: readonly EarlierSecret[];
-  /** When its voting event was deleted. */
-  readonly retiredAt: number | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type WebhookEndpoint = Readonly<
+  Omit<typeof webhookEndpoints.$inferSelect, 'previousSecret' | 'previousSecretUntil'>
+>;
 
-export interface WebhookDelivery {
-  readonly id: string;
-  readonly endpointId: string;
-  readonly messageId: string;
-  readonly eventType: string;
-  /** The exact text that is signed and sent. */
-  readonly body: string;
-  readonly status: DeliveryStatus;
-  /** Attempts since it was first due, or since it was last asked for again. */
-  readonly tries: number;
-  readonly nextTryAt: number;
-  readonly responseStatus: number | null;
-  readonly createdAt: number;
-  readonly deliveredAt: number | null;
-}
+export type WebhookDelivery = Readonly<Omit<typeof webhookDeliveries.$inferSelect, 'lockedUntil'>>;
 
-export interface WebhookAttempt {
-  readonly deliveryId: string;
-  readonly number: number;
-  readonly at: number;
-  readonly durationMs: number;
-  readonly responseStatus: number | null;
-  readonly error: string | null;
-  readonly responseBody: string | null;
-}
+export type WebhookAttempt = Readonly<typeof webhookAttempts.$inferSelect>;
