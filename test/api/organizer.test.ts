@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, finishEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import {
   createTestAccount,
@@ -56,6 +56,7 @@ describe('voting events', () => {
       payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
       paymentBusinessId: null,
       secrecy: 'secret',
+      disclosure: { everyBallots: 5, waiting: false },
       createdAt: expect.any(Number),
       updatedAt: expect.any(Number),
     });
@@ -386,7 +387,7 @@ describe('voters', () => {
     expect(body.data.weight).toBe(0.000001);
   });
 
-  test('register themselves as pending where the event lets them, and are approved by their first key', async () => {
+  test('register themselves as pending where the event lets them, and are approved by their first key, which is shown with the final result', async () => {
     const made = await createTestEvent(service, account, { type: 'election', voter: { selfRegistration: true } }, [
       PLURALITY,
     ]);
@@ -408,9 +409,11 @@ describe('voters', () => {
       { key: account.vote },
     );
     expect(check.body.data).toEqual({ eligible: true });
-    expect((await get(`/voting-events/${made.id}/voters`)).body.data).toMatchObject([
-      { status: 'approved', keyStatus: 'used', source: 'registration' },
-    ]);
+    const voters = async () => (await get(`/voting-events/${made.id}/voters`)).body.data;
+    // The only one who used a key: until the result is final that would tell who votes.
+    expect(await voters()).toMatchObject([{ status: 'pending', keyStatus: 'sent', source: 'registration' }]);
+    await finishEvent(service, made.id);
+    expect(await voters()).toMatchObject([{ status: 'approved', keyStatus: 'used', source: 'registration' }]);
     const closed = await service.call(
       'POST',
       `/public/voting-events/${(await createTestEvent(service, account, { type: 'election' }, [PLURALITY])).id}/register/voter`,
