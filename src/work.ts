@@ -31,7 +31,7 @@ import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
-    discloseFinally: (eventId) => discloseVoters(deps.db, eventId),
+    disclose: (eventId) => discloseVoters(deps.db, eventId),
     async countFinally(paper) {
       return deps.counting.finalCount(paper, await readNow(deps.db));
     },

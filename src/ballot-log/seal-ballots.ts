@@ -70,8 +70,8 @@ export interface SealDeps {
   readonly papers: PaperShelf;
   readonly logKey: NoteSigner;
   readonly witness: Witness;
-  /** Discloses the last of those who voted, with the final result. */
-  readonly discloseFinally: (eventId: string) => Promise<void>;
+  /** Makes the step of the disclosure of who voted, if one is due. */
+  readonly disclose: (eventId: string) => Promise<void>;
   /** Counts a finished event: `results` brings it. */
   readonly countFinally: (paper: BallotPaper) => Promise<FinalCount>;
 }
@@ -112,6 +112,8 @@ export async function tendBallotLog(deps: SealDeps, eventId: string, least: numb
 }
 
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
+  // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would tell who was in it.
+  await deps.disclose(eventId);
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
     if (step.note !== undefined) await deps.witness.remember(eventId, step.note);
@@ -120,7 +122,6 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   }
   const event = await findEventById(deps.db, eventId);
   if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
-  await deps.discloseFinally(event.id);
   await closeLog(deps, event);
   if (event.type === 'election') await scatterRoll(deps, event);
 }

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/fold-roll-figures.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
+import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -103,6 +104,9 @@ describe('the figures of a roll', () => {
     // Members of both groups and of none vote; Zoe is approved by her first use of a key, in the same act.
     for (const index of [0, 6, 7, 8]) await vote(event, idOf(index), `voter-${index}@club.example`);
     await vote(event, zoe.id, registered.email);
+    // Five voted: they are shown together (completions 5.6).
+    expect((await figuresOf(event)).voters).toMatchObject({ voted: 0, votedWeight: 0 });
+    await discloseVoters(service.deps.db, event.id);
     await agree();
     const before = (await figuresOf(event)).voters;
     expect(before).toMatchObject({ total: 24, voted: 5, rejected: 1, pending: 0 });
