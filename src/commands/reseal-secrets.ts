@@ -1,8 +1,11 @@
 import type pg from 'pg';
 import { z } from 'zod';
+import { earlierSeedPlace, lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
+import { credentialsPlace } from '#src/payments/credentials.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/views.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { endpointSecretPlace } from '#src/webhooks/endpoint-secret.ts';
 
 /** A column of values that are sealed under a secret key and kept for as long as their row. */
 interface KeptColumn {
@@ -14,24 +17,22 @@ interface KeptColumn {
   readonly placeOf: (key: readonly string[]) => SealedPlace;
 }
 
-const own = (table: string, column: string, row: string): SealedPlace => ({ table, column, row });
-
 const KEPT: readonly KeptColumn[] = [
   {
     ...{ name: 'webhook secrets', table: 'webhook_endpoints', column: 'secret', key: ['id'] },
-    placeOf: ([id = '']) => own('webhook_endpoints', 'secret', id),
+    placeOf: ([id = '']) => endpointSecretPlace(id),
   },
   {
     ...{ name: 'payment credentials', table: 'payment_businesses', column: 'credentials', key: ['id'] },
-    placeOf: ([id = '']) => own('payment_businesses', 'credentials', id),
+    placeOf: ([id = '']) => credentialsPlace(id),
   },
   {
     ...{ name: 'seeds of lots', table: 'voting_events', column: 'tie_seed', key: ['id'] },
-    placeOf: ([id = '']) => own('voting_events', 'tie_seed', id),
+    placeOf: ([id = '']) => earlierSeedPlace(id),
   },
   {
     ...{ name: 'seeds of lots in logs', table: 'ballot_logs', column: 'lot_seed', key: ['voting_event_id'] },
-    placeOf: ([id = '']) => own('ballot_logs', 'lot_seed', id),
+    placeOf: ([id = '']) => lotSeedPlace(id),
   },
   {
     ...{ name: 'codes of paid ballots', table: 'payment_attempts', column: 'confirmation_code' },
@@ -153,7 +154,7 @@ async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Pro
     "SELECT id, earlier_secrets AS list FROM webhook_endpoints WHERE earlier_secrets <> '[]'",
   );
   for (const { id, list } of rows) {
-    const place = own('webhook_endpoints', 'secret', id);
+    const place = endpointSecretPlace(id);
     const again = shape.parse(list).map((one) => {
       const plain = secrets.openForeign(one.secret, place);
       return plain === undefined ? one : { ...one, secret: secrets.seal(plain, place) };

@@ -9,10 +9,10 @@ const schema = z.object({
   accountId: z.string().optional(),
 });
 
-const place = (id: string) => ({ table: 'payment_businesses', column: 'credentials', row: id });
+export const credentialsPlace = (id: string) => ({ table: 'payment_businesses', column: 'credentials', row: id });
 
 export function sealCredentials(secrets: Secrets, businessId: string, credentials: ProviderCredentials): string {
-  return secrets.seal(JSON.stringify(credentials), place(businessId));
+  return secrets.seal(JSON.stringify(credentials), credentialsPlace(businessId));
 }
 
 /** @throws Error when the text was moved, changed, or sealed under a key that is not configured */
@@ -20,5 +20,5 @@ export function openCredentials(
   secrets: Secrets,
   business: Pick<PaymentBusiness, 'id' | 'credentials'>,
 ): ProviderCredentials {
-  return schema.parse(JSON.parse(secrets.open(business.credentials, place(business.id)).toString('utf8')));
+  return schema.parse(JSON.parse(secrets.open(business.credentials, credentialsPlace(business.id)).toString('utf8')));
 }

@@ -7,7 +7,7 @@ $$;
 
 -- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
 -- ballots in the public live count; with the final result the last ones are. Fewer wait for others. The figures of who voted are
--- written here. All of it is one statement, so that voters and ballots are those of one moment.
+-- written here. Where nothing is kept back, ballots are counted whether they were shown or not, and none is written. All of it is one statement, so that voters and ballots are those of one moment.
 -- Returns the voters whose approval by their first key is shown from now on.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -26,7 +26,7 @@ BEGIN
     SELECT p_event, coalesce(v.group_id, ''), '', 0, 0, count(*), sum(v.weight_micro)
     FROM shown s JOIN voters v ON v.voting_event_id = p_event AND v.id = s.voter_id GROUP BY 2
   ), waiting_ballots AS (
-    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released
+    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (
     UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
   ), approvals AS (

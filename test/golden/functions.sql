@@ -1,4 +1,4 @@
--- Version 3, acf76833833d5987b79228052032e4eb3fbbc0d5f3e2a9ba3e8639a13fd59480
+-- Version 4, d79e2ce42c4fe14a422b04367bf5beebafab569fd3296eec1b40b17d69fa5791
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -484,7 +484,7 @@ BEGIN
     SELECT p_event, coalesce(v.group_id, ''), '', 0, 0, count(*), sum(v.weight_micro)
     FROM shown s JOIN voters v ON v.voting_event_id = p_event AND v.id = s.voter_id GROUP BY 2
   ), waiting_ballots AS (
-    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released
+    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (
     UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
   ), approvals AS (
