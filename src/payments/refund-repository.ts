@@ -1,7 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
-import type { AttemptRef } from './attempt-repository.ts';
 import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
@@ -51,11 +50,4 @@ export async function moveRefund(
     .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused', 'failed'])))
     .returning();
   return row;
-}
-
-export async function listRefunds(executor: Executor, ref: AttemptRef): Promise<Refund[]> {
-  return executor
-    .select()
-    .from(paymentRefunds)
-    .where(and(eq(paymentRefunds.votingEventId, ref.votingEventId), eq(paymentRefunds.attemptId, ref.id)));
 }

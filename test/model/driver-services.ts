@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { readConfig } from '#src/config.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -52,13 +53,26 @@ async function firstMessage(child: ChildProcess): Promise<{ port: number }> {
   return message[0] as { port: number };
 }
 
-/** A service as a process of its own. */
-export const startProcess: StartService = async (environment, offsetMs) => {
+/** A service as a process of its own, whose clock is set from outside. */
+export interface ServiceProgram {
+  readonly port: number;
+  setOffset(ms: number): Promise<void>;
+  forget(): Promise<void>;
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+/** @param heard is called with each line of its log; left out, the log goes where this program's does */
+export async function startProgram(
+  environment: Environment,
+  offsetMs: number,
+  heard?: (line: string) => void,
+): Promise<ServiceProgram> {
   const child = fork(PROGRAM, {
     execArgv: [...QUICK_START],
     env: { PATH: process.env['PATH'], ...environment, DRIVER_OFFSET_MS: String(offsetMs) },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', heard === undefined ? 'inherit' : 'pipe', 'inherit', 'ipc'],
   });
+  if (heard !== undefined && child.stdout !== null) createInterface({ input: child.stdout }).on('line', heard);
   const ended = once(child, 'exit');
   const { port } = await firstMessage(child);
   const waiting = new Map<number, () => void>();
@@ -81,9 +95,14 @@ export const startProcess: StartService = async (environment, offsetMs) => {
     port,
     setOffset: (ms) => order({ do: 'time', offsetMs: ms }),
     forget: () => order({ do: 'forget' }),
-    async end() {
-      child.kill('SIGKILL');
+    async end(signal) {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       await ended;
     },
   };
+}
+
+export const startProcess: StartService = async (environment, offsetMs) => {
+  const program = await startProgram(environment, offsetMs);
+  return { ...program, end: () => program.end('SIGKILL') };
 };

@@ -25,9 +25,9 @@ import { makeServerFolder, type OwnServer, startOwnServer, startServer, stopServ
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { type Ended, freePort, runCommand } from '#test/harness/started-service.ts';
 import { SHIFTED_TIME } from '#test/model/driver-database.ts';
+import { type ServiceProgram, startProgram } from '#test/model/driver-services.ts';
 import { passedBy, settleAll } from '#test/model/driver-settle.ts';
 import { setTimeOffset } from '#test/model/driver-time.ts';
-import { type MonthProcess, startMonthProcess } from './process.ts';
 
 const PROCESSES = 2;
 /** What the server's disk holds: small enough to be filled, large enough for a month of small events. */
@@ -59,7 +59,7 @@ export class World {
   #data: string;
   #keys = [newKey()];
   readonly #logKey = newKey();
-  readonly #processes: (MonthProcess | undefined)[] = [];
+  readonly #processes: (ServiceProgram | undefined)[] = [];
   #client: pg.Client | undefined;
   #offsetMs = 0;
   #passed: string[] = [];
@@ -148,9 +148,11 @@ export class World {
   }
 
   async startProcess(place: number): Promise<void> {
-    this.#processes[place] = await startMonthProcess(this.environment(place), this.#offsetMs, (name) =>
-      this.alarms.push({ hour: this.hour, name }),
-    );
+    const settings = { ...this.environment(place), PORT: '0' };
+    this.#processes[place] = await startProgram(settings, this.#offsetMs, (line) => {
+      const name = /"alarm":"(\w+)"/.exec(line)?.[1];
+      if (name !== undefined) this.alarms.push({ hour: this.hour, name });
+    });
   }
 
   /** Ends a process and starts it with what is now set: by SIGTERM as a rollout does, or by kill -9. */
@@ -182,7 +184,7 @@ export class World {
     await this.rollOut();
   }
 
-  #process(place: number): MonthProcess {
+  #process(place: number): ServiceProgram {
     const found = this.#processes[place];
     if (found === undefined) throw new Error(`there is no process ${place}`);
     return found;
