@@ -1,9 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Runner, RunnerOptions, WorkerEvents } from 'graphile-worker';
+import type { Pool } from 'pg';
 import { run } from '#src/database/queue-library.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { type ForgivingPool, forgivingPool } from './forgiving-pool.ts';
 import type { LivingRunners } from './living-runners.ts';
 
 /** Before a runner is started again that was given up. */
@@ -14,12 +16,15 @@ const UNWELL_AFTER_MS = 8_000;
 const GIVE_UP_AFTER_MS = 15_000;
 /** What a runner gets that stops by itself. */
 const STOP_BY_ITSELF_MS = 5_000;
+/** What a runner gets to start: a few statements. */
+const START_MS = 15_000;
 
-type GroupOptions = Omit<RunnerOptions, 'events'> & { readonly concurrency: number };
+type GroupOptions = Omit<RunnerOptions, 'events' | 'pgPool'> & { readonly concurrency: number };
 
 /** One runner of the library, and what its events say of it. */
 interface Running {
   readonly runner: Runner;
+  readonly connections: ForgivingPool;
   readonly id: string;
   readonly ended: Promise<void>;
   /** Jobs under way. */
@@ -38,6 +43,7 @@ interface Running {
  */
 export class JobGroupRunner {
   readonly #name: string;
+  readonly #pool: Pool;
   readonly #options: GroupOptions;
   readonly #living: LivingRunners;
   readonly #log: Log;
@@ -46,8 +52,9 @@ export class JobGroupRunner {
   #running: Running | undefined;
   #kept: Promise<void> | undefined;
 
-  constructor(name: string, options: GroupOptions, living: LivingRunners, log: Log) {
+  constructor(name: string, pool: Pool, options: GroupOptions, living: LivingRunners, log: Log) {
     this.#name = name;
+    this.#pool = pool;
     this.#options = options;
     this.#living = living;
     this.#log = log;
@@ -96,14 +103,22 @@ export class JobGroupRunner {
   }
 
   async #begin(): Promise<void> {
+    const connections = forgivingPool(this.#pool);
+    const starting = startRunner(this.#options, connections);
     try {
-      const running = await startRunner(this.#options);
+      const running = await withinStart(starting);
       this.#living.add(running.id);
       this.#running = running;
       // Asked to stop while it started.
       if (this.#stopped) this.#stopRunner(running);
     } catch (fault) {
       this.#log.error({ group: this.#name, fault: summariseFault(fault) }, 'jobs could not be started');
+      connections.close();
+      // One that starts after all is not wanted any more. One that failed was logged here.
+      starting.then(
+        (late) => this.#stopRunner(late),
+        () => undefined,
+      );
     }
   }
 
@@ -120,6 +135,7 @@ export class JobGroupRunner {
     this.#log.error({ alarm: 'jobs_stalled', group: this.#name }, 'a runner of jobs makes no progress and is replaced');
     this.#running = undefined;
     this.#stopRunner(running);
+    running.connections.close();
     this.#living
       .remove([running.id])
       .catch((fault: unknown) =>
@@ -133,7 +149,21 @@ export class JobGroupRunner {
   }
 }
 
-async function startRunner(options: GroupOptions): Promise<Running> {
+/** A connection that breaks while a runner starts may leave the library waiting for ever. */
+async function withinStart(starting: Promise<Running>): Promise<Running> {
+  const abort = new AbortController();
+  const late = pause(START_MS, undefined, { signal: abort.signal }).then(() => {
+    throw new Error(`the queue did not start within ${START_MS} ms`);
+  });
+  try {
+    return await Promise.race([starting, late]);
+  } finally {
+    abort.abort();
+    late.catch(() => undefined);
+  }
+}
+
+async function startRunner(options: GroupOptions, connections: ForgivingPool): Promise<Running> {
   const events: WorkerEvents = new EventEmitter();
   const seen = { id: '', busy: 0, lookedAt: monotonicMs(), stoppingSince: undefined as number | undefined };
   const looked = (): void => {
@@ -154,7 +184,7 @@ async function startRunner(options: GroupOptions): Promise<Running> {
   events.on('pool:gracefulShutdown', () => {
     seen.stoppingSince ??= monotonicMs();
   });
-  const runner = await run({ ...options, events });
+  const runner = await run({ ...options, pgPool: connections.pool, events });
   const ended = runner.promise.catch(() => undefined);
-  return Object.assign(seen, { runner, ended });
+  return Object.assign(seen, { runner, connections, ended });
 }

@@ -3,7 +3,6 @@ import type { Database } from '#src/database/client.ts';
 import { Logger } from '#src/database/queue-library.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { forgivingPool } from './forgiving-pool.ts';
 import { JobGroupRunner } from './job-group.ts';
 import { LivingRunners } from './living-runners.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } from './queue.ts';
@@ -87,7 +86,6 @@ export async function runJobs(
       ...byClock.map((job) => [job.name, taskOf(job.name, () => job.work())]),
     ]);
     const options = {
-      pgPool: forgivingPool((databases[group] ?? databases.other).$client),
       taskList,
       crontab: byClock.map((job) => `${job.schedule} ${job.name} ?max=1`).join('\n'),
       concurrency: JOB_PLACES[group],
@@ -97,7 +95,7 @@ export async function runJobs(
       preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
       logger: new Logger(() => () => undefined),
     };
-    return new JobGroupRunner(group, options, living, log);
+    return new JobGroupRunner(group, (databases[group] ?? databases.other).$client, options, living, log);
   };
   const living = new LivingRunners((databases.deletions ?? databases.other).$client, log, (id) => underWay.has(id));
   const used = new Set([...jobs, ...recurring].map((job) => job.group ?? 'other'));

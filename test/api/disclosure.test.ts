@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import {
   createTestAccount,
   eventually,
@@ -13,7 +13,8 @@ import { giveVoterKey } from '#test/harness/voter-keys.ts';
 let service: TestService;
 let account: TestAccount;
 beforeAll(async () => {
-  service = await startTestService();
+  // Without the job that makes the steps of all events once a minute: here the tests make them.
+  service = await startTestService({ worker: false });
   account = await createTestAccount(service);
 });
 afterAll(() => service.stop());
@@ -99,6 +100,25 @@ describe('who voted in a secret event', () => {
     });
   });
 
+  test.each([
+    ['while they wait', { moving: false, last: 13 }],
+    // The step is made before ballots move, too: with the tenth ballot, so that three wait at the end.
+    ['while they move into the box', { moving: true, last: 10 }],
+  ])('counts for the public when five ballots wait, then all that wait, %s', async (_when, { moving, last }) => {
+    const election = await createElection(Array.from({ length: 13 }, () => 1));
+    const { id } = election.event;
+    const seen: number[] = [];
+    for (const [index, voter] of election.voters.entries()) {
+      await vote(election, voter);
+      if (moving) await sealBallots(service, id, 3);
+      // Eight come between the last two looks: where no step was made meanwhile, all are shown, not a multiple of five.
+      if (index > 5 && index < 12) continue;
+      seen.push((await read(`/public/voting-events/${id}/results`, account.vote)).stats.ballots);
+    }
+    expect(seen).toEqual([0, 0, 0, 0, 5, 5, last]);
+    expect((await read(`/voting-events/${id}/results`)).stats.ballots).toBe(13);
+  });
+
   test('and what was counted is shown whole with the final result', async () => {
     const election = await createElection([1, 1, 1, 1, 1, 2]);
     await vote(election, election.voters[5] as Voter);
@@ -149,7 +169,9 @@ describe('who voted in a secret event', () => {
       'approved',
       'pending',
     ]);
+    const worker = await startTestService({ databaseUrl: service.databaseUrl, secretKey: service.secretKey });
     expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
+    await worker.stop();
   });
 
   test('is never a smaller group when confirms and steps race', async () => {

@@ -375,54 +375,6 @@ describe('an election', () => {
     expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
   });
 
-  test.each([
-    ['while they wait', false],
-    ['while they move into the box', true],
-  ])(
-    'shows its live count to the public only when five ballots wait, then all that wait, %s',
-    async (_when, moving) => {
-      const event = await createTestEvent(
-        service,
-        account,
-        { type: 'election', results: { visibility: 'live' } },
-        EVERY_METHOD.slice(0, 1),
-      );
-      const base = `/public/voting-events/${event.id}`;
-      const seen: number[] = [];
-      for (let index = 0; index < 13; index += 1) {
-        const email = `voter${index}@mail.example`;
-        await service.call(
-          'POST',
-          `/voting-events/${event.id}/voters`,
-          { name: `Voter ${index}`, email },
-          { key: account.write },
-        );
-        const voterKey = await keyFor(base, { email });
-        const cast = await service.call(
-          'POST',
-          `${base}/ballot/cast`,
-          { voterKey, email, votes: [vote(event, 0, 0)] },
-          { key: account.vote },
-        );
-        await service.call(
-          'POST',
-          `${base}/ballot/confirm`,
-          { confirmationCode: cast.body.data.confirmationCode },
-          { key: account.vote },
-        );
-        if (moving) await sealBallots(service, event.id, 3);
-        // Seven come between the last two looks: all of them are shown, not a multiple of five.
-        if (index > 5 && index < 12) continue;
-        seen.push(
-          (await service.call('GET', `${base}/results`, undefined, { key: account.vote })).body.data.stats.ballots,
-        );
-      }
-      expect(seen).toEqual([0, 0, 0, 0, 5, 5, 13]);
-      const own = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
-      expect(own.body.data.stats.ballots).toBe(13);
-    },
-  );
-
   test('refuses wrong keys by 403 ten times and then by 429, for a voter and for nobody alike, and always takes a right one', async () => {
     const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}`;

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFailed, test } from 'vitest';
 import { startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
 import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
@@ -22,6 +22,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   const roll = await createRoll(service, account, ROUNDS * JOBS_A_ROUND + 1);
   const database = service.deps.db.$client;
   const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  onTestFailed(() => console.error(worker.log().slice(-8_000)));
   const running = async (): Promise<number> =>
     (await database.query('SELECT count(*)::int AS running FROM graphile_worker.jobs WHERE locked_at IS NOT NULL'))
       .rows[0].running;

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectDatabase, type Database } from '#src/database/client.ts';
+import { forgivingPool } from '#src/jobs/forgiving-pool.ts';
 import { type AnyJob, defineJob, enqueue } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -115,4 +116,36 @@ WORLD('jobs go on after the ends of several could not be written down', { timeou
   await enqueue(db, job, { name: 'after' });
   await eventually(() => (ran.includes('after') ? true : undefined), 30_000);
   expect(runner.isWell()).toBe(true);
+});
+
+WORLD('jobs begin after a start that got no answer', { timeout: 120_000 }, async ({ world }) => {
+  const { db, run } = world;
+  const connect = db.$client.connect.bind(db.$client);
+  let asked = 0;
+  Object.assign(db.$client, {
+    connect: (...given: Parameters<typeof connect>) => {
+      if (given.length > 0) return connect(...given);
+      asked += 1;
+      return asked === 1 ? new Promise(() => undefined) : connect();
+    },
+  });
+  const ran: string[] = [];
+  const job = noting(ran);
+  const runner = await run(job);
+  expect(runner.isWell()).toBe(false);
+  await enqueue(db, job, { name: 'first' });
+  await eventually(() => (ran.length === 1 ? true : undefined), 60_000);
+  expect(runner.isWell()).toBe(true);
+});
+
+WORLD('a runner that is given up keeps no connection', async ({ world }) => {
+  const { db } = world;
+  const pool = db.$client;
+  const runner = forgivingPool(pool);
+  for (let place = 0; place < 8; place += 1) runner.pool.connect(() => undefined);
+  await eventually(() => (pool.totalCount - pool.idleCount === 8 ? true : undefined));
+  runner.pool.connect(() => undefined);
+  runner.close();
+  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+  await eventually(() => (pool.totalCount === pool.idleCount && pool.waitingCount === 0 ? true : undefined));
 });
