@@ -79,7 +79,7 @@ const printFault = (message: string): void => {
   process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
 };
 
-/** Says what was wrong and what would be right; the exit status tells programs. */
+/** Says what was wrong and what would be right; the exit status is for programs. */
 async function report(fault: unknown): Promise<number> {
   if (fault instanceof CommanderError) {
     if (fault.exitCode !== 0 && isJson()) printFault(fault.message.replace(/^error: /, ''));

@@ -26,7 +26,7 @@ function fulfilments(deps: Deps): Fulfilments {
       firstStatus: 201,
       fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
       check: (tx, attempt) => checkPaidCandidate(tx, attempt),
-      // Whether somebody may stand who took the money back is the organizer's decision: they are told.
+      // Whether somebody may stand who took the money back is the organizer's decision: they get a webhook.
       reverse: async () => undefined,
     },
     quadratic_credits: {

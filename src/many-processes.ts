@@ -11,7 +11,7 @@ import { withSecretKey } from '#src/secret-key.ts';
 import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
-/** What the first process tells the others: everything that is not in their environment. */
+/** What the first process sends the others: everything that is not in their environment. */
 export interface Prepared {
   readonly databaseUrl: string;
   readonly sandbox: ProviderAddresses | undefined;
@@ -26,7 +26,7 @@ const RESTART_PAUSE_MS = 1_000;
 /** After that a process is killed: it ends by itself before, whatever hangs. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
-/** Serves as one of several processes on one port, until it is told to stop. */
+/** Serves as one of several processes on one port, until it is asked to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
   const [order] = (await once(process, 'message')) as [Order];
   const given = await joinRunning(withSecretKey(readConfig()), order.databaseUrl);

@@ -80,7 +80,7 @@ async function start(given: Config): Promise<Running> {
   }
 }
 
-/** Runs the service until it is told to stop. Exit status 0 after a clean stop, 1 when it could not start. */
+/** Runs the service until it is asked to stop. Exit status 0 after a clean stop, 1 when it could not start. */
 export async function runMain(read: () => Config): Promise<void> {
   try {
     // Listening for signals before anything starts: a stop during the start waits for its end, and leaves nothing behind.

@@ -166,7 +166,7 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork): Heartbeat
   });
 }
 
-/** Serves requests, and runs jobs where this process is told to. The database is migrated already. */
+/** Serves requests, and runs jobs where this process is configured to. The database is migrated already. */
 export async function startService(deps: Deps, databaseUrl: string): Promise<Service> {
   const startedAt = performance.now();
   const work = new BackgroundWork(deps);

@@ -9,7 +9,7 @@ import { votingEventView } from '#src/voting-events/view-schemas.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/event-catalogue.ts';
 import { endpointView } from '#src/webhooks/view-schemas.ts';
 
-/** A fact that only messages tell. */
+/** A fact that only webhooks publish. */
 const fact = <Shape extends z.ZodRawShape>(shape: Shape, example: z.output<z.ZodObject<Shape>>) =>
   z.object(shape).meta({ examples: [example] });
 

@@ -97,7 +97,7 @@ async function main(): Promise<number> {
   }
 }
 
-// Whoever reads the output may have read enough of it.
+// The reader of the output may have read enough of it.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   process.exit();

@@ -25,7 +25,7 @@ export interface Check {
 }
 
 export interface RollAfterOpening {
-  /** Changes of a voter's e-mail or voter ID: whoever reads the new address can vote in the voter's place. */
+  /** Changes of a voter's e-mail or voter ID: a reader of the new address can vote in the voter's place. */
   readonly identityChanges: number;
   /** Changes of a voter's weight, group or status, and deletions. */
   readonly rollChanges: number;

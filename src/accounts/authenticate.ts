@@ -30,7 +30,7 @@ export class Authenticator {
   readonly #clock: Clock;
   readonly #plans: Plans;
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
-  /** Apart from the valid ones: whoever invents keys pushes out nobody's. By the hash, until when it is unknown. */
+  /** Apart from the valid ones: invented keys push out no valid one. By the hash, until when it is unknown. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
   /** Look-ups under way, by the hash. */
   readonly #asking = new Map<string, Promise<KeyWithAccount | undefined>>();

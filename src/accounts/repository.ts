@@ -44,7 +44,7 @@ export async function listApiKeys(executor: Executor, accountId: string | undefi
     .orderBy(asc(apiKeys.id));
 }
 
-/** Marks a key revoked and tells every process at once. Revoking again changes nothing. */
+/** Marks a key revoked and publishes that to every process at once. Revoking again changes nothing. */
 export async function revokeApiKey(tx: Transaction, id: string, nowMs: number): Promise<ApiKeyRow | undefined> {
   await tx
     .update(apiKeys)

@@ -11,7 +11,7 @@ const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_00
 /** Mails to one address that one account causes, whatever causes them (completions 4.3). */
 const PER_HOUR = 5;
 const PER_DAY = 20;
-/** Mails to one address that all accounts cause together: enough that nobody's mails keep another's from arriving. */
+/** Mails to one address that all accounts cause together: few enough that the mails of one account never block those of another. */
 const PER_HOUR_FROM_ALL = 60;
 
 export interface CountedMail {

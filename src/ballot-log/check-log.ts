@@ -29,7 +29,7 @@ export interface CheckDeps {
 const CHUNK = 2 * TILE_WIDTH;
 
 /**
- * Computes logs anew from their leaves and compares everything that was ever signed, every tile and every ballot of the box
+ * Recomputes logs from their leaves and compares everything that was ever signed, every tile and every ballot of the box
  * with them. What does not agree is an alarm, which stays until a later check finds the log well; nothing is mended.
  * @param sinceMs logs that grew since; 0 for all
  */

@@ -4,7 +4,7 @@ import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } f
 /**
  * Checkpoints of the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and the
  * root hash in base64. The origin is `<key name>/<voting event id>`: one key signs the logs of all events, and the origin
- * tells them apart.
+ * distinguishes them.
  */
 export interface Checkpoint {
   readonly origin: string;

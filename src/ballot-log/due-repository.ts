@@ -13,7 +13,7 @@ export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed
 const CLOSED = sql`l.size = l.closed_size + (SELECT count(*) FROM voided_ballots v
   WHERE v.voting_event_id = l.voting_event_id AND v.leaf_index >= l.closed_size)`;
 
-/** Approved voters from which on an election that ends by itself is sealed while it is open: batches of fewer would tell. */
+/** Approved voters from which on an election that ends by itself is sealed while it is open: smaller batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;
 
 /** SQL. Of an event `e`: it is sealed once, at its close (completions 6.2). */

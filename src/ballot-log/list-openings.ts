@@ -13,7 +13,7 @@ import { findHead, readSealedBallots } from './repository.ts';
 /**
  * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
  * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
- * tells them apart. The first page has the configuration too, whose hash the last `open` or `config` leaf holds.
+ * distinguishes them. The first page has the configuration too, whose hash the last `open` or `config` leaf holds.
  */
 export async function listOpenings(
   deps: Deps,
@@ -37,7 +37,7 @@ export async function listOpenings(
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
   const head = await findHead(deps.db, event.id);
-  // With the seed of the lot, and before the result is final: whoever read it could reckon with the ballots to come.
+  // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
   if (head?.lotRoot == null) throw refuse('openings_before_final');
   const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.

@@ -8,7 +8,7 @@ import { insertCheckpoint } from './repository.ts';
 import type { NoteSigner } from './signed-note.ts';
 
 /**
- * Signs the head of a log, stores it as a checkpoint and tells the receivers of `log.checkpoint`, in the transaction that
+ * Signs the head of a log, stores it as a checkpoint and publishes `log.checkpoint`, in the transaction that
  * appended to the log. Every checkpoint comes to be here and nowhere else.
  * @returns the signed note
  */

@@ -14,7 +14,7 @@ export async function listRollsToMix(executor: Executor, maxVoters: number): Pro
   return rows.map(({ id }) => id);
 }
 
-/** What is written anew of a roll, in this order. */
+/** What is rewritten of a roll, in this order. */
 export const ROLL_TABLES = ['participation', 'voters', 'voter_keys'] as const;
 const SCATTER = {
   participation: sql`scatter_participation`,
@@ -22,7 +22,7 @@ const SCATTER = {
   voter_keys: sql`scatter_voter_keys`,
 };
 
-/** Writes a chunk of the roll anew, in the order of its IDs. @returns the last ID, or null when there was none left */
+/** Rewrites a chunk of the roll, in the order of its IDs. @returns the last ID, or null when there was none left */
 export async function scatterChunk(
   tx: Transaction,
   what: (typeof ROLL_TABLES)[number],

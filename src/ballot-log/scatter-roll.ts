@@ -14,11 +14,11 @@ import {
   scatterChunk,
 } from './roll-repository.ts';
 
-/** Rows written anew in one transaction after the close: well within the time limit of a statement. */
+/** Rows rewritten in one transaction after the close: well within the time limit of a statement. */
 const CHUNK = 2_000;
 /** While people vote the event is locked for a chunk, and their ballots wait that long: some milliseconds. */
 const CHUNK_WHILE_OPEN = 250;
-/** Larger rolls are written anew after the close alone: each mixing costs as much as there are voters. */
+/** Larger rolls are rewritten after the close alone: each mixing costs as much as there are voters. */
 const MOST_MIXED = 20_000;
 
 export interface ScatterDeps {
@@ -38,13 +38,13 @@ async function writeAnew({ db }: ScatterDeps, eventId: string, chunk: number): P
 }
 
 /**
- * Writes the rolls of open elections anew when ballots were sealed since the last time, in the order of the voters' IDs.
- * Rows are written in the order of the votes, and the log tells in which batch each ballot came: the two together narrow a
+ * Rewrites the rolls of open elections when ballots were sealed since the last time, in the order of the voters' IDs.
+ * Rows are written in the order of the votes, and the log shows in which batch each ballot came: the two together narrow a
  * ballot down to the voters of its batch. After a mixing, nothing of that order is left but for who came since.
  */
 export async function mixRolls(deps: ScatterDeps): Promise<void> {
   for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
-    // Noted with the time before it began: whoever comes meanwhile is mixed the next time.
+    // Noted with the time before it began: a voter who comes meanwhile is mixed the next time.
     const nowMs = await readNow(deps.db);
     await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
     await noteRollMixed(deps.db, eventId, nowMs);
@@ -52,8 +52,8 @@ export async function mixRolls(deps: ScatterDeps): Promise<void> {
 }
 
 /**
- * Writes the roll of a finished election anew, whatever its size, and forgets its voter keys: afterwards no place,
- * transaction ID or time of it tells the order of the votes. Breaking off and beginning anew does no harm.
+ * Rewrites the roll of a finished election, whatever its size, and forgets its voter keys: afterwards no place,
+ * transaction ID or time of it shows the order of the votes. It may be interrupted and started again.
  */
 export async function scatterRoll(deps: ScatterDeps, event: VotingEvent): Promise<void> {
   const head = await findHead(deps.db, event.id);

@@ -44,7 +44,7 @@ import type { Witness } from './witness.ts';
 
 /** Moved together as soon as so many wait. */
 export const FULL_QUEUE = 32;
-/** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would tell when it came. */
+/** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would show when it came. */
 export const LEAST_WHILE_OPEN = 5;
 /** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
 const MOST_TOGETHER = 512;
@@ -112,7 +112,7 @@ export async function tendBallotLog(deps: SealDeps, eventId: string, least: numb
 }
 
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
-  // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would tell who was in it.
+  // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
   await deps.disclose(eventId);
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
@@ -253,7 +253,7 @@ function openingTime({ openedAt, startsAt }: VotingEvent): number | null {
   return openedAt ?? startsAt;
 }
 
-/** In an order that nobody can foresee or find again: no order of arrival survives. */
+/** In an order that cannot be predicted or reconstructed: no order of arrival survives. */
 function shuffle(rows: BoxRow[]): BoxRow[] {
   for (let last = rows.length - 1; last > 0; last -= 1) {
     const chosen = randomInt(last + 1);

@@ -28,7 +28,7 @@ const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string 
 /**
  * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;
  * removed by a job within seconds. Candidates that stood for a deleted position only are deleted with it; receivers
- * are told of them, and of those that lost a position or their group.
+ * get a message about them, and about those that lost a position or their group.
  * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position asks for
  */
 export async function queueDeletion(

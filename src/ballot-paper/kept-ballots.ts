@@ -51,7 +51,7 @@ export class KeptBallots {
     }
   }
 
-  /** Texts shrink once they are compressed, so what they hold is added up anew. */
+  /** Texts shrink once they are compressed, so what they hold is summed again. */
   #makeRoom(newest: string): void {
     let held = 0;
     for (const { heldBytes } of this.#kept.values()) held += heldBytes;

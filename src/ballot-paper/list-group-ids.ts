@@ -1,7 +1,7 @@
 import type { Executor } from '#src/database/client.ts';
 import { listGroups } from './repository.ts';
 
-/** Two names that people cannot tell apart are one. */
+/** Two names that people cannot distinguish are one. */
 export function nameKeyOf(name: string): string {
   return name.normalize('NFKC').toLowerCase();
 }

@@ -80,7 +80,7 @@ export function requireKnownPositions(positionIds: readonly string[], known: Rea
   if (issues.length > 0) throw validationError(issues);
 }
 
-/** Writes a change of the ballot paper into the audit trail; candidates are told to receivers too. */
+/** Writes a change of the ballot paper into the audit trail; changed candidates are published as webhooks too. */
 export async function recordPaperChange(
   tx: Transaction,
   deps: PaperDeps,

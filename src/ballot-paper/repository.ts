@@ -155,7 +155,7 @@ export async function updateCandidates(
 
 /**
  * Takes a position from every candidate; those that stood for nothing else go with it.
- * @returns the candidates as they are afterwards: whoever has no position left is deleted
+ * @returns the candidates as they are afterwards: a candidate without a position is deleted
  */
 export async function withdrawPosition(
   tx: Transaction,

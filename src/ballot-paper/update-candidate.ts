@@ -32,7 +32,7 @@ const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
   status: 'change_names',
 };
 
-/** Once ballots name candidates, one of them leaves as withdrawn alone, and nobody who is on the paper becomes a stranger to it. */
+/** Once ballots name candidates, a candidate can leave only as withdrawn, and every candidate on the ballot stays on it. */
 const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
   approved: 'withdrawn',
   withdrawn: 'approved',

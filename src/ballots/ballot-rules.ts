@@ -38,7 +38,7 @@ interface Mark {
 
 /**
  * Judges the entries of a ballot by the rules of each position's method, all issues at once (completions 4.8). Pure.
- * @param voterGroup the voter's group, or undefined where nobody has one (polls)
+ * @param voterGroup the voter's group, or undefined where voters have none (polls)
  * @param budgets credits that a visitor may spend on a quadratic position, where they are not the base credits
  */
 export function judgeBallot(

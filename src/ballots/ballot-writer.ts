@@ -75,7 +75,7 @@ export class BallotWriter {
   }
 }
 
-/** Ballots of one participant are told apart: the second shall see what the first one did. */
+/** Ballots of one participant go into separate statements: the second must see what the first did. */
 function castKey({ row }: CastRequest): string {
   return `${row.eventId} ${row.voter?.identity.key ?? row.participants[0]}`;
 }

@@ -24,7 +24,7 @@ interface CastResult {
   readonly votesCount: number;
 }
 
-/** How often a ballot is judged anew when its paper changes under it. */
+/** How often a ballot is judged again when the ballot definition changes meanwhile. */
 const PAPER_RETRIES = 5;
 
 /**
@@ -41,7 +41,7 @@ export async function castVotes(
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const paper = await deps.papers.take(current);
     if (paper === undefined) throw notFound();
-    // Of a version that was made while this request was read, with a price: what it shall cost was not told yet.
+    // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
     if (paper.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);

@@ -144,7 +144,7 @@ async function write(
   }
 }
 
-/** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but nobody shall try for free. */
+/** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but guessing must not be free. */
 export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, keyId: string): ApiError {
   const state = deps.rateLimiter.take(
     `wrong-code:${keyId}`,
@@ -157,7 +157,7 @@ export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, keyId: strin
     : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');
 }
 
-/** What was confirmed. In a secret event the choices are told on the first confirm and while it is open, not afterwards. */
+/** What was confirmed. In a secret event the choices are shown on the first confirm and while it is open, not afterwards. */
 function viewConfirmation(
   paper: BallotPaper,
   code: string,
@@ -180,7 +180,7 @@ function viewConfirmation(
   };
 }
 
-/** A stored answer as it is given again: the choices of a secret ballot are told while the event is open (completions 4.7). */
+/** A stored answer as it is given again: the choices of a secret ballot are shown while the event is open (completions 4.7). */
 export function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
   if (secrecyOf(event) !== 'secret' || statusAt(event, nowMs) === 'open') return answer;
   const body: unknown = JSON.parse(answer);

@@ -13,6 +13,6 @@ export interface ConfirmedBallot {
 export interface LogReceipts {
   /** The signed promise that the ballot will be in the log. The same ballot gets the same promise each time. */
   promise(paper: BallotPaper, ballot: ConfirmedBallot): string;
-  /** Told after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
+  /** Called after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
   confirmed(eventId: string): void;
 }

@@ -40,7 +40,7 @@ export async function prepareBallot(
   const { event } = paper;
   const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
   const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
-  // What is wrong with the ballot whatever the voter's group is told before the key is judged (completions 1.6).
+  // What is wrong with the ballot whatever the voter's group is reported before the key is judged (completions 1.6).
   if (identity !== undefined && asksForGroup(paper)) requireValid(judgeBallot(paper, body.votes, ANY_GROUP));
   const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '', apiKeyId);
   const budgets = event.type === 'poll' ? await budgetsOf(executor, paper, body) : undefined;
@@ -112,7 +112,7 @@ function requireParticipants(event: VotingEvent, body: CastBody): string[] {
 }
 
 /**
- * The voter's group where a position asks for one, else undefined. The key is proven first: nobody learns a group, or that a
+ * The voter's group where a position asks for one, else undefined. The key is proven first: no one learns a group, or that a
  * voter exists, without it. The statement that stores the ballot checks that the group is still the same.
  */
 async function groupFor(

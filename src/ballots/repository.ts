@@ -8,7 +8,7 @@ import type { Identity } from '#src/voters/identity.ts';
 export interface CastRow {
   readonly eventId: string;
   readonly paperVersion: number;
-  /** Elections: who says to be whom, and the hash of the key that shall prove it. */
+  /** Elections: who says to be whom, and the hash of the key that must prove it. */
   readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;

@@ -4,7 +4,7 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 
 /**
  * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
- * tell whose ballot it is. The column's first byte is the version:
+ * show whose ballot it is. The column's first byte is the version:
  *
  *   1   a packed ballot in clear (`ballot-encoding.ts`): one that was sealed into the log
  *   2   sealed packed entries: a poll's, whose ballots carry their voter anyway
@@ -12,7 +12,7 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
  *
  * Sealed ones go on with 4 bytes, the ID of the secret key, then nonce, ciphertext and tag. What version 3 seals is the tag
  * of the code (32 bytes), the salt (32), the length of the packed entries (4, big-endian), the packed entries, and zeros up
- * to a multiple of 128 bytes, so that the length does not tell how many entries there are. Tag and salt stand in the log and
+ * to a multiple of 128 bytes, so that the length does not show how many entries there are. Tag and salt stand in the log and
  * in its openings: a copy of the queue that held them in clear would be joined with those later.
  */
 const POLL_VERSION = 2;
@@ -48,7 +48,7 @@ export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, 
   return Buffer.concat([Buffer.of(POLL_VERSION), seal(secrets, placeOf('entries', eventId, tag), packed)]);
 }
 
-/** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which tells nothing of `codeTag` */
+/** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which reveals nothing of `codeTag` */
 export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,

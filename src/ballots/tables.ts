@@ -15,7 +15,7 @@ export const pendingBallots = pgTable(
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     /** The voter's ID, or `v:` and the visitor ID; a paid ballot adds its attempt, so that repeat votes stand side by side. */
     participant: text().notNull(),
-    /** Everything by which the participant is told apart; each may vote once. */
+    /** Everything that identifies the participant; each may vote once. */
     participants: text().array().notNull(),
     /** What the ballot is found by: of an election a keyed hash of its code (`ballot-tag.ts`), of a poll SHA-256 of "code" and the code. */
     codeTag: bytes('code_tag').notNull(),

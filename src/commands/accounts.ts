@@ -121,7 +121,7 @@ async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answ
   const value = keys.map(({ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt }) => ({
     ...{ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt },
   }));
-  // On a terminal there is room for what tells keys apart, and for what ended them.
+  // On a terminal there is room for what distinguishes keys, and for what ended them.
   const shown = value.map(
     ({ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt }): Row => ({
       ...{ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt },

@@ -12,7 +12,7 @@ function wordsOf(fault: ApiError): string {
   return issues.length > 1 ? issues.map(({ field, message }) => `\n  ${field}: ${message}`).join('') : fault.message;
 }
 
-/** What was wrong, for whoever typed the command; undefined for a fault of our own, which keeps its stack. */
+/** What was wrong, for the person who typed the command; undefined for a fault of our own, which keeps its stack. */
 export function explainFault(fault: unknown): string | undefined {
   if (fault instanceof RollRefused) return `Refused: ${fault.message}`;
   if (fault instanceof ApiError) return `Refused: ${wordsOf(fault)}`;

@@ -185,7 +185,7 @@ export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): 
   process.once('SIGINT', stop).once('SIGTERM', stop);
   let progress = begun;
   try {
-    // A report that is gone begins anew; the row in the database still says how far it had come.
+    // A missing report is started again; the row in the database still says how far it had come.
     progress = await (options.dryRun === true ? rehearseAll(run, begun) : importAll(run, { ...begun, reportBytes }));
     await report.close(progress.reportBytes);
   } catch (fault) {

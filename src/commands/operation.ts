@@ -23,7 +23,7 @@ function parseJobId(text: string): string {
   return text;
 }
 
-/** Commands for whoever keeps the service running. */
+/** Commands for the operator of the service. */
 export function addOperationCommands({ program, command, group, withDeps, withDatabase }: Cli): void {
   command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')
     .option('--check', 'only say what is to be applied; exit status 1 where something is')

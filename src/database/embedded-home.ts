@@ -39,7 +39,7 @@ export async function findHome(dataDir: string): Promise<string | undefined> {
 }
 
 // Others may pass through a home of root's, because PostgreSQL's user has to; the folders and files in it keep them out.
-// The mode is set at every call, not only by whoever made the folder: of two first starts, both must judge it alike.
+// The mode is set at every call, not only when the folder is made: of two first starts, both must judge it alike.
 async function makeHomeBeside(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const beside = path.join(dataDir, 'postgres');
@@ -56,7 +56,7 @@ function namePrefix(beside: string): string {
   return `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
 }
 
-// The name ends in chance: whoever deletes `.data` begins anew, and does not meet data sealed under a key that is gone.
+// The name ends in chance: after `.data` is deleted, the next start begins with an empty database, and does not meet data sealed under a key that is gone.
 async function makePlace(beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
   for (const base of PLACES_ELSEWHERE) {
     try {
@@ -112,7 +112,7 @@ export async function openHome(dataDir: string, log: (message: string) => void):
 }
 
 /**
- * The account for the database of a home: whoever its data belongs to, or a fitting one when there is none yet.
+ * The account for the database of a home: the owner of its data, or a fitting one when there is none yet.
  * @throws when this process cannot act as that account, with what to do about it.
  */
 export async function serverUserOf(home: string): Promise<ServerUser | undefined> {

@@ -103,7 +103,7 @@ export async function stopLeftovers(cluster: Cluster, log: (message: string) => 
     log('stopping a PostgreSQL server that an earlier run left behind');
     await stopAll(cluster, server);
   }
-  // Process numbers start anew with a machine or container: the file may by now name some other process, and
+  // Process numbers start again with a machine or container: the file may by now name some other process, and
   // PostgreSQL would take that for its own server and refuse to start. No process of this cluster is left, so nothing
   // needs the file.
   await rm(pidFile(cluster), { force: true });

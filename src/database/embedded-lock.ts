@@ -14,7 +14,7 @@ const ownerSchema = z.object({
 export type Owner = z.infer<typeof ownerSchema>;
 
 export interface HomeLock {
-  /** Tells others on which port the server takes connections. */
+  /** Publishes on which port the server takes connections. */
   publish(port: number): Promise<void>;
   release(): Promise<void>;
 }

@@ -80,7 +80,7 @@ async function logSince(logFile: string, start: number): Promise<string> {
   }
 }
 
-/** A port of 127.0.0.1 that nobody listens on at this moment. */
+/** A port of 127.0.0.1 that is free at this moment. */
 export function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -8,7 +8,7 @@ export interface ServerUser {
 }
 
 /**
- * The whole environment of PostgreSQL's processes: a `PGPORT`, `TZ` or `LD_LIBRARY_PATH` of whoever starts the service
+ * The whole environment of PostgreSQL's processes: a `PGPORT`, `TZ` or `LD_LIBRARY_PATH` of the user who starts the service
  * must not change how its database behaves.
  */
 export const SERVER_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };

@@ -40,7 +40,7 @@ async function launchOnFreePort(settings: ServerSettings): Promise<Server> {
   }
 }
 
-/** Starts a server that ended without being told to again, on its port: pools reconnect to the address they know. */
+/** Starts a server that ended without being asked to, again, on its port: pools reconnect to the address they know. */
 async function relaunch(
   settings: ServerSettings,
   port: number,

@@ -6,13 +6,13 @@ export interface GatherOptions<Row, Outcome> {
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
   /** Runs one row. Must bear being run again after a statement whose end is unknown. */
   readonly runAlone: (row: Row) => Promise<Outcome>;
-  /** Rows with the same key never share a statement: the second shall see what the first one did. */
+  /** Rows with the same key never share a statement: the second must see what the first did. */
   readonly keyOf: (row: Row) => string;
   /** Rows a statement holds at most. */
   readonly maxRows: number;
   /** Rows that may wait; past it they are refused at once. */
   readonly maxWaiting: number;
-  /** What a refused row's caller is told. */
+  /** What the caller of a refused row gets. */
   readonly refusal: () => Error;
 }
 

@@ -9,7 +9,7 @@ export interface AnswerShape {
   readonly schema?: z.ZodType;
   /** Of a body that is not JSON, such as `text/plain`; several where the request decides. */
   readonly contentType?: string | readonly string[];
-  /** Headers of this answer alone, with what they tell. */
+  /** Headers of this answer alone, with what they mean. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Made from the examples of the schema when left out. */
   readonly example?: unknown;

@@ -1,5 +1,5 @@
 /**
- * The names that all examples of the API document share, so that they tell one story: an event with one position, its
+ * The names that all examples of the API document share, so that they form one story: an event with one position, its
  * candidates, a voter, a visitor. A test puts real ones in their place and sends the examples.
  */
 export const EXAMPLE = {

@@ -177,7 +177,7 @@ export class IdempotencyStore {
     );
     if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
     const row = await this.#find(request);
-    // Released between the two statements: whoever asks again may claim it.
+    // Released between the two statements: the next request may claim it.
     if (row === undefined) throw inProgress();
     return { kind: 'replay', answer: this.#judge(request, row) };
   }

@@ -45,7 +45,7 @@ export class RateLimiter {
     const intervalMs = 60_000 / perMinute;
     const quotas = this.#quotasOf(key);
     quotas.set(key, Math.max(quotas.get(key) ?? nowMs, nowMs) + intervalMs);
-    // What is not told to the other processes only lets a little more through there.
+    // What the other processes do not know yet only lets a little more through there.
     if (this.#usedMs.size < 2 * MAX_TRACKED) this.#usedMs.set(key, (this.#usedMs.get(key) ?? 0) + intervalMs);
     return state;
   }

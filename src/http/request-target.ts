@@ -63,7 +63,7 @@ export function parseRequestTarget(target: string): RequestTarget {
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
   const query = mark === -1 ? '' : target.slice(mark + 1);
-  // The whole query is decoded before a path that names nothing is told so: syntax comes before routes.
+  // The whole query is decoded before an unknown path is refused: syntax comes before routes.
   const pairs = query === '' ? [] : decodeQuery(query);
   return { path, segments: decodePath(path), query: pairs };
 }

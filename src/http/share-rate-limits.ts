@@ -6,7 +6,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { RateLimiter } from './rate-limit.ts';
 
-/** How often processes tell each other what was used: the most that a limit is overshot is what comes in this time. */
+/** How often processes exchange what was used: the most that a limit is overshot is what comes in this time. */
 const EXCHANGE_MS = 250;
 
 type Row = { key: string; remaining_ms: string };

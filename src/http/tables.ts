@@ -6,9 +6,9 @@ export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     apiKeyId: text('api_key_id').notNull(),
-    /** A keyed hash of the header's value, base64url: whose request it is often stands in it, and rows tell of their order. */
+    /** A keyed hash of the header's value, base64url: whose request it is often stands in it, and rows show their order. */
     key: text().notNull(),
-    /** Keyed hash of method, path, query and body: tells another request from a repeated one, and nothing else. */
+    /** Keyed hash of method, path, query and body: distinguishes another request from a repeated one, and nothing else. */
     fingerprint: bytes('fingerprint').notNull(),
     /** Names the run that holds the claim; a run that lost it cannot store its answer. */
     claim: bytes('claim').notNull(),

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 
 const SEEN_EVERY_MS = 2_000;
-/** A runner that was not seen for so long is dead. A few beats more than one, so that a slow statement kills nobody. */
+/** A runner that was not seen for so long is dead. A few beats more than one, so that a slow statement makes no living runner look dead. */
 const DEAD_AFTER_MS = 10_000;
 /** How often locks are looked for whose holder was never seen: this reads the whole queue. */
 const LOOK_FOR_LOST_EVERY = 30;

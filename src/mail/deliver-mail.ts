@@ -11,7 +11,7 @@ export type MailOutcome = 'sent' | 'recipient_refused';
 
 /**
  * Sends the mail of a job. An attempt whose end is unknown is followed by another under the same Message-ID, so that
- * receivers can tell that both are one mail.
+ * receivers recognise both as one mail.
  * @throws GivenUp where the server refuses the mail for good, and MailFault where trying again may help
  */
 export async function deliverMail(

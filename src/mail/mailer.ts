@@ -40,7 +40,7 @@ export function subjectText(subject: string): string {
   return [...words, word].map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`).join(' ');
 }
 
-/** Nobody answers to a mail that a program wrote: programs that answer mails leave it alone (RFC 3834). */
+/** A mail that a program wrote needs no answer: programs that answer mails leave it alone (RFC 3834). */
 const HEADERS = { 'Auto-Submitted': 'auto-generated' };
 
 /** @param from the sender as in `Name <address>`: mails are named under its domain */

@@ -22,7 +22,7 @@ import type { PaymentAttempt } from './types.ts';
 
 /** How old an answer of a provider may be before it is asked again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;
-/** Longer than any call can take: whoever asked and died keeps nobody waiting for ever. */
+/** Longer than any call can take: an asker that died blocks no one for ever. */
 const LEASE_MS = 4 * TIME_LIMITS.providerMs;
 /** How long a caller waits for a provider who does not say until when. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
@@ -74,8 +74,8 @@ export async function callProvider<T>(
 }
 
 /**
- * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; whoever comes
- * meanwhile waits for that answer, and for two seconds after it nobody asks again.
+ * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; a caller who comes
+ * meanwhile waits for that answer, and for two seconds after it no one asks again.
  * @param options.until when the caller waits no longer, by the monotonic clock
  * @param options.always asks whatever the attempt's status is, and however young the last answer: a message came
  * @throws ApiError as `callProvider` does
@@ -165,7 +165,7 @@ async function readPage(
   reference: string,
 ): Promise<ProviderState> {
   const { page } = attempt;
-  // provider_a finds a page by its session alone. Without one nobody was ever sent to a page.
+  // provider_a finds a page by its session alone. Without one, no payer was sent to a page.
   if (provider.name === 'provider_a' && page?.provider !== 'provider_a') return { kind: 'missing' };
   const handle = {
     reference,
@@ -173,6 +173,6 @@ async function readPage(
   };
   const state = await provider.readCheckout(credentials, handle);
   const overdue = state.kind === 'unpaid' && (await readNow(deps.db)) >= attempt.expiresAt;
-  // Closed at the provider before it is given up here: nobody shall pay for what has ended.
+  // Closed at the provider before it is given up here: no one must pay for what has ended.
   return overdue && provider.expireCheckout !== undefined ? provider.expireCheckout(credentials, handle) : state;
 }

@@ -45,7 +45,7 @@ export async function findAttemptByPayment(
   return row;
 }
 
-/** Locks an attempt: whoever settles or fulfils it takes turns. */
+/** Locks an attempt: settling and fulfilling it happen one after the other. */
 export async function lockAttempt(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
   const [row] = await tx.select().from(paymentAttempts).where(at(ref)).for('update');
   return row;

@@ -12,7 +12,7 @@ export const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus
   succeeded: ['created', 'pending'],
   fulfilled: ['succeeded'],
   failed: ['created', 'pending'],
-  /** Nobody paid in time; or what was paid for cannot be given any more, and the money goes back. */
+  /** No one paid in time; or what was paid for cannot be given any more, and the money goes back. */
   cancelled: ['created', 'pending', 'succeeded'],
 };
 

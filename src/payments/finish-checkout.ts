@@ -17,7 +17,7 @@ import { answerPlace, confirmationCodePlace } from './views.ts';
 
 /**
  * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
- * Whoever asks first makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
+ * The first request makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
  *   `payment_expired`; 403 `payment_unavailable`; 500 `payment_provider_unavailable`
  */
@@ -46,7 +46,7 @@ function answerSettled(deps: PaymentDeps, outcome: PaymentAttempt | Answer): Ans
   throw endedError(outcome);
 }
 
-/** What the first second call was told. */
+/** What the first second call was answered. */
 function repeatedAnswer(deps: PaymentDeps, attempt: PaymentAttempt): Answer {
   if (attempt.answer === null) throw new Error('a fulfilled attempt has an answer');
   const text = deps.secrets.open(attempt.answer, answerPlace(attempt.id)).toString('utf8');

@@ -1,7 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
 import type { PaymentAttempt, PaymentPurpose } from './types.ts';
 
-/** What was given for the money, and what the caller is told. */
+/** What was given for the money, and what the caller is answered. */
 export interface Fulfilled {
   readonly data: unknown;
   /** Of a ballot: kept on the attempt, so that a lost answer costs no vote. */

@@ -24,7 +24,7 @@ const payload = z.strictObject({ businessId: z.string(), eventKey: z.string() })
 type ProcessProviderEvent = z.output<typeof payload>;
 const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, group: 'payments', payload } as const;
 
-/** A message may come before our own commit: for this long an attempt that nobody knows is looked for again. */
+/** A message may come before our own commit: for this long an unknown attempt is looked for again. */
 const PATIENCE_MS = 60 * SECOND_MS;
 const KEPT_MS = 30 * DAY_MS;
 

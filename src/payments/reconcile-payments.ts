@@ -20,7 +20,7 @@ const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
 /**
  * Looks at every attempt that is neither fulfilled nor ended: asks the provider about the unpaid ones, and gives back what
- * was paid for something that cannot be given any more. What no message and no caller told is learnt here.
+ * was paid for something that cannot be given any more. What no message and no call reported is found here.
  */
 export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
   for (const attempt of await listDueAttempts(deps.db)) {

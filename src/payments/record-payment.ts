@@ -13,14 +13,14 @@ export type PaymentFact =
   | 'refund_failed'
   | 'reversed';
 
-/** Tells what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
+/** Publishes what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
 export async function recordPayment(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
   fact: PaymentFact,
 ): Promise<void> {
-  // Whoever receives a message may pass it on: the code that confirms a ballot is not in it.
+  // Receivers may pass a message on: the code that confirms a ballot is not in it.
   const data = { ...viewAttempt(deps.secrets, { ...attempt, confirmationCode: null }) };
   const change = {
     accountId: attempt.accountId,

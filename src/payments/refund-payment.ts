@@ -36,7 +36,7 @@ export async function giveBack(
 }
 
 /**
- * Notes that the money is back with the payer; the first time only, whoever learns of it. A fulfilled attempt stays
+ * Notes that the money is back with the payer; the first time only, whichever way it is learnt. A fulfilled attempt stays
  * fulfilled: its ballot was never confirmed, or refused.
  */
 export async function markRefunded(

@@ -126,7 +126,7 @@ async function applyPaid(
     });
     return;
   }
-  // A second payment for the same thing, or one for an attempt that has ended: it is nobody's money but the payer's.
+  // A second payment for the same thing, or one for an attempt that has ended: the money belongs to the payer.
   deps.log.warn({ attempt: attempt.id, status: attempt.status }, 'a payment came that pays for nothing: it goes back');
   await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
 }

@@ -25,7 +25,7 @@ import { recordPayment } from './record-payment.ts';
 import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
 import { viewPaymentRequired } from './views.ts';
 
-/** What is to be paid for, judged and found good: nobody is asked to pay for what would be refused. */
+/** What is to be paid for, judged and found good: no one is asked to pay for what would be refused. */
 export interface CheckoutOrder {
   readonly event: { readonly id: string; readonly accountId: string; readonly paymentBusinessId: string | null };
   readonly purpose: PaymentPurpose;
@@ -67,7 +67,7 @@ export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, tol
   return { status: 402, body: { data: viewPaymentRequired(attempt, page, told ? attempt.status : undefined) } };
 }
 
-/** The way to a page is told again until the page expires. */
+/** The address of a page is given again until the page expires. */
 function keptMs(nowMs: number, expiresAt: number): number {
   return Math.max(SECOND_MS, expiresAt - nowMs);
 }
@@ -142,7 +142,7 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 }
 
 /**
- * Has the provider make a page for an attempt that has none, or anew. The provider is asked outside of any transaction;
+ * Has the provider make a page for an attempt that has none, or needs another. The provider is asked outside of any transaction;
  * what it is asked was stored before, so that a crash in between leaves something to go on with.
  * @param until when the caller waits no longer, by the monotonic clock
  */
@@ -158,7 +158,7 @@ export async function openPage(
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.provider === 'provider_a' ? page.expiresAtMs : attempt.createdAt + GIVE_UP_MS;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
-    // A payment may be told of before this commit: then only the page is noted.
+    // A payment may be reported before this commit: then only the page is noted.
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);
@@ -198,7 +198,7 @@ async function requestPage(
   });
 }
 
-/** The same call would be refused again: the next one starts anew. */
+/** The same call would be refused again: the next one starts again. */
 async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const changes = { endReason: 'refused_by_provider', requestKey: null, checkAt: null } as const;

@@ -68,7 +68,7 @@ export const paymentAttempts = pgTable(
     /** Sealed: what the first second call was answered, for all that follow. */
     answer: text(),
     askedAt: timeMs('asked_at'),
-    /** Set while the provider is being asked: nobody else asks, everybody waits. */
+    /** Set while the provider is being asked: no one else asks, everybody waits. */
     askingUntil: timeMs('asking_until'),
     /** The process that asks. Once it has died, the next one need not wait for that time. */
     askingBy: bytes('asking_by'),

@@ -49,7 +49,7 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
   };
 }
 
-/** An attempt as lists and files show it: whoever may read them all has no use for a ballot's code. */
+/** An attempt as lists and files show it: a reader of them all has no use for a ballot's code. */
 export const viewListedAttempt = (attempt: PaymentAttempt): AttemptView => ({
   ...attemptWithoutCode(attempt),
   confirmationCode: null,

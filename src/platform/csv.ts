@@ -4,10 +4,10 @@ const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
 /** What a spreadsheet may cut off in front of it. */
 const SKIPPED = '[\\s\\p{Cf}"]*';
 const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
-/** Where a cell begins for a program that was told another separator, which pays no heed to our quotes there. */
+/** Where a cell begins for a program that is set to another separator, which pays no heed to our quotes there. */
 const FORMULA_WITHIN = new RegExp(`(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}"]*[${SIGNS}])`, 'gu');
 
-/** Text that no spreadsheet runs as a formula, whichever separator it was told: an apostrophe stands before each sign. */
+/** Text that no spreadsheet runs as a formula, whichever separator it is set to: an apostrophe stands before each sign. */
 export function guardFormulas(text: string): string {
   const within = text.replace(FORMULA_WITHIN, "$1'");
   return FORMULA_START.test(text) ? `'${within}` : within;

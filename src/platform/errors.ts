@@ -24,7 +24,7 @@ export interface Issue {
   readonly message: string;
 }
 
-/** More issues than this help nobody; the rest is left out (completions 1.3). */
+/** More issues than this are of no help; the rest is left out (completions 1.3). */
 export const MAX_ISSUES = 50;
 
 /** The only error that reaches a caller as it is: every other one becomes a bare `internal`. */

@@ -27,7 +27,7 @@ const REFUSED_V6: readonly (readonly [string, number])[] = [
   ['::', 96],
   // IPv4 behind a stateless translator, another way to the same hosts.
   ['::ffff:0:0:0', 96],
-  // NAT64 reaches IPv4 by another way than the one that was checked: nobody names a public host like that.
+  // NAT64 reaches IPv4 by another way than the one that was checked: no public host is named like that.
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   ['100::', 64],
@@ -66,7 +66,7 @@ function isRefusedTunnel(address: string): boolean {
   return (flags & ~0x200) === 0 && marker === 0x5efe && refused.check(ipv4Of(high, low), 'ipv4');
 }
 
-/** Whether an IP address is one that nobody outside may make this service speak to. BlockList unwraps IPv4-mapped addresses. */
+/** Whether an IP address is one that no outsider may make this service speak to. BlockList unwraps IPv4-mapped addresses. */
 export function isRefusedAddress(address: string): boolean {
   const bare = address.split('%')[0] ?? address;
   if (!isIPv6(bare)) return refused.check(bare, 'ipv4');
@@ -74,7 +74,7 @@ export function isRefusedAddress(address: string): boolean {
 }
 
 /**
- * The name under which requests of an address are counted; undefined for a text that is no address. Whoever has an IPv6
+ * The name under which requests of an address are counted; undefined for a text that is no address. A client that has an IPv6
  * address has all 2^64 of its network, so they count together.
  */
 export function countedAddress(text: string): string | undefined {

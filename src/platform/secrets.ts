@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, timingSaf
 import { HmacKey } from './hmac-key.ts';
 import { takeRandomBytes } from './random-bytes.ts';
 
-/** What a derived key is used for; each purpose has its own key, so that one use never tells of another. */
+/** What a derived key is used for; each purpose has its own key, so that one use never reveals another. */
 export type SecretPurpose =
   | 'encryption'
   | 'voter-key'

@@ -315,7 +315,7 @@ export function describeOperation(route: Operation, book: SchemaBook): JsonSchem
     summary: route.summary,
     description: [...(route.description === undefined ? [] : [route.description]), keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
-    // Which scope is told beside it: only OAuth has a place for scopes that every linter and generator knows.
+    // The scope is named beside it: only OAuth has a place for scopes that every linter and generator knows.
     security: isKeyed(route) ? [{ bearer: [] }] : [],
     ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),

@@ -5,7 +5,7 @@ export type JsonSchema = { [key: string]: unknown };
 
 type Direction = 'input' | 'output';
 
-/** Fields of schemas may say by this how the document shows them, where what they check cannot be told in JSON Schema. */
+/** Fields of schemas may say by this how the document shows them, where what they check cannot be expressed in JSON Schema. */
 export interface ShownAs {
   /** Stands for the whole schema. */
   readonly shownAs: JsonSchema;
@@ -37,7 +37,7 @@ function mergeNull(json: JsonSchema): JsonSchema {
   };
 }
 
-/** Takes away what zod adds and nobody needs to read. */
+/** Takes away what zod adds and readers do not need. */
 function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tidy);
   if (!isObject(value)) return value;

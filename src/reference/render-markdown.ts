@@ -2,7 +2,7 @@ import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '#src/platform/text.ts';
 import { Html, html, slugOf } from './html.ts';
 
-/** `json` with its keys told apart, so that the eye finds them. */
+/** `json` with its keys highlighted, so that the eye finds them. */
 export function renderJson(text: string): Html {
   const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;

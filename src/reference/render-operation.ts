@@ -139,7 +139,7 @@ export function renderOperation(placed: PlacedOperation, document: ReferenceDocu
   )}${renderRefusals(operation, document)}</div><div class="examples">${renderExamples(placed, document)}</div></div></article>`;
 }
 
-/** One message to a webhook endpoint: what it tells, its fields, and how it looks. */
+/** One message to a webhook endpoint: what it means, its fields, and how it looks. */
 export function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
   const content = bodyOf(operation);
   return html`<article class="op" id="${type}"><h3><a href="#${type}"><code>${type}</code></a></h3><div class="sides"><div>${renderMarkdown(operation.description)}${

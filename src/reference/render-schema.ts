@@ -5,7 +5,7 @@ import { renderLine } from './render-markdown.ts';
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** Deeper objects are told by their name alone. */
+/** Deeper objects are shown by their name alone. */
 const DEEPEST = 6;
 
 interface Named {

@@ -3,13 +3,13 @@ import type { Executor } from '#src/database/client.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { listCommonClasses } from './repository.ts';
 
-/** In a secret event a weight is told where at least so many voters have it, who could all have cast the ballot. */
+/** In a secret event a weight is shown where at least so many voters have it, who could all have cast the ballot. */
 export const COMMON_WEIGHT_HOLDERS = 5;
 
 /** Which ballots may be shown with their weight: one that few voters have would name them. */
 export class CommonWeights {
   readonly #paper: BallotPaper;
-  /** Group and weight, as `listCommonClasses` gives them; undefined where every weight may be told. */
+  /** Group and weight, as `listCommonClasses` gives them; undefined where every weight may be shown. */
   readonly #classes: ReadonlySet<string> | undefined;
 
   private constructor(paper: BallotPaper, classes: ReadonlySet<string> | undefined) {

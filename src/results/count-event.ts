@@ -23,9 +23,9 @@ import type { EventResults } from './view-schemas.ts';
 export type Audience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
-/** Ballots that came into the box since the count was kept in the database last, until it is kept anew. */
+/** Ballots that came into the box since the count was kept in the database last, until it is stored again. */
 const WORTH_SAVING = 20_000n;
-/** A group of fewer voters is not told: its turnout would be that of people who know each other. */
+/** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */
 const MAX_ELECTORATE_CHANGES = 200;
@@ -74,7 +74,7 @@ type ReportKind = 'stepped' | 'whole' | 'after reversals';
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
  * One count at a time works on an event; those who ask while it works share the next one. A change of the event's paper
- * starts the count anew.
+ * starts the count again.
  */
 export class EventCounter {
   readonly #db: Database;

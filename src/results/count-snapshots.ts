@@ -52,6 +52,6 @@ export async function loadSnapshot(deps: SnapshotDeps, paper: BallotPaper): Prom
   const [row] = await deps.db.select().from(countSnapshots).where(eq(countSnapshots.votingEventId, paper.event.id));
   if (row === undefined || row.paperVersion !== BigInt(paper.event.paperVersion)) return undefined;
   if (!equalSecrets(row.seal, sealOf(deps, paper, row.state))) return undefined;
-  // Sealed by this service under this format: nobody else can have written it.
+  // Sealed by this service under this format: no one else can have written it.
   return new RunningCount(paper, deserialize(row.state) as SavedRunningCount);
 }

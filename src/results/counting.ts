@@ -47,7 +47,7 @@ interface Waiting {
   readonly reject: (fault: Error) => void;
 }
 
-/** Results as they are asked for: small events are counted here, long counts in a thread that holds up nobody. */
+/** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
 export class Counting {
   readonly #deps: CountingDeps;
   readonly #counter: EventCounter;

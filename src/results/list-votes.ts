@@ -65,7 +65,7 @@ function votesOf(
     const ranked = position.votingMethod === 'ranked_choice';
     const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
     const vote: Vote = {
-      // Drawn from the ballot's random ID: the same vote has the same ID each time, and tells nothing of its order.
+      // Drawn from the ballot's random ID: the same vote has the same ID each time, and reveals nothing of its order.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
       candidateId: chosen.id,
@@ -85,7 +85,7 @@ function votesOf(
  * Votes of confirmed ballots (completions 3, "Results, votes, exports"): those that the box held when the listing began in its
  * order, then those of every other ballot by their ballots' random IDs. A ballot that is sealed meanwhile keeps its ID, so
  * each vote that stood at the beginning is listed once, whatever is confirmed or sealed between two pages.
- * In a secret event sealed ballots alone are listed: one that waits would tell who has just voted.
+ * In a secret event sealed ballots alone are listed: one that waits would show who has just voted.
  * @param after where the page before ended
  */
 export async function listVotes(

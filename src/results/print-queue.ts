@@ -19,7 +19,7 @@ interface Print<T> {
 
 /**
  * One print at a time, the accounts in turn, so that the many reports of one never stand before the first of another. All
- * who ask for the same report share one print; one that nobody waits for any more is not made, or is broken off.
+ * who ask for the same report share one print; one without a waiting caller is not made, or is broken off.
  */
 export class PrintQueue<T> {
   readonly #prints = new Map<string, Print<T>>();
@@ -72,7 +72,7 @@ export class PrintQueue<T> {
       }
     };
     const print: Print<T> = { key, accountId, work, controller, result: promise, start, callers: 0 };
-    // Whoever waits is told of a failure; where everybody has gone, nobody needs to be.
+    // Waiting callers get the failure; without any, it is dropped.
     promise.catch(() => undefined);
     controller.signal.addEventListener('abort', () => reject(new Error('nobody waits for this report any more')));
     this.#prints.set(key, print);

@@ -22,7 +22,7 @@ function startWorker(): Worker {
   });
   // A process that has nothing else to do ends.
   worker.unref();
-  // Who waits for a report is told of its failure by `once`; nobody else needs to be.
+  // Callers who wait for a report get its failure from `once`; there is no one else to notify.
   worker.on('error', () => undefined);
   return worker;
 }
@@ -43,7 +43,7 @@ export class ReportPress {
 
   /**
    * The result report of an event at this moment, as a PDF (completions 3, "Results, votes, exports").
-   * @param gone aborted when the caller goes away: a report that nobody waits for is not made
+   * @param gone aborted when the caller goes away: a report without a waiting caller is not made
    */
   print(
     paper: BallotPaper,
@@ -53,14 +53,14 @@ export class ReportPress {
     gone: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { event } = paper;
-    // Whoever asks while the same report is made gets that one: it shows a moment before, and says which.
+    // A caller who asks while the same report is made gets that one: it shows a moment before, and says which.
     const key = `${event.id} ${event.paperVersion} ${size} ${statusAt(event, nowMs)}`;
     return this.#queue.print(accountId, key, gone, async (signal) =>
       this.#draw(await this.#order(paper, size, nowMs), signal),
     );
   }
 
-  /** A thread that failed, hangs or draws for nobody is ended, and the next report gets a new one. */
+  /** A thread that failed, hangs or draws without a caller is ended, and the next report gets a new one. */
   async #draw(order: PrintOrder, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     signal.throwIfAborted();
     clearTimeout(this.#idle);

@@ -186,7 +186,7 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
 
 /**
  * Weights that at least this many voters of a class have, as `<group>/<weight in millionths>`. A class is a group with
- * positions of its own, told by the contests on a ballot; the group of everybody else is empty.
+ * positions of its own, derived from the contests on a ballot; the group of everybody else is empty.
  */
 export async function listCommonClasses(executor: Executor, eventId: string, holders: number): Promise<Set<string>> {
   const { rows } = await executor.execute<{ class: string }>(sql`

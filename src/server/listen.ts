@@ -43,7 +43,7 @@ export interface ListenOptions extends SocketOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
   readonly host: string;
-  /** Told of the requests that are refused before the app sees them, and of faults of the listening socket. */
+  /** Called for the requests that are refused before the app sees them, and of faults of the listening socket. */
   readonly log?: Log | undefined;
   /** Counts the requests that are refused before the app sees them. */
   readonly observe?: ((request: ObservedRequest) => void) | undefined;
@@ -77,7 +77,7 @@ interface Writing {
   readonly takenAt: number;
 }
 
-/** The bytes that the system has taken over. Of a piece that it takes in parts, only the handle tells how much is left. */
+/** The bytes that the system has taken over. Of a piece that it takes in parts, only the handle knows how much is left. */
 function takenBytes(socket: Socket): number {
   const left: unknown = Reflect.get(Reflect.get(socket, '_handle') ?? {}, 'writeQueueSize');
   return socket.bytesWritten - (typeof left === 'number' ? left : socket.writableLength);
@@ -125,7 +125,7 @@ class FrontDoor {
     });
     this.#server.on('connect', (request, socket) => {
       const error = badRequest('CONNECT is not supported.');
-      // Node has let go of this connection: its errors are nobody else's.
+      // Node has let go of this connection: no one else handles its errors.
       socket.on('error', () => socket.destroy());
       this.#note(refuseOnSocket(socket, error, request.rawHeaders), error, request.socket.remoteAddress);
     });
@@ -154,7 +154,7 @@ class FrontDoor {
     const now = performance.now();
     for (const response of this.#unanswered) {
       const { socket } = response.req;
-      // While the answer is still being made, nobody keeps anybody waiting but this service itself.
+      // While the answer is still being made, only this service itself causes the wait.
       if (!response.headersSent || socket.writableLength === 0) continue;
       const taken = takenBytes(socket);
       const seen = this.#writing.get(response);

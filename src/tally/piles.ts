@@ -8,7 +8,7 @@ const FULL_VALUE = 10 ** VALUE_DECIMALS;
 /** Decimals of a tally by weight: weight in millionths × value in hundred-thousandths. */
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
-/** What one transfer moved to a receiver: a candidate, or the number after the last one for what found nobody. */
+/** What one transfer moved to a receiver: a candidate, or the number after the last one for what found no candidate. */
 export interface Received {
   readonly to: number;
   readonly weight: bigint;
@@ -36,7 +36,7 @@ export class Piles {
   readonly rankedWeight: bigint;
   readonly rankedHeads: bigint;
   readonly #rankings: Rankings;
-  /** 1 for the candidates who may receive ballots, and for the number that ends a ranking: nobody. */
+  /** 1 for the candidates who may receive ballots, and for the number that ends a ranking: none. */
   readonly #receives: Uint8Array;
   /** Who holds each group: a candidate, or the number that ends a ranking. */
   readonly #holder: Uint8Array | Uint16Array;

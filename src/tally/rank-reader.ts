@@ -24,7 +24,7 @@ export class RankReader {
   }
 
   /**
-   * Nearly all ballots: the ranks are 1 to their number, each once, so a rank is a place. One bit a rank tells, in one pass;
+   * Nearly all ballots: the ranks are 1 to their number, each once, so a rank is a place. One bit a rank shows that, in one pass;
    * false where it is otherwise, or where the bits do not suffice.
    */
   #readWithoutGaps({ candidates, values, length }: PositionBallot): boolean {

@@ -6,7 +6,7 @@ import type { ReportOptions, TallyPosition } from './types.ts';
 
 /** How a ranked count ended; candidates are indexes into the position's. */
 export interface RankedOutcome {
-  /** Nobody of the others came nearer to a seat; null where nobody lost, or nobody has won yet. */
+  /** None of the others came nearer to a seat; null where no one lost, or no one has won yet. */
   readonly runnerUp: number | null;
   /** Instant runoff: the last two, the winner or the higher tally first, with their tallies; null where there are no two. */
   readonly finalTwo: readonly FinalTally[] | null;

@@ -161,7 +161,7 @@ class TransferableVote {
     return false;
   }
 
-  /** The highest of those who stand without a seat; where nobody does, who was eliminated last. */
+  /** The highest of those who stand without a seat; where no one does, who was eliminated last. */
   #runnerUp(): number | null {
     if (this.#seatTie?.undecided === true) return null;
     const { ties, log } = this.#count;

@@ -7,9 +7,9 @@ import type { Lot, TallyPosition, TieDecision } from './types.ts';
 export interface SeatTie {
   readonly winners: readonly number[];
   readonly decision: TieDecision;
-  /** Some of the tied win and some lose; false for `joint`, where nobody loses, and for a lot that is not drawn yet. */
+  /** Some of the tied win and some lose; false for `joint`, where no one loses, and for a lot that is not drawn yet. */
   readonly separated: boolean;
-  /** A lot that is not drawn yet: nobody of the tied has won or lost. */
+  /** A lot that is not drawn yet: none of the tied has won or lost. */
   readonly undecided: boolean;
 }
 

@@ -89,7 +89,7 @@ export interface PositionBallot {
 /** What lots are drawn from once the result is final; hex. */
 export interface Lot {
   readonly seed: string;
-  /** Root of the event's log before its close leaf: nobody could know it when the seed was drawn. */
+  /** Root of the event's log before its close leaf: it could not be known when the seed was drawn. */
   readonly root: string;
 }
 
@@ -234,7 +234,7 @@ export interface PositionResult {
   readonly title: string;
   readonly votingMethod: VotingMethod;
   readonly seats: number;
-  /** Seats that nobody holds; those of an undecided tie are not among them. */
+  /** Seats that no one holds; those of an undecided tie are not among them. */
   readonly vacantSeats: number;
   readonly totalVotes: number;
   /** Ballots that answered this position. */

@@ -50,7 +50,7 @@ export async function checkVoter(
 
 type Sent = Parameters<typeof checkVoter>[2];
 
-/** Undefined when what is needed to tell the participant apart was not sent. */
+/** Undefined when what identifies the participant was not sent. */
 function participantOf(event: VotingEvent, sent: Sent): Participant | undefined {
   if (event.type === 'poll') {
     const identities = participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' });

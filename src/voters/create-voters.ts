@@ -171,7 +171,7 @@ async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Prom
   }
 }
 
-/** Tells receivers of voters that were just inserted, and returns them as they are. */
+/** Publishes voters that were just inserted, and returns them as they are. */
 async function announceVoters(
   tx: Transaction,
   deps: VoterDeps,
@@ -223,7 +223,7 @@ async function recordCreation(
   });
 }
 
-/** Tells receivers and the audit trail of the organizer's voters that were just inserted. */
+/** Publishes and audits the organizer's voters that were just inserted. */
 export async function tellOfVoters(
   tx: Transaction,
   deps: VoterDeps,

@@ -4,7 +4,7 @@ import type { Executor } from '#src/database/client.ts';
 /**
  * Whether a participant of a poll, by any of its identities, has a confirmed ballot or a paid one that waits for its
  * confirmation. The one rule for casts, paid casts, credits and the eligibility check; the database holds it (`has_voted`).
- * @param repeatVotes where one participant may vote any number of times: then nobody has
+ * @param repeatVotes where one participant may vote any number of times: then no one has
  */
 export async function hasVoted(
   executor: Executor,

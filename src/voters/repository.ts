@@ -150,7 +150,7 @@ export async function listVoters(
         filter.status === undefined ? undefined : sql`${shownStatus} = ${filter.status}`,
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? isShown : sql`${isShown} IS NOT TRUE`,
-        // A key that was used was sent: by this filter nobody learns who has voted.
+        // A key that was used was sent: this filter must not show who has voted.
         filter.keyStatus === undefined
           ? undefined
           : inArray(voters.keyStatus, filter.keyStatus === 'sent' ? ['sent', 'used'] : [filter.keyStatus]),

@@ -31,7 +31,7 @@ const voterFields = z.object({
   voterId: voterIdField().nullable(),
   groupId: idField().nullable(),
   weight,
-  /** `pending` is taken back as it is shown; nobody is set to it. */
+  /** `pending` is taken back as it is shown; no voter is set to it. */
   status,
 });
 

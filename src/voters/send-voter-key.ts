@@ -30,7 +30,7 @@ export interface SendVoterKeyDeps extends ExpiryDeps {
   readonly mailer: Mailer;
 }
 
-/** What to enqueue for a key of a voter, or of nobody. */
+/** What to enqueue for a key of a voter, or of an unknown person. */
 export function voterKeyMail(eventId: string, voterId: string | null): SendVoterKey {
   return { eventId, voterId, seed: generateKeySeed() };
 }

@@ -100,7 +100,7 @@ export const voterKeys = pgTable(
     votingEventId: text('voting_event_id').notNull(),
     voterId: text('voter_id').notNull(),
     keyHash: bytes('key_hash').notNull(),
-    /** Counts a voter's keys. No time: most vote right after they asked for one, so that it would tell the order of the votes. */
+    /** Counts a voter's keys. No time: most vote right after they asked for one, so that it would show the order of the votes. */
     number: integer().notNull().default(0),
     /** Written by earlier versions alone. */
     createdAt: timeMs('created_at'),

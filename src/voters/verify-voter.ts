@@ -39,7 +39,7 @@ export interface WrongKeys {
 
 /**
  * Counts a wrong key for the identity as it was sent and for the API key (completions 4.5). Only wrong keys are ever held up:
- * 80 bits cannot be guessed, and whoever could lock voters out by wrong keys would need no right one.
+ * 80 bits cannot be guessed, and locking voters out after wrong keys would let attackers do harm without a right one.
  */
 export async function countWrongKey(
   pool: Pool,

@@ -20,7 +20,7 @@ export function identityHash(secrets: Secrets, eventId: string, identity: Identi
   return secrets.mac('identity', `${eventId}\n${identity.kind}\n${identity.key}`).subarray(0, 16);
 }
 
-/** Everything by which a participant of a poll is told apart; none of it may vote twice. Undefined when the poll's identity is missing. */
+/** Everything that identifies a participant of a poll; none of it may vote twice. Undefined when the poll's identity is missing. */
 export function participantsOf(
   event: VotingEvent,
   sent: { readonly visitorId: string; readonly voterId?: string | undefined; readonly email?: string | undefined },

@@ -21,7 +21,7 @@ export function makeVoterKey(secrets: Secrets, seed: string): string {
 
 /**
  * What a sent key is compared by: a keyed hash of event and key under each secret key, 32 bytes one after the other. The
- * database binds it to the voter (`voter_key_hashes`), whom nobody knows before the look-up.
+ * database binds it to the voter (`voter_key_hashes`), who is unknown before the look-up.
  */
 export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buffer {
   return Buffer.concat(secrets.macs('voter-key', `${eventId}\n${readTyped(key)}`));

@@ -17,7 +17,7 @@ export interface Organizer {
   readonly event: VotingEvent;
   /** `owner` for keys of the event's account, otherwise what an accepted invite says. */
   readonly role: Role;
-  /** The plan of the event's account: it decides what the event may have, whoever asks. */
+  /** The plan of the event's account: it decides what the event may have, whichever caller asks. */
   readonly ownerPlan: PlanName;
 }
 

@@ -42,12 +42,12 @@ async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
   });
 }
 
-/** Tells what the clock did and no job told: the net below the jobs. */
+/** Publishes what the clock did and no job published: the net below the jobs. */
 export async function announceTimedEvents(deps: AnnounceDeps): Promise<void> {
   for (const id of await listTimedEvents(deps.db)) await announceOne(deps, id);
 }
 
-/** Tells receivers once that an event opened or closed, whoever did it. The event as it is marked then, if it was told. */
+/** Publishes once that an event opened or closed. Returns the event as it is marked then, if it was published here. */
 export async function announceStatus(
   tx: Transaction,
   deps: RecordDeps,
@@ -56,7 +56,7 @@ export async function announceStatus(
 ): Promise<VotingEvent | undefined> {
   const status = statusAt(event, nowMs);
   if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
-  // A conditional change: of two that tell at once, one finds it told.
+  // A conditional change: of two that publish at once, one finds it published.
   const marked = await markAnnounced(tx, event.id, status);
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
@@ -64,7 +64,7 @@ export async function announceStatus(
   return marked;
 }
 
-/** Tells receivers once that the results are public. The event as it is marked then, if they are and nobody knew. */
+/** Publishes once that the results are public. Returns the event as it is marked then, if it was published here. */
 export async function announceResults(
   tx: Transaction,
   deps: RecordDeps,

@@ -79,7 +79,7 @@ export async function createInvite(
   return requireInvite(tx, event.id, id);
 }
 
-/** Takes an invite back; whoever had accepted it no longer sees the event. @throws ApiError 404 */
+/** Takes an invite back; its acceptor no longer sees the event. @throws ApiError 404 */
 export async function withdrawInvite(
   tx: Transaction,
   deps: InviteDeps,

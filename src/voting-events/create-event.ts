@@ -52,7 +52,7 @@ export async function createEvent(
     candidateSelfRegistration: false,
     candidateOrder: 'fixed',
     ballotOpening: 'observer',
-    // A poll's ballots carry their voter anyway: whoever voted can check what was counted.
+    // A poll's ballots carry their voter anyway: its voters can check what was counted.
     ballotReceipt: body.type === 'poll' ? 'full' : 'inclusion',
     resultsVisibility: 'hidden',
     repeatVotes: false,
@@ -86,7 +86,7 @@ export async function createEvent(
     },
   });
   await scheduleAnnouncements(tx, event);
-  // Last: whoever creates an event in the same account waits from here to the commit.
+  // Last: another creation in the same account waits from here to the commit.
   const limit = plan.votingEvents;
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return event;

@@ -13,7 +13,7 @@ const {
   sealedToken: _sealedToken,
   ...shown
 } = getTableColumns(eventInvites);
-// The name of whoever accepted, from another slice's table, by its key.
+// The name of the acceptor, from another slice's table, by its key.
 const columns = {
   ...shown,
   accountName: sql<string | null>`(SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id)`,
@@ -83,7 +83,7 @@ export async function insertInvite(tx: Transaction, row: NewInvite): Promise<boo
   return inserted.length === 1;
 }
 
-/** Takes away invites that nobody accepted in time, so that their addresses can be invited again. */
+/** Deletes invites that were not accepted in time, so that their addresses can be invited again. */
 export async function deleteExpiredInvites(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
   await tx
     .delete(eventInvites)

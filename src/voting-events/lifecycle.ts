@@ -29,7 +29,7 @@ export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
   return statusAt(event, nowMs) === 'closed' && closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS;
 }
 
-/** By what a poll tells two participants apart. */
+/** By what a poll distinguishes two participants. */
 export function pollIdentityOf(
   event: Pick<VotingEvent, 'type' | 'saveVoterInfo' | 'requireVoterId'>,
 ): PollIdentity | null {

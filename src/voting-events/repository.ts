@@ -24,7 +24,7 @@ function byReference(reference: string): SQL | undefined {
 /** An event that is there: the rows of deleted ones are removed later. */
 const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
 
-/** The event that an ID or code names, whoever owns it. */
+/** The event that an ID or code names, of any account. */
 export async function findEvent(executor: Executor, reference: string): Promise<VotingEvent | undefined> {
   const [row] = await executor
     .select()
@@ -74,7 +74,7 @@ export async function updateEvent(tx: Transaction, id: string, changes: Partial<
   return row;
 }
 
-/** Notes that a status was told; undefined when it was told already. Nothing that a ballot depends on changes. */
+/** Stores that a status was published; undefined when it was already. Nothing that a ballot depends on changes. */
 export async function markAnnounced(
   tx: Transaction,
   id: string,
@@ -88,7 +88,7 @@ export async function markAnnounced(
   return row;
 }
 
-/** Notes that receivers were told of public results; undefined when they were before. */
+/** Stores that public results were published; undefined when they were before. */
 export async function markResultsAnnounced(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
   const [row] = await tx
     .update(votingEvents)
@@ -164,7 +164,7 @@ export async function payWaitingBallotsBack(tx: Transaction, eventId: string): P
     WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
 }
 
-/** Drops ballots that wait for their confirmation and were not paid for: whoever votes from now on pays. */
+/** Drops ballots that wait for their confirmation and were not paid for: voters pay from now on. */
 export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     SELECT drop_pending_ballot(voting_event_id, code_tag) FROM pending_ballots

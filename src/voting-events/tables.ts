@@ -38,7 +38,7 @@ export const votingEvents = pgTable(
     ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
     resultsVisibility: text('results_visibility').$type<'hidden' | 'live' | 'published'>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
-    /** Whether receivers were told that the results are public. */
+    /** Whether it was published that the results are public. */
     resultsAnnounced: boolean('results_announced').notNull().default(false),
     payToVote: jsonb('pay_to_vote').$type<Price>(),
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
@@ -52,7 +52,7 @@ export const votingEvents = pgTable(
     tieSeed: text('tie_seed'),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     paperVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
-    /** The status that receivers were last told; the clock changes it without a statement. */
+    /** The status that was last published; the clock changes it without a statement. */
     announcedStatus: text('announced_status').$type<'open' | 'closed'>(),
     /** Plan limit of voters, one conditional update. */
     voterCount: integer('voter_count').notNull().default(0),
@@ -67,7 +67,7 @@ export const votingEvents = pgTable(
     identityChanges: integer('identity_changes').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
-    /** When it was deleted: it is seen by nobody since, and its rows are removed in the background. */
+    /** When it was deleted: it is invisible since, and its rows are removed in the background. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

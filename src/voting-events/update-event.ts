@@ -57,7 +57,7 @@ export async function updateVotingEvent(
   checkDerived(before, { ...before, ...definedOnly(columns) }, body);
   checkEnd(before, changed);
   checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
-  // A code is the event's name on printed invitations: whoever it is shared with cannot take it away.
+  // A code is the event's name on printed invitations: those it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
   await guardColumns(tx, before, changed);
@@ -93,7 +93,7 @@ function checkEnd(before: LockedEvent, { endsAt }: Columns): void {
   throw invalidField('endsAt', 'must lie ahead: to close the event now, send `status: "closed"`');
 }
 
-/** `draft` and `scheduled` are taken back as they are shown; nobody is set to them. @throws ApiError 422 */
+/** `draft` and `scheduled` are accepted as they are shown; no event is set to them. @throws ApiError 422 */
 function checkStatus(before: LockedEvent, { status }: Body): void {
   if (status === undefined || status === 'open' || status === 'closed') return;
   if (status !== statusAt(before, before.lockedAt)) throw invalidField('status', 'must be "open" or "closed"');

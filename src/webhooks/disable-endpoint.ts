@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<DisabledReason, string>> = {
   url_not_allowed: 'its address is not one that may be called',
 };
 
-/** Switches an endpoint off because of what it does, and tells its owner. What waits for it goes on when it is switched on again. */
+/** Switches an endpoint off because of what it does, and mails its owner. What waits for it goes on when it is switched on again. */
 export async function disableEndpoint(
   tx: Transaction,
   deps: RecordDeps,

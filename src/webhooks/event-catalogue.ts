@@ -32,5 +32,5 @@ export function isEventType(text: string): text is EventType {
   return Object.hasOwn(EVENT_TYPES, text);
 }
 
-/** Sent only when somebody asks an endpoint to be tried out; nobody subscribes to it. */
+/** Sent only when somebody asks an endpoint to be tried out; it cannot be subscribed to. */
 export const TEST_EVENT_TYPE = 'webhook_endpoint.test';

@@ -17,7 +17,7 @@ export interface PostOutcome {
   readonly durationMs: number;
 }
 
-/** Raised where an address is one that nobody outside may make this service speak to. */
+/** Raised where an address is one that no outsider may make this service speak to. */
 class RefusedAddress extends Error {
   readonly code = 'address_not_allowed';
 }
@@ -108,7 +108,7 @@ export interface Poster {
 
 /**
  * @param allowPrivate lets receivers lie in private networks and speak plain http
- * @param resolve what names are looked up with where private networks are refused; name servers unless told otherwise
+ * @param resolve what names are looked up with where private networks are refused; name servers by default
  * @param exchangeMs how long a whole exchange may take
  */
 export function createPoster(

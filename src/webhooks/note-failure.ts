@@ -8,7 +8,7 @@ import { lockEndpoint, updateEndpoint } from './repository.ts';
 import { MAX_TRIES, pauseAfter } from './schedule.ts';
 import { type DueDelivery, noteFailedAttempt } from './sending-repository.ts';
 
-/** Failures in a row, and time without any success, after which nobody is there. */
+/** Failures in a row, and time without any success, after which the receiver counts as gone. */
 const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
@@ -21,7 +21,7 @@ export function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number)
   return Number.isNaN(at) ? undefined : Math.max(at - nowMs, 0);
 }
 
-/** Notes a failed attempt, plans the next one, and switches the endpoint off where nobody is there any more. */
+/** Notes a failed attempt, plans the next one, and switches the endpoint off where the receiver is gone. */
 export async function noteFailure(
   tx: Transaction,
   deps: RecordDeps,

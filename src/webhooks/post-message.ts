@@ -25,7 +25,7 @@ function startOf(chunks: readonly Uint8Array[]): string {
   return new TextDecoder().decode(kept, { stream: true });
 }
 
-/** Hears one answer: as undici tells of it, without the streams and signals that cost more than the exchange itself. */
+/** Hears one answer: as undici reports it, without the streams and signals that cost more than the exchange itself. */
 class AnswerHandler implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: PostAnswer) => void;
   readonly #reject: (fault: Error) => void;
@@ -69,7 +69,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#bytes += chunk.length;
     if (this.#bytes < MAX_READ_BYTES) return;
     this.onResponseEnd();
-    // The connection goes with it: nobody fills our memory with an answer.
+    // The connection goes with it: an answer must not fill our memory.
     controller.abort(new Error('enough was read'));
   }
 

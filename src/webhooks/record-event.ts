@@ -10,7 +10,7 @@ export interface RecordDeps {
   readonly clock: Clock;
 }
 
-/** What happened: the change for the audit trail, and what receivers are told. */
+/** What happened: the change for the audit trail, and what is published. */
 export interface DomainEvent {
   readonly change: Change;
   readonly type: EventType;
@@ -24,7 +24,7 @@ export async function recordEvent(tx: Transaction, deps: RecordDeps, event: Doma
   await announce(tx, deps, event.change, event.type, [event.data]);
 }
 
-/** Whether any endpoint is told of a type, asked by the same rule as `record_webhook_events`. */
+/** Whether any endpoint receives a type, asked by the same rule as `record_webhook_events`. */
 async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) {
   const { rows } = await tx.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
@@ -32,7 +32,7 @@ async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: 
   return rows[0]?.found === true;
 }
 
-/** Tells receivers of several facts of one type at once. Where nobody subscribed, only a single one is put into words. */
+/** Publishes several facts of one type at once. Where no endpoint subscribed, only a single one is put into words. */
 export async function announce(
   tx: Transaction,
   deps: RecordDeps,

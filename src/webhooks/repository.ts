@@ -53,7 +53,7 @@ export async function findEndpoint(
   return row;
 }
 
-/** An endpoint whoever owns it, locked because it is about to be changed. */
+/** An endpoint of any account, locked because it is about to be changed. */
 export async function lockEndpoint(tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> {
   const [row] = await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('no key update');
   return row;
@@ -98,7 +98,7 @@ export async function deleteRetiredEndpoints(executor: Executor, beforeMs: numbe
   await executor.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, beforeMs));
 }
 
-/** Deliveries of a list that tell the whole of what is kept of their receivers' answers; of the others it is the beginning. */
+/** Deliveries of a list that show the whole of what is kept of their receivers' answers; of the others it is the beginning. */
 const TOLD_WHOLE = 100;
 const BEGINNING_CHARACTERS = 200;
 

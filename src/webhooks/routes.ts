@@ -31,7 +31,7 @@ import { writeDeliveriesCsv } from './write-deliveries-csv.ts';
 /** The event that a code or ID names. @throws ApiError `not_found` */
 type FindEventId = (accountId: string, reference: string) => Promise<string>;
 
-/** Events are further down the house, and handed in. Receivers are told of events of their own account alone. */
+/** Events are further down the house, and handed in. Endpoints receive events of their own account alone. */
 export interface EventFinders {
   /** Any that the account may see. */
   readonly seen: FindEventId;

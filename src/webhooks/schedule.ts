@@ -32,7 +32,7 @@ export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: num
   const planned = PAUSES_MS[tries - 1];
   if (planned === undefined) return undefined;
   const spread = planned * (1 + JITTER * (2 * random - 1));
-  // Between once and twice what was planned: nobody can put their deliveries off for ever.
+  // Between once and twice what was planned: deliveries cannot be put off for ever.
   const asked = retryAfterMs === undefined ? spread : Math.min(Math.max(retryAfterMs, spread), 2 * planned);
   return Math.round(Math.max(asked, slow ? PATIENCE_MS : 0));
 }

@@ -139,7 +139,7 @@ export interface DeliveredNote {
   readonly responseBody: string | null;
 }
 
-/** How old an endpoint's last success may be before it is noted anew: most successes then change nothing of the endpoint. */
+/** How old an endpoint's last success may be before it is stored again: most successes then change nothing of the endpoint. */
 const SUCCESS_NOTED_MS = 60_000;
 
 const NOTE_DELIVERED = `

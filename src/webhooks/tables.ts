@@ -52,8 +52,8 @@ export const webhookHolds = pgTable('webhook_holds', {
 });
 
 /**
- * What is to be sent, written in the transaction of what it tells: it exists if and only if the fact does. No foreign key:
- * the check would make every confirmed ballot wait for whoever changes the endpoint, and its deletion for its history.
+ * What is to be sent, written in the transaction of its fact: it exists if and only if the fact does. No foreign key:
+ * the check would make every confirmed ballot wait for a change of the endpoint, and its deletion for its history.
  */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
@@ -68,7 +68,7 @@ export const webhookDeliveries = pgTable(
     /** Attempts since it was first due, or since it was last asked for again. */
     tries: integer().notNull().default(0),
     nextTryAt: timeMs('next_try_at').notNull(),
-    /** Nobody reads it: senders of the release before, which may run beside this one while it is rolled out, still write it. */
+    /** It is not read: senders of the release before, which may run beside this one while it is rolled out, still write it. */
     lockedUntil: timeMs('locked_until').notNull().default(0),
     responseStatus: integer('response_status'),
     createdAt: timeMs('created_at').notNull(),

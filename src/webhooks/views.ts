@@ -1,7 +1,7 @@
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './types.ts';
 import type { DeliveryView, EndpointView } from './view-schemas.ts';
 
-/** A webhook endpoint (contract, "Webhook endpoint"): its secret is told when it is made or rotated, and never again. */
+/** A webhook endpoint (contract, "Webhook endpoint"): its secret is shown when it is made or rotated, and never again. */
 export function viewEndpoint(endpoint: WebhookEndpoint): EndpointView {
   return {
     id: endpoint.id,

@@ -118,7 +118,7 @@ function refusal(text: string): ApiError {
 
 /**
  * Reads a body as strict JSON with an object at the top (completions 1.1). The engine's own parser does the work, two
- * cheap passes find what it lets through, and only a body that is refused pays for being told why.
+ * cheap passes find what it lets through, and only a body that is refused pays for the explanation.
  * @throws ApiError `validation_error` that names the field and says what is wrong and where.
  */
 export function parseJsonBody(bytes: Uint8Array): JsonObject {

@@ -82,7 +82,7 @@ function unpaidCompletion(session: Session): ProviderState {
 
 export interface SessionReading {
   readonly state: ProviderState;
-  /** A payment intent whose charge is disputed: only the disputes themselves tell whether the money went back. */
+  /** A payment intent whose charge is disputed: only the disputes themselves show whether the money went back. */
   readonly disputedIntentId: string | null;
 }
 

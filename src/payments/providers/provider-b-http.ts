@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider.ts';
 
 const NAME = 'provider_b';
-/** Its answers have a few KiB. Whoever sends more is not answering the question. */
+/** Its answers have a few KiB. A longer body is no answer to the question. */
 const MAX_ANSWER_BYTES = 1_048_576;
 
 const envelopeSchema = z.object({

@@ -46,7 +46,7 @@ function textOrNull(value: string | number | null | undefined): string | null {
 }
 
 /**
- * Events have no ID of their own: kind, reference and the object's ID tell two apart. Where there is none of them, the
+ * Events have no ID of their own: kind, reference and the object's ID distinguish two. Where there is none of them, the
  * bytes themselves do.
  */
 function eventKeyOf({ event, data }: ProviderEvent, rawBody: Uint8Array): string {

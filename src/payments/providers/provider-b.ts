@@ -100,7 +100,7 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     const body = initializeBody(request);
     const answer = await http.call({ method: 'POST', path: '/transaction/initialize', secretKey, body });
     const opened = readAnswer(openedSchema, answer);
-    // A page of another reference is a page that nobody would ever look for.
+    // A page of another reference is a page that would never be found again.
     if (opened.reference !== request.reference) throw new PaymentProviderUnavailable(NAME, 'unreadable');
     return {
       provider: NAME,
@@ -133,7 +133,7 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
 
   /**
    * There is no idempotency key. The provider refuses to give back more than was paid, so a repeated call is safe; what
-   * is there then tells whether the refusal means that the money is on its way already.
+   * is there then shows whether the refusal means that the money is on its way already.
    */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const { secretKey } = credentials;

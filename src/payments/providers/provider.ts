@@ -121,7 +121,7 @@ export type RefundResult =
 
 export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
-/** A hint that something happened. It is no proof: whoever gets it reads the checkout. */
+/** A hint that something happened. It is no proof: its receiver reads the checkout. */
 export interface WebhookNotice {
   /** The same for every delivery of one event, and different between events of one account. */
   readonly eventKey: string;
@@ -152,7 +152,7 @@ export interface PaymentProvider {
   describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
   createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Closes a page that nobody paid, where the provider can, and answers the state it is in then. */
+  /** Closes an unpaid page, where the provider can, and answers the state it is in then. */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
   /** Gives the whole amount back. Asking again for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;

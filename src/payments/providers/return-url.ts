@@ -3,7 +3,7 @@ export const ATTEMPT_PARAMETER = 'paymentAttemptId';
 
 /**
  * The address a payer comes back to, with `paymentAttemptId` appended. Query and fragment stay as they were written:
- * a URL object would spell them anew, and break addresses that are signed.
+ * a URL object would rewrite them, and break addresses that are signed.
  */
 export function appendAttempt(returnUrl: string, attemptId: string): string {
   const hash = returnUrl.indexOf('#');

@@ -45,7 +45,7 @@ export function newNumber(): string {
   return String(4_000_000_000 + randomBytes(4).readUInt32BE());
 }
 
-/** A demo may run for months, and every change writes the file anew: the oldest pages are forgotten. */
+/** A demo may run for months, and every change rewrites the file: the oldest pages are forgotten. */
 const MAX_IN_MEMORY = 20_000;
 const MAX_IN_FILE = 1_000;
 
@@ -60,7 +60,7 @@ function readState(file: string): Checkout[] {
   }
 }
 
-/** All pages, in memory and, for a demo that shall survive restarts, in a file. */
+/** All pages, in memory and, for a demo that must survive restarts, in a file. */
 export class Checkouts {
   readonly #byPage = new Map<string, Checkout>();
   readonly #byReference = new Map<string, Checkout>();
@@ -125,7 +125,7 @@ export class Checkouts {
     this.save();
   }
 
-  /** Writes the file anew; a crash in between leaves the old one. */
+  /** Rewrites the file; a crash in between leaves the old one. */
   save(): void {
     if (this.#file === undefined) return;
     const checkouts = [...this.#byPage.values()].slice(-MAX_IN_FILE);
@@ -134,7 +134,7 @@ export class Checkouts {
   }
 }
 
-/** An open page whose time is over has expired, whoever looks. */
+/** An open page whose time is over has expired, however it is read. */
 export function expireWhenOver(checkout: Checkout, nowMs: number): void {
   if (checkout.status === 'open' && checkout.provider === 'provider_a' && nowMs >= checkout.expiresAtMs) {
     checkout.status = 'expired';

@@ -18,7 +18,7 @@ const faultsSchema = z.strictObject({
   webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature']),
   /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
   lateMs: z.int().min(0).max(120_000),
-  /** Pays a page, and tells so, before the call that made the page is answered. */
+  /** Pays a page, and sends the message, before the call that made the page is answered. */
   payBeforeAnswer: z.boolean(),
   /** What is said to have been paid, in the provider's unit, instead of what was asked for. */
   paidAmount: z.int().min(0).nullable(),

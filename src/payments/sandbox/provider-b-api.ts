@@ -78,7 +78,7 @@ function viewRefund(checkout: Checkout) {
   };
 }
 
-/** provider_b's message about a happening; failures and expiries are told to nobody. */
+/** provider_b's message about a happening; failures and expiries send no message. */
 export function noticeOf(checkout: Checkout, happening: string): { event: string; data: unknown } | undefined {
   if (happening === 'paid') return { event: 'charge.success', data: viewTransaction(checkout) };
   if (happening === 'refunded') {

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 const fileIn = (dataDir: string): string => path.join(dataDir, 'sandbox-address');
 
-/** Tells other programs of the same data folder where the sandbox answers. */
+/** Publishes for other programs of the same data folder where the sandbox answers. */
 export function writeSandboxAddress(dataDir: string, url: string): void {
   writeFileSync(fileIn(dataDir), `${url}\n`);
 }

@@ -25,7 +25,7 @@ export interface SandboxContext {
   readonly now: () => number;
   /** The address under which it is reached. */
   readonly origin: () => string;
-  /** Tells the merchant what happened to a page; resolves when the message was delivered or given up. */
+  /** Sends the merchant what happened to a page; resolves when the message was delivered or given up. */
   readonly tell: (checkout: Checkout, happening: Happening) => Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import type { Happening, SandboxContext } from './sandbox-context.ts';
 import { sandboxAccountId, sandboxWebhookSecret } from './sandbox-keys.ts';
 
 export interface WebhookOptions {
-  /** Where an account's messages go; undefined where nobody listens. */
+  /** Where an account's messages go; undefined where there is no receiver. */
   readonly target: (account: {
     readonly secretKey: string;
     readonly provider: Checkout['provider'];
@@ -73,7 +73,7 @@ async function post({ url, body, headers }: Message): Promise<boolean> {
     await answer.body?.cancel();
     return answer.status >= 200 && answer.status < 300;
   } catch {
-    // Nobody listens, or not in time: to a provider that is a failed try like any other.
+    // There is no receiver, or none that answers in time: to a provider that is a failed try like any other.
     return false;
   }
 }

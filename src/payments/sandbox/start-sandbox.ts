@@ -247,7 +247,7 @@ async function reversePayment(context: SandboxContext, reference: string, kind: 
 
 /**
  * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
- * @throws Error in production: nobody shall take play money for real
+ * @throws Error in production: play money must not be taken for real
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (options.production) throw new Error('the payment sandbox does not start in production');

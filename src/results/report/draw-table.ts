@@ -95,7 +95,7 @@ export async function drawTable(
   const all = [...rows];
   const first = all[0] === undefined ? 0 : heightOf(wrap(all[0]));
   sheet.ensure(titleHeight + first);
-  // A table that goes on over pages is opened anew on each: readers then find its headings there.
+  // A table that goes on over pages is opened again on each: readers then find its headings there.
   let open: (() => void)[] = [];
   const flush = (): void => {
     const steps = open;

@@ -37,7 +37,7 @@ export interface ReportInput {
   readonly ballotsAfterReversals: number | null;
   /** Null where there is no roll (polls). */
   readonly roll: ReportRoll | null;
-  /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be told. */
+  /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be given. */
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
   readonly log: { readonly size: number; readonly rootHash: string };

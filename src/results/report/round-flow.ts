@@ -1,7 +1,7 @@
 import type { PositionResult, Round } from '#src/tally/types.ts';
 import { decimalToScaled } from './exact-figures.ts';
 
-/** A candidate, or the ballots that name nobody who continues (null), in one round. */
+/** A candidate, or the ballots that name no continuing candidate (null), in one round. */
 export interface FlowNode {
   readonly candidateId: string | null;
   readonly name: string;

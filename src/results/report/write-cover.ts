@@ -29,7 +29,7 @@ function weightText(micro: bigint): string {
   return groupDigits(fraction === '' ? whole : `${whole}.${fraction}`);
 }
 
-/** Final or provisional: nobody should take the one for the other. */
+/** Final or provisional: one must not be taken for the other. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
   const text = input.final ? 'FINAL' : 'PROVISIONAL';
   const color = input.final ? WON : WARNING;
