@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { FOREIGN_TABLES } from './harness/foreign-tables.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
 
@@ -52,15 +53,18 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-function sourceFiles(folder = SOURCE): string[] {
+function sourceFiles(folder: string, kinds: RegExp): string[] {
   return readdirSync(folder).flatMap((name) => {
     const file = path.join(folder, name);
-    if (statSync(file).isDirectory()) return sourceFiles(file);
-    return name.endsWith('.ts') ? [file] : [];
+    if (statSync(file).isDirectory()) return sourceFiles(file, kinds);
+    return kinds.test(name) ? [file] : [];
   });
 }
+const readAll = (folder: string, kinds: RegExp) =>
+  sourceFiles(folder, kinds).map((file) => ({ name: path.relative(folder, file), text: readFileSync(file, 'utf8') }));
 
-const files = sourceFiles().map((file) => ({ name: path.relative(SOURCE, file), text: readFileSync(file, 'utf8') }));
+const files = readAll(SOURCE, /\.ts$/);
+const statements = [...files, ...readAll(SOURCE, /\.sql$/)];
 
 const imports: Import[] = files.flatMap(({ name, text }) => [
   ...[...text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from '([^']+)'/gms)].map((match) => ({
@@ -180,5 +184,39 @@ describe('the house', () => {
         return operations > scopes ? [`${name}: ${operations} operations, ${scopes} scopes`] : [];
       });
     expect(undeclared).toEqual([]);
+  });
+
+  test('names tables of another room only where a reason is stated, and states no reason in vain', () => {
+    const owners = new Map(
+      files.flatMap(({ name, text }) =>
+        [...text.matchAll(/pgTable\(\s*'(\w+)'/g)].map(([, table = '']) => [table, roomOf(name)]),
+      ),
+    );
+    const named = statements.flatMap(({ name, text }) => {
+      const room = roomOf(name);
+      if (room === undefined) return [];
+      const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*(?:\/\/|--).*$/gm, '');
+      return [...code.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE|TABLE|USING|COPY)\s+(?:ONLY\s+)?"?(\w+)"?/g)]
+        .map(([, table = '']) => table)
+        .filter((table) => owners.has(table) && owners.get(table) !== room && table !== 'voting_events')
+        .map((table) => `${room}: ${table}`);
+    });
+    const allowed = Object.entries(FOREIGN_TABLES).flatMap(([room, reasons]) =>
+      reasons.flatMap(({ tables }) => tables.map((table) => `${room}: ${table}`)),
+    );
+    expect(owners.size).toBeGreaterThan(30);
+    expect([...new Set(named)].toSorted()).toEqual(allowed.toSorted());
+  });
+
+  test('says in comments who does what, in words that every reader knows', () => {
+    const verifier = readAll(path.resolve(SOURCE, '../verifier'), /\.ts$/);
+    const dialect = [...statements, ...verifier].flatMap(({ name, text }) =>
+      text
+        .split('\n')
+        .filter((line) => /^\s*(?:\/\/|\*|\/\*|--)/.test(line))
+        .filter((line) => /\b(?:told|tells?|anew|whoever|nobody|shall|hungry|doubtful)\b/i.test(line))
+        .map((line) => `${name}: ${line.trim()}`),
+    );
+    expect(dialect).toEqual([]);
   });
 });

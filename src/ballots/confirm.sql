@@ -23,7 +23,7 @@ BEGIN
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
   at := now_ms();
   status := event_status(e, at);
-  -- Whoever changes a visitor's credits takes turns, and before any row is locked: two orders would be a deadlock.
+  -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
   SELECT p.* INTO b FROM (
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
     ORDER BY p.code_tag LIMIT 1
@@ -84,11 +84,11 @@ BEGIN
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
     VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
-      -- No organizer's voter has such a key: participants are listed whoever else has their ID.
+      -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
       shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
     ON CONFLICT DO NOTHING;
   END IF;
-  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still tell
+  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
   -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
   BEGIN
     INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at)

@@ -39,7 +39,7 @@ BEGIN
 END $$;
 
 -- Whether some weight has fewer than five holders: a weighted count would then show single voters. Where all weights are alike
--- it shows nobody. Looks at each weight once, by the index.
+-- it identifies no one. Looks at each weight once, by the index.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   weight bigint;

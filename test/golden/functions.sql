@@ -1,4 +1,4 @@
--- Version 4, d79e2ce42c4fe14a422b04367bf5beebafab569fd3296eec1b40b17d69fa5791
+-- Version 5, cf7d767af026dc52e65ee7df85ccb29bdc7f5acd853116326d2ba54f876ee8c5
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -283,7 +283,7 @@ BEGIN
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
   at := now_ms();
   status := event_status(e, at);
-  -- Whoever changes a visitor's credits takes turns, and before any row is locked: two orders would be a deadlock.
+  -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
   SELECT p.* INTO b FROM (
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
     ORDER BY p.code_tag LIMIT 1
@@ -344,11 +344,11 @@ BEGIN
   IF poll THEN
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
     VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
-      -- No organizer's voter has such a key: participants are listed whoever else has their ID.
+      -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
       shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
     ON CONFLICT DO NOTHING;
   END IF;
-  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still tell
+  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
   -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
   BEGIN
     INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at)
@@ -987,7 +987,7 @@ BEGIN
     RETURNING v.*),
   written AS (INSERT INTO voters SELECT * FROM taken ORDER BY id RETURNING id)
   SELECT max(id) FROM written' INTO last USING p_event, p_after, p_limit;
-  -- Each chunk went out of the electorate and came back: no trace of it shall pile up.
+  -- Each chunk went out of the electorate and came back: no trace of it may pile up.
   IF last IS NULL THEN PERFORM fold_electorate(p_event); END IF;
   RETURN last;
 END $function$;

@@ -1,0 +1,86 @@
+/**
+ * Tables of another room that a room's statements name, by room and by the reason. Everything else is asked of the room that owns
+ * the table (`tables.ts` there). `voting_events` is open to all rooms: every statement takes its event as the first argument.
+ */
+export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly string[]; reason: string }[]>> = {
+  'ballot-log': [
+    {
+      tables: ['ballot_queue', 'ballots', 'participation'],
+      reason:
+        'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
+    },
+    {
+      tables: ['voters', 'voter_keys', 'electorate_changes'],
+      reason: 'the roll is rewritten when its ballots are sealed',
+    },
+  ],
+  'ballot-paper': [
+    {
+      tables: ['payment_attempts'],
+      reason: 'a position that an open payment is for cannot be deleted, judged under its lock',
+    },
+  ],
+  ballots: [
+    {
+      tables: ['participation', 'undisclosed_voters', 'voters'],
+      reason: 'a confirm parts voter and ballot in one transaction and one trip',
+    },
+    { tables: ['idempotency_keys'], reason: 'a cast claims its key in the statement of its effect' },
+    {
+      tables: ['ballot_logs', 'webhook_endpoints'],
+      reason: 'a confirm notes in the same trip what is to be sealed and published',
+    },
+  ],
+  commands: [
+    {
+      tables: ['ballot_queue', 'idempotency_keys', 'pending_ballots', 'voter_keys', 'webhook_endpoints'],
+      reason: 'a rotation of the secret key seals every stored secret again',
+    },
+  ],
+  credits: [
+    { tables: ['pending_ballots'], reason: 'a balance and what waiting ballots hold of it change under one lock' },
+  ],
+  results: [
+    {
+      tables: ['ballot_logs', 'ballot_queue', 'ballots', 'pending_ballots', 'voided_ballots'],
+      reason:
+        'a count is one snapshot of log, box and queue: several statements could see a ballot twice or not at all',
+    },
+    {
+      tables: [
+        'electorate_changes',
+        'participation',
+        'roll_figures',
+        'undisclosed_voters',
+        'voters',
+        'groups',
+        'positions',
+      ],
+      reason: 'statistics join roll, participants and ballot definition in one snapshot',
+    },
+  ],
+  voters: [
+    { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
+    {
+      tables: ['ballot_queue', 'ballots', 'pending_ballots', 'waiting_participants'],
+      reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
+    },
+  ],
+  'voting-events': [
+    { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
+    {
+      tables: [
+        'ballot_queue',
+        'ballots',
+        'candidates',
+        'credit_balances',
+        'payment_attempts',
+        'pending_ballots',
+        'positions',
+      ],
+      reason: 'the life of an event is judged by what it has come to hold, in the transaction of the change',
+    },
+    { tables: ['undisclosed_voters', 'voters'], reason: 'the same, and what a listed event says of its disclosure' },
+  ],
+  webhooks: [{ tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' }],
+};
