@@ -14,6 +14,7 @@ COPY package.json ./
 COPY migrations migrations
 COPY docs/guides docs/guides
 COPY verifier verifier
+COPY sandbox sandbox
 COPY src src
 USER node
 EXPOSE 3000

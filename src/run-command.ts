@@ -1,3 +1,4 @@
+import { readSandboxAddress } from '#sandbox/sandbox-address.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { explainFault } from '#src/commands/explain-fault.ts';
 import { print } from '#src/commands/print.ts';
@@ -7,7 +8,6 @@ import { EmbeddedDatabaseInUse } from '#src/database/embedded-lock.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
-import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';

@@ -1,3 +1,5 @@
+import { runSandbox } from '#sandbox/run-sandbox.ts';
+import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import { type Config, ConfigError } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/database/embedded.ts';
@@ -6,8 +8,6 @@ import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { SchemaRefused } from '#src/database/migrate.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { endInTime, serveWithMany } from '#src/many-processes.ts';
-import { runSandbox } from '#src/payments/run-sandbox.ts';
-import type { Sandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';

@@ -186,6 +186,19 @@ describe('the house', () => {
     expect(undeclared).toEqual([]);
   });
 
+  test('keeps the sandbox a program of its own: it takes text and currencies of the service, which starts it and knows its keys', () => {
+    const sandbox = readAll(path.resolve(SOURCE, '../sandbox'), /\.ts$/);
+    const taken = sandbox.flatMap(({ text }) => [...text.matchAll(/from '#src\/([^']+)'/g)].map((match) => match[1]));
+    expect([...new Set(taken)].toSorted()).toEqual(['payments/providers/currencies.ts', 'platform/text.ts']);
+    const users = imports.filter(({ to }) => to.startsWith('#sandbox/')).map(({ from }) => from);
+    expect([...new Set(users)].toSorted()).toEqual([
+      'commands/connect-payment-business.ts',
+      'demo/create-demo.ts',
+      'run-command.ts',
+      'run-main.ts',
+    ]);
+  });
+
   test('names tables of another room only where a reason is stated, and states no reason in vain', () => {
     const owners = new Map(
       files.flatMap(({ name, text }) =>

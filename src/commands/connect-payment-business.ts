@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { text as readText } from 'node:stream/consumers';
+import { readSandboxAddress } from '#sandbox/sandbox-address.ts';
+import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import type { Deps } from '#src/deps.ts';
 import { listBusinesses } from '#src/payments/business-repository.ts';
 import { connectBusiness, refreshBusiness } from '#src/payments/connect-business.ts';
 import type { ProviderCredentials, ProviderName } from '#src/payments/providers/provider.ts';
-import { readSandboxAddress } from '#src/payments/sandbox/sandbox-address.ts';
-import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
 import type { PaymentBusiness } from '#src/payments/types.ts';
 import { viewBusiness } from '#src/payments/views.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { createCandidate } from '#src/ballot-paper/create-candidate.ts';
@@ -10,7 +11,6 @@ import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
-import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
 import { createVoters, singleField } from '#src/voters/create-voters.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';

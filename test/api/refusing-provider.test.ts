@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#src/payments/sandbox/faults.ts';
+import { NO_FAULTS } from '#sandbox/faults.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
   createPaidEvent,

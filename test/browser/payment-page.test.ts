@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sandboxKey } from '#sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { createProviderA } from '#src/payments/providers/provider-a.ts';
-import { sandboxKey } from '#src/payments/sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 

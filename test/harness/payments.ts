@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Ajv } from 'ajv';
 import formatsModule from 'ajv-formats';
+import type { ApiRequest } from '#sandbox/sandbox-context.ts';
+import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
-import type { ApiRequest } from '#src/payments/sandbox/sandbox-context.ts';
-import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { createTestEvent, demand, type PositionPlan, type TestEvent } from './elections.ts';
 import {
   createTestAccount,

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import type { DriverMessage, DriverProvider } from './driver.ts';
 import { driverNow } from './driver-time.ts';
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
+import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,

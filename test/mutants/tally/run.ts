@@ -17,7 +17,7 @@ const LIMIT_MS = 180_000;
 /** The program without its dependencies, which the copy shares. */
 function copyProject(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'tally-mutants-'));
-  for (const name of ['src', 'test', 'verifier', 'migrations', 'docs', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'sandbox', 'test', 'verifier', 'migrations', 'docs', 'package.json', 'tsconfig.json'])
     cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
   // The tests of the count need no database.
   const config = "export default { test: { pool: 'forks', testTimeout: 120_000 } };\n";

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { createPaymentProviders } from '#src/payments/payment-providers.ts';
 import {
   type CheckoutPage,
@@ -11,8 +13,6 @@ import {
 } from '#src/payments/providers/provider.ts';
 import { createProviderA } from '#src/payments/providers/provider-a.ts';
 import { createProviderB } from '#src/payments/providers/provider-b.ts';
-import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
 
 const judge = publishedSchemas();

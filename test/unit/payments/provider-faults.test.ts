@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
+import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import {
   type CheckoutPage,
   type CheckoutRequest,
@@ -13,8 +15,6 @@ import {
 } from '#src/payments/providers/provider.ts';
 import { createProviderA } from '#src/payments/providers/provider-a.ts';
 import { createProviderB } from '#src/payments/providers/provider-b.ts';
-import { sandboxKey, sandboxWebhookSecret } from '#src/payments/sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
 
 const HOUR_MS = 3_600_000;

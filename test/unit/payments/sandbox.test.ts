@@ -4,12 +4,12 @@ import { createServer, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NO_FAULTS } from '#sandbox/faults.ts';
+import { sandboxKey } from '#sandbox/sandbox-keys.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '#sandbox/start-sandbox.ts';
 import type { CheckoutRequest } from '#src/payments/providers/provider.ts';
 import { createProviderA } from '#src/payments/providers/provider-a.ts';
 import { createProviderB } from '#src/payments/providers/provider-b.ts';
-import { NO_FAULTS } from '#src/payments/sandbox/faults.ts';
-import { sandboxKey } from '#src/payments/sandbox/sandbox-keys.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '#src/payments/sandbox/start-sandbox.ts';
 import { decide } from '#test/harness/payments.ts';
 
 let folder: string;

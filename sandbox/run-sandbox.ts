@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { removeSandboxAddress, writeSandboxAddress } from './sandbox/sandbox-address.ts';
-import { readSandboxKey } from './sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from './sandbox/start-sandbox.ts';
+import { removeSandboxAddress, writeSandboxAddress } from './sandbox-address.ts';
+import { readSandboxKey } from './sandbox-keys.ts';
+import { type Sandbox, startSandbox } from './start-sandbox.ts';
 
 export interface LocalSandboxOptions {
   readonly dataDir: string;

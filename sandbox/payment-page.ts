@@ -1,5 +1,5 @@
+import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '#src/payments/providers/currencies.ts';
 import { escapeHtml } from '#src/platform/text.ts';
-import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '../providers/currencies.ts';
 import type { Checkout } from './checkouts.ts';
 
 const STYLE = `
