@@ -9,6 +9,7 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 const ROOMS = [
   'platform',
   'database',
+  'embedded-postgres',
   'http',
   'server',
   'reference',
@@ -152,12 +153,12 @@ describe('the house', () => {
       .filter(({ name, text }) => name !== 'config.ts' && /process\.env\b/.test(text))
       .map(({ name }) => name);
     // The embedded database passes its child the variables that a program needs to run at all.
-    expect(readers.filter((name) => !name.startsWith('database/embedded'))).toEqual([]);
+    expect(readers.filter((name) => !name.startsWith('embedded-postgres/'))).toEqual([]);
   });
 
   test('takes the clock from Deps', () => {
     const readers = files
-      .filter(({ name, text }) => /\bDate\.now\(\)|new Date\(\)/.test(text) && !name.startsWith('database/embedded'))
+      .filter(({ name, text }) => /\bDate\.now\(\)|new Date\(\)/.test(text) && !name.startsWith('embedded-postgres/'))
       .map(({ name }) => name);
     expect(readers).toEqual(['platform/clock.ts', 'platform/log.ts']);
   });

@@ -53,7 +53,15 @@ export async function recordChange(
 }
 
 /** Fields left out of the trail: they change with every update, or are internal. */
-const UNTOLD = new Set(['updatedAt', 'paperVersion', 'announcedStatus', 'tieSeed', 'nameKey', 'number', 'deletedAt']);
+const NOT_AUDITED = new Set([
+  'updatedAt',
+  'paperVersion',
+  'announcedStatus',
+  'tieSeed',
+  'nameKey',
+  'number',
+  'deletedAt',
+]);
 
 /** The fields that differ between two states of a row, for the audit trail. */
 export function differenceOf(
@@ -62,7 +70,8 @@ export function differenceOf(
 ): { before: Record<string, unknown>; after: Record<string, unknown> } {
   const states = { before: new Map(Object.entries(before)), after: new Map(Object.entries(after)) };
   const names = [...states.after.keys()].filter(
-    (name) => !UNTOLD.has(name) && JSON.stringify(states.before.get(name)) !== JSON.stringify(states.after.get(name)),
+    (name) =>
+      !NOT_AUDITED.has(name) && JSON.stringify(states.before.get(name)) !== JSON.stringify(states.after.get(name)),
   );
   const pick = (state: ReadonlyMap<string, unknown>) =>
     Object.fromEntries(names.map((name) => [name, state.get(name) ?? null]));

@@ -5,16 +5,16 @@ import type { Deps } from '#src/deps.ts';
 import { created, kept } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
 import { bodyFor } from '#src/http/body.ts';
+import { CachedJson } from '#src/http/cached-json.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { Env } from '#src/http/env.ts';
-import { KeptText } from '#src/http/kept-text.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
-import { KeptBallots } from './kept-ballots.ts';
+import { BallotCache } from './ballot-cache.ts';
 import { loadPublicPaper } from './load-paper.ts';
 import type { RegistrationCheckout } from './pay-to-register.ts';
 import * as operations from './public-operations.ts';
@@ -34,7 +34,7 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
       await claim?.store(tx, answer);
       return answer;
     }).finally(() => deps.events.forget(target.event.id));
-  const ballots = new KeptBallots();
+  const ballots = new BallotCache();
   const embedded = deps.config.databaseUrl === undefined;
   const paidFeature = requirePlan(({ event: { payToRegisterCandidate }, ownerPlan }: VoteCaller, raw) => {
     if (payToRegisterCandidate !== null && !('paymentAttemptId' in raw))
@@ -52,7 +52,7 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
     const votingMethods = [...new Set(paper.positions.map((position) => position.votingMethod))];
     const quadraticCredits = paper.positions.some((position) => position.quadraticTopUp !== null);
     const data = viewContext(row, deps.clock.now(), { votingMethods, quadraticCredits });
-    return answer(c, kept(await KeptText.of([JSON.stringify({ data })])));
+    return answer(c, kept(await CachedJson.of([JSON.stringify({ data })])));
   });
   router.on(...operations.getBallot, withPaper, async (c) =>
     answer(c, kept(await ballots.take(c.get('target').paper, c.get('query').seed))),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { Gatherer } from '#src/database/gather.ts';
+import { Batcher } from '#src/database/batcher.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import {
@@ -21,7 +21,7 @@ const LANES = 4;
 const overloaded = (): ApiError => refuse('too_many_ballots');
 
 function createLane<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdict[]>, keyOf: (row: Row) => string) {
-  return new Gatherer<Row, Verdict>({
+  return new Batcher<Row, Verdict>({
     runTogether: run,
     async runAlone(row) {
       const [verdict] = await run([row]);

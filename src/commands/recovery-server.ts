@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { SERVER_ENVIRONMENT, type ServerUser } from '#src/database/embedded-user.ts';
+import { SERVER_ENVIRONMENT, type ServerUser } from '#src/embedded-postgres/user.ts';
 import type { BackupManifest } from './backup-files.ts';
 
 /** A server that replays a log. It is reached through a folder of its own alone. */

@@ -13,8 +13,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
-import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/database/embedded-user.ts';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
+import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
 import {
   type BackupManifest,

@@ -1,4 +1,4 @@
-import type { KeptText } from './kept-text.ts';
+import type { CachedJson } from './cached-json.ts';
 
 /** What a handler answers: a status, the value of the body, and headers of its own. */
 export interface Answer {
@@ -12,13 +12,13 @@ export interface Answer {
   /** Bytes instead of JSON, for reads. */
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
   /** JSON that was made before and is sent as it is: compressed, or not at all where the caller has it already. */
-  readonly kept?: KeptText;
+  readonly kept?: CachedJson;
   /** Bytes that are made while they are sent, for reads. `open` is not called where no body is asked for. */
   readonly stream?: { readonly open: () => AsyncIterable<Uint8Array>; readonly type: string };
 }
 
 export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
-export const kept = (text: KeptText): Answer => ({ status: 200, kept: text });
+export const kept = (text: CachedJson): Answer => ({ status: 200, kept: text });
 export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
 export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
 export const gone: Answer = { status: 204 };

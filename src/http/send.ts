@@ -1,9 +1,9 @@
 import { summariseFault } from '#src/platform/log.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
+import { type CachedJson, hasAlready, takesGzip } from './cached-json.ts';
 import type { RequestContext } from './env.ts';
 import { jsonPieces } from './json/json-pieces.ts';
-import { hasAlready, type KeptText, takesGzip } from './kept-text.ts';
 
 /**
  * The answer with everything that its head holds. A plain object goes to Node as it is, in one call: a header at a time, or an
@@ -49,7 +49,7 @@ async function answerStream(
 export function answer(c: RequestContext, result: Answer): Response | Promise<Response> {
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);
-  if (result.kept !== undefined) return answerKept(c, result.kept);
+  if (result.kept !== undefined) return answerCached(c, result.kept);
   if (result.text !== undefined) return send(c, status, result.text.type, result.text.content);
   if (result.bytes !== undefined) return send(c, status, result.bytes.type, result.bytes.content);
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
@@ -81,7 +81,7 @@ function restOf(begin: string, pieces: Generator<string>): NonNullable<Answer['s
   return { open: () => streamText(all()), type: 'application/json' };
 }
 
-async function answerKept(c: RequestContext, kept: KeptText): Promise<Response> {
+async function answerCached(c: RequestContext, kept: CachedJson): Promise<Response> {
   const { rawHeaders } = c.env.incoming;
   const headers = c.get('headers');
   headers['ETag'] = kept.etag;

@@ -9,7 +9,7 @@ import * as operations from './public-operations.ts';
 import { readPayment } from './read-payment.ts';
 import { receiveProviderEvent } from './receive-provider-event.ts';
 
-/** Payments as a voting page sees them, and the door for the providers' messages (completions 7.2). */
+/** Payments as a voting page sees them, and the route for the providers' messages (completions 7.2). */
 export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   const event = loadPublicEvent(deps);
   const router = new Hono<Env>();

@@ -10,7 +10,7 @@ import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { checkFraming, checkRequestSyntax } from './framing.ts';
-import { endGently, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
+import { closeAfter, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 
 export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;
@@ -84,7 +84,7 @@ function takenBytes(socket: Socket): number {
 }
 
 /** Takes connections, refuses what is no request, and hands the rest to the app. */
-class FrontDoor {
+class HttpServer {
   readonly #server: Server;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly #log: Log | undefined;
@@ -201,7 +201,7 @@ class FrontDoor {
     const before = [...this.#unanswered].filter((response) => response.req.socket === socket);
     const broken = before.at(-1)?.req.complete === false ? before.pop() : undefined;
     const refuse = (): void => {
-      if (broken?.headersSent === true) endGently(socket);
+      if (broken?.headersSent === true) closeAfter(socket);
       else if (socket.writable) {
         const refusal = refusalOf(error.code);
         const address = socket instanceof Socket ? socket.remoteAddress : undefined;
@@ -264,7 +264,7 @@ class FrontDoor {
 
 /** Listens, with every limit on what a peer may make the server wait for, and the envelope on every refusal. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const door = new FrontDoor(options);
-  const port = await door.listen(options);
-  return { port, drain: (ms) => door.drain(ms), close: (graceMs) => door.close(graceMs) };
+  const server = new HttpServer(options);
+  const port = await server.listen(options);
+  return { port, drain: (ms) => server.drain(ms), close: (graceMs) => server.close(graceMs) };
 }

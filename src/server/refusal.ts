@@ -46,7 +46,7 @@ export function refusalResponse(error: ApiError): Response {
  * Ends a connection, but goes on reading what the peer still sends for a moment: closing with unread bytes resets the
  * connection, and the peer would lose the answer.
  */
-export function endGently(socket: Duplex, lastWords?: string): void {
+export function closeAfter(socket: Duplex, lastWords?: string): void {
   socket.end(lastWords);
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), TIME_LIMITS.refusalLingerMs);
@@ -57,6 +57,6 @@ export function endGently(socket: Duplex, lastWords?: string): void {
 export function refuseOnSocket(socket: Duplex, error: ApiError, rawHeaders: readonly string[] = []): string {
   const { status, requestId, headers, body } = composeRefusal(error, rawHeaders);
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
-  endGently(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  closeAfter(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
   return requestId;
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { Batcher } from '#src/database/batcher.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
-import { Gatherer } from '#src/database/gather.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { EndpointQueue, RoundRobin } from './endpoint-queue.ts';
 import { openSecret } from './endpoint-secret.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
-import { Lane, Turns } from './lane.ts';
 import { noteFailure } from './note-failure.ts';
 import type { RecordDeps } from './record-event.ts';
 import {
@@ -28,11 +28,11 @@ export interface DeliverDeps extends RecordDeps {
 
 const PER_PROCESS = 200;
 /** Places that endpoints of which no quick answer is known may take together: the others always find one. */
-const PER_PROCESS_DOUBTFUL = 150;
+const PER_PROCESS_UNPROVEN = 150;
 /** Deliveries under way, and answers that wait to be noted. */
 const MAX_RUNNING = 3 * PER_PROCESS;
 /** Endpoints that one process holds at most. */
-const MAX_LANES = 1_000;
+const MAX_QUEUES = 1_000;
 /** Longer than two exchanges, and short enough that what a killed sender held is taken up within a minute. */
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
@@ -46,21 +46,21 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /**
  * Sends due deliveries until it is stopped. Each endpoint belongs to one sender at a time, so that its limit of ten under
- * way holds over all processes; inside of a process every endpoint has a lane of its own, and lanes take turns.
+ * way holds over all processes; inside of a process every endpoint has a queue of its own, and queues take turns.
  */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
   readonly #poster: Poster;
   readonly #name: string = randomUUID();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, EndpointQueue>();
   readonly #running = new Set<Promise<void>>();
   /** Successes are noted together, as many as came while the last ones were being noted. */
-  readonly #notes: Gatherer<DeliveredNote, undefined>;
-  readonly #turns = new Turns();
+  readonly #notes: Batcher<DeliveredNote, undefined>;
+  readonly #roundRobin = new RoundRobin();
   /** Secrets that were opened, by what they are sealed as. */
   readonly #opened = new Map<string, string>();
   #underWay = 0;
-  #doubtful = 0;
+  #unproven = 0;
   #looksAgainAt = 0;
   #hurried = false;
   #timer: NodeJS.Timeout | undefined;
@@ -78,7 +78,7 @@ export class WebhookSender {
       this.#beginStopping = resolve;
     });
     const pool = deps.db.$client;
-    this.#notes = new Gatherer({
+    this.#notes = new Batcher({
       runTogether: async (notes) => {
         await noteDelivered(pool, notes);
         return notes.map(() => undefined);
@@ -105,8 +105,8 @@ export class WebhookSender {
     }, waitMs);
   }
 
-  /** A lane has run dry: the next turn comes at once, and not only when it is time to look. */
-  #hurry(): void {
+  /** A queue has run dry: the next turn comes at once, and not only when it is time to look. */
+  #wake(): void {
     if (this.#timer === undefined || this.#hurried) return;
     this.#hurried = true;
     clearTimeout(this.#timer);
@@ -119,10 +119,10 @@ export class WebhookSender {
     try {
       if (monotonicMs() >= this.#looksAgainAt) await this.#look();
       await this.#read();
-      for (const lane of this.#lanes.values()) this.#turns.add(lane);
+      for (const queue of this.#queues.values()) this.#roundRobin.add(queue);
       this.#send();
-      const hungry = [...this.#lanes.values()].some((lane) => lane.isHungry);
-      waitMs = hungry ? BREATH_MS : Math.max(this.#looksAgainAt - monotonicMs(), BREATH_MS);
+      const needing = [...this.#queues.values()].some((queue) => queue.needsRefill);
+      waitMs = needing ? BREATH_MS : Math.max(this.#looksAgainAt - monotonicMs(), BREATH_MS);
     } catch (fault) {
       this.#deps.log.warn({ fault: summariseFault(fault) }, 'due webhooks could not be read');
     }
@@ -133,67 +133,67 @@ export class WebhookSender {
   async #look(): Promise<void> {
     // Of this process alone: what counts between processes is the database's time, in the statement.
     const nowMs = monotonicMs();
-    for (const lane of this.#lanes.values()) {
-      lane.wake();
+    for (const queue of this.#queues.values()) {
+      queue.wake();
       // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
-      if (lane.heldUntil <= nowMs && !lane.isAtWork) this.#lanes.delete(lane.endpointId);
+      if (queue.heldUntil <= nowMs && !queue.isAtWork) this.#queues.delete(queue.endpointId);
     }
-    const lanes = [...this.#lanes.values()];
-    const idsOf = (some: readonly Lane[]): string[] => some.map(({ endpointId }) => endpointId);
-    const read = lanes.filter(({ waiting }) => waiting.length > 0);
+    const queues = [...this.#queues.values()];
+    const idsOf = (some: readonly EndpointQueue[]): string[] => some.map(({ endpointId }) => endpointId);
+    const read = queues.filter(({ waiting }) => waiting.length > 0);
     const { taken, due, versions } = await holdDueEndpoints(this.#deps.db.$client, {
       holder: this.#name,
       holdMs: HOLD_MS,
-      held: idsOf(lanes),
-      renewed: idsOf(lanes.filter((lane) => lane.isBusy && lane.heldUntil < nowMs + RENEW_BEFORE_MS)),
+      held: idsOf(queues),
+      renewed: idsOf(queues.filter((queue) => queue.isBusy && queue.heldUntil < nowMs + RENEW_BEFORE_MS)),
       read: idsOf(read),
-      limit: Math.max(MAX_LANES - lanes.length, 0),
+      limit: Math.max(MAX_QUEUES - queues.length, 0),
     });
-    for (const lane of read) lane.check(versions.get(lane.endpointId));
+    for (const queue of read) queue.check(versions.get(queue.endpointId));
     for (const endpointId of taken) {
-      const lane = this.#lanes.get(endpointId) ?? new Lane(endpointId);
-      lane.heldUntil = nowMs + HOLD_MS;
-      this.#lanes.set(endpointId, lane);
+      const queue = this.#queues.get(endpointId) ?? new EndpointQueue(endpointId);
+      queue.heldUntil = nowMs + HOLD_MS;
+      this.#queues.set(endpointId, queue);
     }
     for (const endpointId of due) {
-      const lane = this.#lanes.get(endpointId);
-      if (lane !== undefined) lane.mayHaveMore = true;
+      const queue = this.#queues.get(endpointId);
+      if (queue !== undefined) queue.mayHaveMore = true;
     }
     this.#looksAgainAt = monotonicMs() + LOOK_AGAIN_MS;
   }
 
-  /** Reads what is due for the lanes that have run dry. */
+  /** Reads what is due for the queues that have run dry. */
   async #read(): Promise<void> {
-    const hungry = [...this.#lanes.values()].filter((lane) => lane.isHungry);
-    if (hungry.length === 0) return;
-    for (const lane of hungry) lane.ended.clear();
-    const places = new Map(hungry.map((lane) => [lane.endpointId, lane.wanted]));
+    const needing = [...this.#queues.values()].filter((queue) => queue.needsRefill);
+    if (needing.length === 0) return;
+    for (const queue of needing) queue.ended.clear();
+    const places = new Map(needing.map((queue) => [queue.endpointId, queue.wanted]));
     const due = Map.groupBy(await listDue(this.#deps.db.$client, places), ({ endpointId }) => endpointId);
-    for (const lane of hungry) lane.fill(due.get(lane.endpointId) ?? [], places.get(lane.endpointId) ?? 0);
+    for (const queue of needing) queue.fill(due.get(queue.endpointId) ?? [], places.get(queue.endpointId) ?? 0);
   }
 
-  /** Lets lanes take turns until all places are taken or nothing waits. */
+  /** Lets queues take turns until all places are taken or nothing waits. */
   #send(): void {
     while (!this.#stopped && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
-      const lane = this.#turns.next(this.#doubtful < PER_PROCESS_DOUBTFUL);
-      if (lane === undefined) return;
+      const queue = this.#roundRobin.next(this.#unproven < PER_PROCESS_UNPROVEN);
+      if (queue === undefined) return;
       // An exchange that the hold might not outlast is left for when it was renewed.
-      if (lane.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
-      const delivery = lane.begin();
-      if (delivery !== undefined) this.#run(lane, delivery);
-      this.#turns.add(lane);
+      if (queue.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
+      const delivery = queue.begin();
+      if (delivery !== undefined) this.#run(queue, delivery);
+      this.#roundRobin.add(queue);
     }
   }
 
-  #run(lane: Lane, delivery: DueDelivery): void {
+  #run(queue: EndpointQueue, delivery: DueDelivery): void {
     this.#underWay += 1;
-    const doubtful = lane.isDoubtful;
-    if (doubtful) this.#doubtful += 1;
+    const unproven = queue.isUnproven;
+    if (unproven) this.#unproven += 1;
     const freePlace = (durationMs: number, arrived: boolean): void => {
       this.#underWay -= 1;
-      if (doubtful) this.#doubtful -= 1;
-      lane.answer(delivery.id, durationMs, arrived);
-      this.#goOn(lane);
+      if (unproven) this.#unproven -= 1;
+      queue.answer(delivery.id, durationMs, arrived);
+      this.#goOn(queue);
     };
     const run = this.#deliver(delivery, freePlace)
       .catch(async (fault: unknown) => {
@@ -203,16 +203,16 @@ export class WebhookSender {
       })
       .finally(() => {
         this.#running.delete(run);
-        lane.end(delivery.id);
-        this.#goOn(lane);
+        queue.end(delivery.id);
+        this.#goOn(queue);
       });
     this.#running.add(run);
   }
 
-  #goOn(lane: Lane): void {
-    this.#turns.add(lane);
+  #goOn(queue: EndpointQueue): void {
+    this.#roundRobin.add(queue);
     this.#send();
-    if (lane.isHungry) this.#hurry();
+    if (queue.needsRefill) this.#wake();
   }
 
   async #deliver(delivery: DueDelivery, freePlace: (durationMs: number, arrived: boolean) => void): Promise<void> {
@@ -237,7 +237,7 @@ export class WebhookSender {
   #open(endpointId: string, sealed: string): string {
     const known = this.#opened.get(sealed);
     if (known !== undefined) return known;
-    if (this.#opened.size >= 2 * MAX_LANES) this.#opened.clear();
+    if (this.#opened.size >= 2 * MAX_QUEUES) this.#opened.clear();
     const secret = openSecret(this.#deps.secrets, endpointId, sealed);
     this.#opened.set(sealed, secret);
     return secret;

@@ -8,9 +8,9 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { hasCode } from '#src/database/embedded-files.ts';
-import { findHome } from '#src/database/embedded-home.ts';
-import type { ServerUser } from '#src/database/embedded-user.ts';
+import { hasCode } from '#src/embedded-postgres/files.ts';
+import { findHome } from '#src/embedded-postgres/home.ts';
+import type { ServerUser } from '#src/embedded-postgres/user.ts';
 import { QUICK_START } from '#test/harness/started-service.ts';
 
 export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
@@ -157,7 +157,7 @@ try {
 /** Starts a program of its own on a data folder, from a working directory that is not the project's and with no settings. */
 export function launch(dataDir: string, options: ProgramOptions = {}): ChildProcess {
   const checkout = options.checkout ?? PROJECT_ROOT;
-  const module = pathToFileURL(path.join(checkout, 'src/database/embedded.ts')).href;
+  const module = pathToFileURL(path.join(checkout, 'src/embedded-postgres/embedded-database.ts')).href;
   const args = [...QUICK_START, '--input-type=module', '--eval', PROGRAM, module, options.mode ?? 'service', dataDir];
   const child = spawn(process.execPath, args, {
     ...options.user,

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedDatabase } from '#src/database/embedded.ts';
-import { findHome } from '#src/database/embedded-home.ts';
 import { migrate } from '#src/database/migrate.ts';
+import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
+import { findHome } from '#src/embedded-postgres/home.ts';
 import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
 
 declare module 'vitest' {

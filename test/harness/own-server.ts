@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { chooseServerUser } from '#src/database/embedded-user.ts';
+import { chooseServerUser } from '#src/embedded-postgres/user.ts';
 import { freePort } from './started-service.ts';
 import { runStatements } from './test-database.ts';
 

@@ -4,7 +4,7 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
 import type { CastRequest } from '#src/ballots/repository.ts';
-import { Gatherer } from '#src/database/gather.ts';
+import { Batcher } from '#src/database/batcher.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -26,7 +26,7 @@ interface Row {
   readonly value: number;
 }
 
-/** Inserts through a gatherer, and counts the statements. */
+/** Inserts through a batcher, and counts the statements. */
 function gatherInserts(beforeAnswer: (rows: readonly Row[]) => Promise<void> = async () => undefined) {
   const statements: string[][] = [];
   const insert = async (rows: readonly Row[]): Promise<string[]> => {
@@ -38,7 +38,7 @@ function gatherInserts(beforeAnswer: (rows: readonly Row[]) => Promise<void> = a
     await beforeAnswer(rows);
     return rows.map(({ id }) => `stored ${id}`);
   };
-  const gatherer = new Gatherer<Row, string>({
+  const batcher = new Batcher<Row, string>({
     runTogether: insert,
     runAlone: async (row) => (await insert([row]))[0] ?? '',
     keyOf: ({ id }) => id,
@@ -46,7 +46,7 @@ function gatherInserts(beforeAnswer: (rows: readonly Row[]) => Promise<void> = a
     maxWaiting: 100,
     refusal: () => new Error('too many'),
   });
-  return { gatherer, statements };
+  return { batcher, statements };
 }
 
 const rowsOf = (prefix: string, count: number): Row[] =>
@@ -54,19 +54,19 @@ const rowsOf = (prefix: string, count: number): Row[] =>
 
 describe('gathered rows', () => {
   test('share a statement when they arrive while one is under way, and a row alone waits for nobody', async () => {
-    const { gatherer, statements } = gatherInserts();
-    await gatherer.submit({ id: 'alone', value: 1 });
+    const { batcher, statements } = gatherInserts();
+    await batcher.submit({ id: 'alone', value: 1 });
     expect(statements).toEqual([['alone']]);
     const rows = rowsOf('share', 50);
-    expect(await Promise.all(rows.map((row) => gatherer.submit(row)))).toEqual(rows.map(({ id }) => `stored ${id}`));
+    expect(await Promise.all(rows.map((row) => batcher.submit(row)))).toEqual(rows.map(({ id }) => `stored ${id}`));
     expect(statements.flat()).toHaveLength(51);
     expect(statements.length).toBeLessThanOrEqual(3);
   });
 
   test('fail one by one: a row that breaks a constraint spoils nothing for the others', async () => {
-    const { gatherer } = gatherInserts();
+    const { batcher } = gatherInserts();
     const rows = rowsOf('broken', 40).map((row, index) => ({ ...row, value: index === 20 ? -1 : 1 }));
-    const outcomes = await Promise.allSettled(rows.map((row) => gatherer.submit(row)));
+    const outcomes = await Promise.allSettled(rows.map((row) => batcher.submit(row)));
     expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(1);
     expect(outcomes[20]?.status).toBe('rejected');
     const { rows: stored } = await pool.query("SELECT count(*)::int AS count FROM gathered WHERE id LIKE 'broken%'");
@@ -81,25 +81,25 @@ describe('gathered rows', () => {
       throw new Error('Connection terminated unexpectedly');
     });
     const rows = rowsOf('lost', 30);
-    const answers = await Promise.all(rows.map((row) => dying.gatherer.submit(row)));
+    const answers = await Promise.all(rows.map((row) => dying.batcher.submit(row)));
     expect(answers).toEqual(rows.map(({ id }) => `stored ${id}`));
     const { rows: stored } = await pool.query("SELECT count(*)::int AS count FROM gathered WHERE id LIKE 'lost%'");
     expect([killed, stored[0].count]).toEqual([true, 30]);
   });
 
   test('of one key never stand in one statement', async () => {
-    const { gatherer, statements } = gatherInserts();
+    const { batcher, statements } = gatherInserts();
     const rows = [...rowsOf('same', 3), ...rowsOf('same', 3), ...rowsOf('same', 3)];
-    await Promise.all(rows.map((row) => gatherer.submit(row)));
+    await Promise.all(rows.map((row) => batcher.submit(row)));
     for (const ids of statements) expect(new Set(ids).size).toBe(ids.length);
     expect(statements.flat()).toHaveLength(9);
   });
 
   test('are refused at once when too many wait, and all others have their answer when it is drained', async () => {
-    const { gatherer } = gatherInserts();
-    const outcomes = rowsOf('many', 140).map((row) => gatherer.submit(row));
+    const { batcher } = gatherInserts();
+    const outcomes = rowsOf('many', 140).map((row) => batcher.submit(row));
     const settled = Promise.allSettled(outcomes);
-    await gatherer.drain();
+    await batcher.drain();
     const refused = (await settled).filter(({ status }) => status === 'rejected');
     expect(refused.length).toBeGreaterThan(30);
     expect(refused.length).toBeLessThan(45);

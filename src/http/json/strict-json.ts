@@ -61,10 +61,10 @@ function isKeepableNumber(value: number): boolean {
 }
 
 /**
- * A walk over a parsed value that stops at the first thing the service could not keep. It counts the names that are
+ * A checker over a parsed value that stops at the first thing the service could not keep. It counts the names that are
  * left: fewer than the text gave means that one was given twice. Its depth is bounded, since the text's is.
  */
-class Walk {
+class JsonChecker {
   names = 0;
   values = 0;
   readonly #escaped: boolean;
@@ -106,9 +106,9 @@ function parseStrictly(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-  const walk = new Walk(text.includes('\\u'));
+  const checker = new JsonChecker(text.includes('\\u'));
   if (MAY_BE_ROUNDED.test(text) && findJsonFault(text) !== undefined) return undefined;
-  return isObject(value) && walk.accepts(value) && walk.names === names ? value : undefined;
+  return isObject(value) && checker.accepts(value) && checker.names === names ? value : undefined;
 }
 
 function refusal(text: string): ApiError {

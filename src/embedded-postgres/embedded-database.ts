@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { prepareBinaries } from './embedded-binaries.ts';
-import { type Cluster, clusterUrl, DATABASE_NAME, prepareCluster, readPassword } from './embedded-cluster.ts';
-import { openHome, serverUserOf } from './embedded-home.ts';
-import { stopLeftovers } from './embedded-leftovers.ts';
-import { EmbeddedDatabaseInUse, type HomeLock, type Owner, readOwner, tryLock } from './embedded-lock.ts';
-import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings } from './embedded-server.ts';
+import { prepareBinaries } from './binaries.ts';
+import { type Cluster, clusterUrl, DATABASE_NAME, prepareCluster, readPassword } from './cluster.ts';
+import { openHome, serverUserOf } from './home.ts';
+import { stopLeftovers } from './leftovers.ts';
+import { EmbeddedDatabaseInUse, type HomeLock, type Owner, readOwner, tryLock } from './lock.ts';
+import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings } from './server.ts';
 
 export interface EmbeddedDatabaseOptions {
   /** The database lives in `postgres` below it, or where a link in there leads. */

@@ -1,11 +1,11 @@
 import type { DueDelivery } from './sending-repository.ts';
 
 /** Deliveries under way for one endpoint at most. */
-export const MAX_WINDOW = 10;
+export const MAX_CONCURRENCY = 10;
 /** What an endpoint begins with of which nothing is known; it grows with every quick answer. */
-const FIRST_WINDOW = 3;
+const FIRST_CONCURRENCY = 3;
 /** What one that was slow is given: it may be slow without anybody else waiting for a place. */
-const SLOW_WINDOW = 1;
+const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
 /** After so many failures in a row an endpoint gets one message at a time, and a rest after each, until one arrives. */
 const FAILURES_TO_PROBE = 3;
@@ -15,7 +15,7 @@ const MAX_UNNOTED = 20;
 const READ_AHEAD = 120;
 
 /** What a sender knows of one endpoint that it holds. */
-export class Lane {
+export class EndpointQueue {
   readonly endpointId: string;
   /** Until when the endpoint is this sender's alone, of `monotonicMs`. */
   heldUntil = 0;
@@ -27,7 +27,7 @@ export class Lane {
   readonly unnoted = new Set<string>();
   /** Those that ended since what is due was last asked for: the answer may still name them. */
   readonly ended = new Set<string>();
-  #window = FIRST_WINDOW;
+  #concurrency = FIRST_CONCURRENCY;
   #failures = 0;
   #rests = false;
 
@@ -44,23 +44,25 @@ export class Lane {
   }
 
   /** Whether an answer of this endpoint is not known to come soon. */
-  get isDoubtful(): boolean {
-    return this.#window <= FIRST_WINDOW;
+  get isUnproven(): boolean {
+    return this.#concurrency <= FIRST_CONCURRENCY;
   }
 
   /** Whether a delivery can begin now. */
   get isReady(): boolean {
-    const hasRoom = this.underWay.size < this.#window && this.unnoted.size < MAX_UNNOTED;
+    const hasRoom = this.underWay.size < this.#concurrency && this.unnoted.size < MAX_UNNOTED;
     return this.waiting.length > 0 && hasRoom && !this.#rests;
   }
 
-  get isHungry(): boolean {
-    return this.mayHaveMore && this.waiting.length < this.#window;
+  get needsRefill(): boolean {
+    return this.mayHaveMore && this.waiting.length < this.#concurrency;
   }
 
   /** How many due deliveries to ask for: those that are not noted yet are among the answer. */
   get wanted(): number {
-    return this.underWay.size + this.unnoted.size + (this.#window === MAX_WINDOW ? READ_AHEAD : this.#window);
+    return (
+      this.underWay.size + this.unnoted.size + (this.#concurrency === MAX_CONCURRENCY ? READ_AHEAD : this.#concurrency)
+    );
   }
 
   /** Takes what was read as due, in place of what was read before. */
@@ -92,7 +94,8 @@ export class Lane {
     this.#failures = arrived ? 0 : this.#failures + 1;
     const probes = this.#failures >= FAILURES_TO_PROBE;
     this.#rests = probes;
-    this.#window = probes || durationMs > SLOW_MS ? SLOW_WINDOW : Math.min(this.#window + 1, MAX_WINDOW);
+    this.#concurrency =
+      probes || durationMs > SLOW_MS ? SLOW_CONCURRENCY : Math.min(this.#concurrency + 1, MAX_CONCURRENCY);
   }
 
   /** Ends the rest of an endpoint that fails: the next message may try it. */
@@ -107,26 +110,26 @@ export class Lane {
   }
 }
 
-/** Lanes that could begin a delivery, in turns: each that had one goes to the end. */
-export class Turns {
-  readonly #sure = new Set<Lane>();
-  readonly #doubtful = new Set<Lane>();
-  #preferDoubtful = false;
+/** Queues that could begin a delivery, in turn: each that had one goes to the end. */
+export class RoundRobin {
+  readonly #proven = new Set<EndpointQueue>();
+  readonly #unproven = new Set<EndpointQueue>();
+  #preferUnproven = false;
 
-  /** Gives a lane a turn, if it is ready for one and has none yet. */
-  add(lane: Lane): void {
-    if (!lane.isReady) return;
-    (lane.isDoubtful ? this.#doubtful : this.#sure).add(lane);
-    (lane.isDoubtful ? this.#sure : this.#doubtful).delete(lane);
+  /** Gives a queue a turn, if it is ready for one and has none yet. */
+  add(queue: EndpointQueue): void {
+    if (!queue.isReady) return;
+    (queue.isUnproven ? this.#unproven : this.#proven).add(queue);
+    (queue.isUnproven ? this.#proven : this.#unproven).delete(queue);
   }
 
   /** Whose turn it is. The two kinds alternate, so that neither keeps the other waiting. */
-  next(allowDoubtful: boolean): Lane | undefined {
-    const doubtful = allowDoubtful && this.#doubtful.size > 0 && (this.#preferDoubtful || this.#sure.size === 0);
-    this.#preferDoubtful = !doubtful;
-    const lanes = doubtful ? this.#doubtful : this.#sure;
-    const [lane] = lanes;
-    if (lane !== undefined) lanes.delete(lane);
-    return lane;
+  next(allowUnproven: boolean): EndpointQueue | undefined {
+    const unproven = allowUnproven && this.#unproven.size > 0 && (this.#preferUnproven || this.#proven.size === 0);
+    this.#preferUnproven = !unproven;
+    const queues = unproven ? this.#unproven : this.#proven;
+    const [queue] = queues;
+    if (queue !== undefined) queues.delete(queue);
+    return queue;
   }
 }

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chown, open, rename, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Binaries } from './embedded-binaries.ts';
-import type { Cluster } from './embedded-cluster.ts';
-import { hasCode } from './embedded-files.ts';
-import { readPidFile } from './embedded-leftovers.ts';
-import { SERVER_ENVIRONMENT, type ServerUser } from './embedded-user.ts';
+import type { Binaries } from './binaries.ts';
+import type { Cluster } from './cluster.ts';
+import { hasCode } from './files.ts';
+import { readPidFile } from './leftovers.ts';
+import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 
 export interface ServerSettings {
   readonly binaries: Binaries;

@@ -1,4 +1,4 @@
-import { KeptText } from '#src/http/kept-text.ts';
+import { CachedJson } from '#src/http/cached-json.ts';
 import type { BallotPaper } from './paper.ts';
 import { pickOrder } from './shuffle.ts';
 import { BallotText } from './views.ts';
@@ -9,18 +9,18 @@ const MAX_KEPT_BYTES = 64 * 1024 * 1024;
  * Keeps ballots as they go out: the one of a paper whose order is fixed, and those of shuffled ones by their seed, the newest
  * of them. Without a seed each ballot has an order of its own, which is asked for once.
  */
-export class KeptBallots {
-  readonly #kept = new Map<string, KeptText>();
+export class BallotCache {
+  readonly #kept = new Map<string, CachedJson>();
   /** Those that are being made: all who ask meanwhile wait for one. */
-  readonly #making = new Map<string, Promise<KeptText>>();
+  readonly #making = new Map<string, Promise<CachedJson>>();
   /** Gone with their papers. */
   readonly #texts = new WeakMap<BallotPaper, BallotText>();
 
   /** The ballot of a paper as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
-  async take(paper: BallotPaper, seed: string | undefined): Promise<KeptText> {
+  async take(paper: BallotPaper, seed: string | undefined): Promise<CachedJson> {
     const { id, paperVersion, candidateOrder } = paper.event;
     const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
-    if (order !== undefined && seed === undefined) return KeptText.of(this.#textOf(paper).write(order));
+    if (order !== undefined && seed === undefined) return CachedJson.of(this.#textOf(paper).write(order));
     const name = `${id} ${paperVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
@@ -38,8 +38,8 @@ export class KeptBallots {
     return text;
   }
 
-  async #make(name: string, paper: BallotPaper, order: string | undefined): Promise<KeptText> {
-    const making = KeptText.of(this.#textOf(paper).write(order));
+  async #make(name: string, paper: BallotPaper, order: string | undefined): Promise<CachedJson> {
+    const making = CachedJson.of(this.#textOf(paper).write(order));
     this.#making.set(name, making);
     try {
       const fresh = await making;

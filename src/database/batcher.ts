@@ -1,7 +1,7 @@
 import { isDatabaseUnanswering } from './is-unanswering.ts';
 
-/** How a gatherer turns rows into one statement, and what it falls back to. */
-export interface GatherOptions<Row, Outcome> {
+/** How a batcher turns rows into one statement, and what it falls back to. */
+export interface BatchOptions<Row, Outcome> {
   /** Runs many rows as one statement; the outcomes stand in the order of the rows. All or none of it is committed. */
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
   /** Runs one row. Must bear being run again after a statement whose end is unknown. */
@@ -24,15 +24,15 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Gathers rows that arrive while a statement is under way into the next one, so that they share one wait for the disk.
+ * Group commit: rows that arrive while a statement is under way go into the next one together and share one wait for the disk.
  * No timer: a row that arrives alone is run at once, as if nothing were here. Answers go out after the commit only.
  */
-export class Gatherer<Row, Outcome> {
-  readonly #options: GatherOptions<Row, Outcome>;
+export class Batcher<Row, Outcome> {
+  readonly #options: BatchOptions<Row, Outcome>;
   #waiting: Waiting<Row, Outcome>[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(options: GatherOptions<Row, Outcome>) {
+  constructor(options: BatchOptions<Row, Outcome>) {
     this.#options = options;
   }
 
@@ -74,8 +74,7 @@ export class Gatherer<Row, Outcome> {
     let outcomes: readonly Outcome[];
     try {
       outcomes = await this.#options.runTogether(batch.map(({ row }) => row));
-      if (outcomes.length !== batch.length)
-        throw new Error('a gathered statement answered with another number of rows');
+      if (outcomes.length !== batch.length) throw new Error('a batch answered with another number of rows');
     } catch (fault) {
       if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
       // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.

@@ -13,7 +13,7 @@ const WORTH_COMPRESSING = 1_400;
  * A JSON answer that is made once and given many times; its tag lets a caller ask whether it still holds. Once it was asked
  * for compressed, only the compressed bytes are held: the 256 orders of a long ballot are 80 MB otherwise, and 10 MB so.
  */
-export class KeptText {
+export class CachedJson {
   /** Weak: the compressed answer says the same in other bytes. */
   readonly etag: string;
   readonly #length: number;
@@ -28,14 +28,14 @@ export class KeptText {
   }
 
   /** Joins pieces of JSON text. Others have their turn in between: the ballot of a thousand candidates has 19 MB. */
-  static async of(pieces: Iterable<string>): Promise<KeptText> {
+  static async of(pieces: Iterable<string>): Promise<CachedJson> {
     const hash = createHash('sha256');
     const chunks: Buffer[] = [];
     for await (const chunk of streamText(pieces)) {
       hash.update(chunk);
       chunks.push(Buffer.from(chunk));
     }
-    return new KeptText(Buffer.concat(chunks), hash.digest());
+    return new CachedJson(Buffer.concat(chunks), hash.digest());
   }
 
   /** What it takes of the memory at this moment. */

@@ -3,8 +3,8 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Cluster } from './embedded-cluster.ts';
-import { hasCode } from './embedded-files.ts';
+import type { Cluster } from './cluster.ts';
+import { hasCode } from './files.ts';
 
 const runFile = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { exists, hasCode } from './embedded-files.ts';
-import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './embedded-user.ts';
+import { exists, hasCode } from './files.ts';
+import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
 
 /** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
 const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];

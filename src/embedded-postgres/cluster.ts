@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Binaries } from './embedded-binaries.ts';
-import { exists, hasCode, syncFolder } from './embedded-files.ts';
-import { clusterFolder } from './embedded-home.ts';
-import { SERVER_ENVIRONMENT, type ServerUser } from './embedded-user.ts';
+import type { Binaries } from './binaries.ts';
+import { exists, hasCode, syncFolder } from './files.ts';
+import { clusterFolder } from './home.ts';
+import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 
 export const DATABASE_NAME = 'voting_service';
 const OWNER_NAME = 'voting_service';

@@ -3,8 +3,8 @@ import { chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promi
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { z } from 'zod';
-import { exists, hasCode } from './embedded-files.ts';
-import { canRun, type ServerUser } from './embedded-user.ts';
+import { exists, hasCode } from './files.ts';
+import { canRun, type ServerUser } from './user.ts';
 
 export interface Binaries {
   readonly initdb: string;
