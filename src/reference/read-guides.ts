@@ -13,6 +13,7 @@ const GUIDES = [
   { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },
   { name: 'errors', summary: 'One envelope, a code for people, a reason for programs.' },
   { name: 'limits', summary: 'How many, how long, how often.' },
+  { name: 'details', summary: 'What the service does where several answers were possible.' },
   { name: 'changelog', summary: 'What changed, newest first.' },
 ] as const;
 
