@@ -82,11 +82,17 @@ function viewRefund(checkout: Checkout) {
 export function noticeOf(checkout: Checkout, happening: string): { event: string; data: unknown } | undefined {
   if (happening === 'paid') return { event: 'charge.success', data: viewTransaction(checkout) };
   if (happening === 'refunded') {
+    // As its documentation shows it: neither the transaction's metadata nor its ID, and the refund's only as a reference.
     const data = {
-      ...viewRefund(checkout),
-      id: Number(checkout.refundId),
+      status: 'processed',
       transaction_reference: checkout.reference,
+      refund_reference: checkout.refundId,
       amount: String(checkout.amount),
+      currency: checkout.currency,
+      processor: 'sandbox',
+      customer: { first_name: null, last_name: null, email: checkout.email },
+      integration: 1,
+      domain: 'test',
     };
     return { event: 'refund.processed', data };
   }

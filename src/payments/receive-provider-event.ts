@@ -100,26 +100,33 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
 
 /** Money for an attempt that the database does not know: it was set back to an earlier moment, or the event was deleted. */
 async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
-  const business = await findBusinessEver(deps.db, event.paymentBusinessId);
-  if (business === undefined) return;
-  const ofReference = event.reference === null ? null : deps.payments.of(business).attemptOfReference(event.reference);
-  const attempt = event.attemptId !== null && isAttemptId(event.attemptId) ? event.attemptId : ofReference;
+  const named = event.attemptId !== null && isAttemptId(event.attemptId) ? event.attemptId : null;
+  const attempt = named ?? (await attemptOfReference(deps, event));
   if (attempt === null || (await findAttemptById(deps.db, attempt)) !== undefined) return;
   deps.log.error(
-    { business: business.id, attempt, message: event.eventType, alarm: 'payment_unmatched' },
+    { business: event.paymentBusinessId, attempt, message: event.eventType, alarm: 'payment_unmatched' },
     'a payment names an attempt that is not known here',
   );
 }
 
+/** By every reference that a message may hold: refunds of provider_b name nothing but the transaction's reference. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
-  const named = event.attemptId === null ? undefined : await findAttemptById(deps.db, event.attemptId);
+  const { attemptId, providerPaymentId, paymentBusinessId } = event;
+  const ofReference = await attemptOfReference(deps, event);
   const found =
-    named ??
-    (event.providerPaymentId === null
+    (attemptId === null ? undefined : await findAttemptById(deps.db, attemptId)) ??
+    (providerPaymentId === null
       ? undefined
-      : await findAttemptByPayment(deps.db, event.paymentBusinessId, event.providerPaymentId));
+      : await findAttemptByPayment(deps.db, paymentBusinessId, providerPaymentId)) ??
+    (ofReference === null ? undefined : await findAttemptById(deps.db, ofReference));
   // A message of one business says nothing about another's payments.
-  return found?.paymentBusinessId === event.paymentBusinessId ? found : undefined;
+  return found?.paymentBusinessId === paymentBusinessId ? found : undefined;
+}
+
+async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Promise<string | null> {
+  const business = await findBusinessEver(deps.db, event.paymentBusinessId);
+  if (business === undefined || event.reference === null) return null;
+  return deps.payments.of(business).attemptOfReference(event.reference);
 }
 
 /** Forgets messages after 30 days. */

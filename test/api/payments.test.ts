@@ -235,6 +235,11 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     await untilStatus(event, attempt, 'succeeded');
     const { confirmationCode } = (await finish(event, attempt)).body.data;
     const reference = provider === 'provider_a' ? attempt : first.body.data.provider_b.reference;
+    // The message of the payment is through: that of the refund is matched by what it names itself.
+    await eventually(async () => {
+      const waiting = 'SELECT 1 FROM provider_events WHERE processed_at IS NULL';
+      return (await paid.service.deps.db.$client.query(waiting)).rows.length === 0 ? true : undefined;
+    });
     await paid.sandbox.reverse(reference, 'refund');
     await eventually(async () => ((await read(event, attempt)).reversedAt === null ? undefined : true));
     expect((await publicCall(event, 'POST', '/ballot/confirm', { confirmationCode })).status).toBe(404);
