@@ -12,6 +12,8 @@ export interface OpenedLog {
   /** The same without the ballots that became void after the close; undefined where there is none. */
   readonly afterReversals: { readonly tallies: readonly PositionTally[]; readonly ballots: number } | undefined;
   readonly tieSeed: string;
+  /** What is said to open the `close` leaf. */
+  readonly close: unknown;
   /** Root of the log before its first `close` leaf, in hex. */
   readonly lotRoot: string;
   readonly ballots: number;
@@ -23,7 +25,7 @@ export interface OpenedLog {
 }
 
 /** An exact decimal to millionths. */
-function toMicro(text: string): bigint {
+export function toMicro(text: string): bigint {
   const [, sign, units, decimals = ''] = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   if (units === undefined) throw new Unbelievable(`${text} is no weight`);
   const micro = BigInt(units) * MILLION + BigInt(decimals.padEnd(6, '0'));
@@ -78,6 +80,9 @@ export async function checkOpenings(
   requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
   const paper = readPaper(page['configuration']);
+  const { close } = page;
+  if (fieldsOf(page['configuration'])['type'] === 'election' && log.voided.size + log.reversed.size > 0)
+    throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');
   const tallies = paper.map((position) => new PositionTally(position));
   const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));
   let newer = false;
@@ -118,7 +123,7 @@ export async function checkOpenings(
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
   const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';
   const afterReversals = left === undefined ? undefined : { tallies: left, ballots: counted - log.reversed.size };
-  return { tallies, afterReversals, tieSeed, lotRoot, ballots: counted, weight, whole, unit };
+  return { tallies, afterReversals, tieSeed, close, lotRoot, ballots: counted, weight, whole, unit };
 }
 
 function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {

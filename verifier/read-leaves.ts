@@ -25,6 +25,8 @@ export interface ReadLog {
   readonly rootBeforeClose: Buffer | undefined;
   /** The `close` leaf, if nothing but `void` leaves stands behind it. */
   readonly close: Fields | undefined;
+  /** Ballots before the `close` leaf, without the void ones. */
+  readonly counted: number;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
 }
@@ -59,12 +61,14 @@ function splitBundle(bytes: Buffer, count: number): Buffer[] {
 }
 
 const HEX_HASH = /^[0-9a-f]{64}$/;
+/** The names that leaves have, by version and kind. Closes of the first version have their figures in clear. */
 const NAMES: Readonly<Record<string, string>> = {
-  ballot: 'c e h t v',
-  open: 'at config e roll seed t v',
-  config: 'at config e seq t v',
-  close: 'abstentions at ballots e result t v weight',
-  void: 'e h index t v',
+  '1 ballot': 'c e h t v',
+  '1 open': 'at config e roll seed t v',
+  '1 config': 'at config e seq t v',
+  '1 close': 'abstentions at ballots e result t v weight',
+  '1 void': 'e h index t v',
+  '2 close': 'at c e t v',
 };
 
 /** Reads the leaves one after another and notes what later checks ask for. */
@@ -81,6 +85,7 @@ class LeafReader {
   open: Fields = {};
   configHash = '';
   configs = 0;
+  counted = 0;
   last: Fields = {};
   #count = 0;
 
@@ -102,10 +107,14 @@ class LeafReader {
     }
     if (!isFields(leaf) || !data.equals(Buffer.from(sortedJson(leaf)))) throw bad('is not in its one form');
     const kind = textOf(leaf['t']);
-    if (leaf['v'] !== 1 || leaf['e'] !== this.#eventId || NAMES[kind] !== Object.keys(leaf).sort().join(' '))
+    const version = String(leaf['v']);
+    if (leaf['e'] !== this.#eventId || NAMES[`${version} ${kind}`] !== Object.keys(leaf).sort().join(' '))
       throw bad('is none of this event');
     if ((kind === 'open') !== (index === 0)) throw bad('stands where the opening should, or the other way round');
-    if (kind !== 'void') this.#moveReversed();
+    if (kind !== 'void') {
+      if (this.close?.['v'] === 2) throw bad('stands behind the close, where nothing but reversals may stand');
+      this.#moveReversed();
+    }
     if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
@@ -114,8 +123,12 @@ class LeafReader {
       this.configs += 1;
       if (leaf['seq'] !== this.configs) throw bad('is a change with another number than the next');
     }
-    if (kind === 'close' && leaf['ballots'] !== this.ballots - this.voided.size)
-      throw bad('closes with another number of ballots than stand before it');
+    if (kind === 'close') {
+      this.counted = this.ballots - this.voided.size;
+      if (version === '1' && leaf['ballots'] !== this.counted)
+        throw bad('closes with another number of ballots than stand before it');
+      if (version === '2' && !HEX_HASH.test(textOf(leaf['c']))) throw bad('closes without a commitment');
+    }
     if (kind !== 'void') this.close = kind === 'close' ? leaf : undefined;
     this.last = leaf;
     this.#count += 1;
@@ -190,7 +203,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   reader.requireSingleBallots();
   return {
     ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots },
-    ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close },
+    ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
     ...{ open: reader.open, configHash: reader.configHash },
     rootBeforeClose,
     commitmentOf: (index) => reader.commitmentOf(index),

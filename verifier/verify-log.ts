@@ -1,5 +1,6 @@
+import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
-import { compareAfterReversals, compareResults, resultHash, weightText } from './check-results.ts';
+import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import { type LogKey, readCheckpoint, readLogKey, readPromise, type SignedHead, Unbelievable } from './note.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
@@ -234,7 +235,10 @@ async function checkContent(
   results: Fields | undefined,
 ): Promise<void> {
   const { read } = options;
-  await checkClose(checks, log, results);
+  const published = fieldsOf(results?.['log'])['close'];
+  let figures: ClosedFigures | undefined;
+  if (log.close === undefined) checks.leaveOut('close', 'the log is not closed: more may come');
+  else if (results !== undefined) figures = await checkClose(checks, log, results, published);
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
     () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
@@ -242,6 +246,8 @@ async function checkContent(
   );
   if (opened === undefined) {
     checks.list.pop();
+    if (log.close !== undefined && results === undefined)
+      checks.leaveOut('close', 'what it commits to is not opened to this key, or not yet');
     checks.leaveOut('openings', 'the ballots are not opened to this key, or not yet');
     checks.leaveOut('recount', 'needs the openings');
     return;
@@ -250,10 +256,10 @@ async function checkContent(
     checks.leaveOut('recount', 'the log is not closed: more ballots may come');
     return;
   }
-  const { weight } = log.close;
+  if (results === undefined) figures = await checkClose(checks, log, undefined, opened.close);
   await checks.runAlone(
     'weight',
-    () => demand(weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
+    () => demand(figures?.weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
     () => `${opened.ballots} ballots of weight ${weightText(opened.weight)} count`,
   );
   if (results === undefined) {
@@ -284,16 +290,28 @@ function readRollChanges(results: Fields | undefined): RollAfterOpening | null {
   return Number.isInteger(identity + roll) ? { identityChanges: identity, rollChanges: roll } : null;
 }
 
-async function checkClose(checks: Checks, log: ReadLog, results: Fields | undefined): Promise<void> {
-  if (log.close === undefined || results === undefined) {
-    const why = log.close === undefined ? 'the log is not closed: more may come' : 'the results are not public';
-    checks.leaveOut('close', why);
-    return;
-  }
-  const changed = 'the published results are not those whose hash is in the log';
+/**
+ * The close must open to what the log commits to, and the published results must be those it fixed.
+ * @param opening what the results or the openings bring to open it
+ */
+async function checkClose(
+  checks: Checks,
+  log: ReadLog,
+  results: Fields | undefined,
+  opening: unknown,
+): Promise<ClosedFigures | undefined> {
+  let figures: ClosedFigures | undefined;
   await checks.runAlone(
     'close',
-    () => demand(log.close?.['result'] === resultHash(results), changed),
-    () => 'the published results are those whose hash is in the log',
+    () => {
+      figures = openClose(log, opening);
+      const wrong = figures === undefined || results === undefined ? [] : compareWithClose(log, results);
+      demand(wrong.length === 0, `the published results are not those that the log commits to: ${wrong.join(', ')}`);
+    },
+    () =>
+      results === undefined
+        ? 'opens to the ballots and the configuration of the log'
+        : 'the published results are those that the log commits to',
   );
+  return figures;
 }

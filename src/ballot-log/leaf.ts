@@ -42,18 +42,48 @@ export interface ConfigLeaf {
   readonly seq: number;
 }
 
-/** The close; one more for each time that a closed event was opened again. */
+/**
+ * The close: the last leaf but for `void` leaves, written once. It commits to the result and says nothing of it: `c` is
+ * SHA-256("close" ‖ salt ‖ canonical JSON of what is closed), so that a hidden result cannot be found by trying counts out.
+ */
 export interface CloseLeaf {
+  readonly v: 2;
+  readonly t: 'close';
+  readonly e: string;
+  readonly at: number;
+  readonly c: string;
+}
+
+/** What a `close` leaf commits to. Published together with its salt where the result may be read, never before. */
+export interface CloseContent {
+  readonly title: string;
+  /** Hash of the configuration that was counted by: rules, names and statuses. The last `open` or `config` leaf bears it too. */
+  readonly config: string;
+  /** Ballots that count: those in the log before this leaf, without the voided. */
+  readonly ballots: number;
+  /** Their weight, an exact decimal. */
+  readonly weight: string;
+  readonly abstentions: number;
+  /** Voters who took part; null in polls. */
+  readonly participants: number | null;
+  /** The approved voters and their weight; null in polls. */
+  readonly electorate: { readonly heads: number; readonly weight: string } | null;
+  /** Changes of the roll after the opening: of e-mails and voter IDs, and of what votes weigh. */
+  readonly identityChanges: number;
+  readonly rollChanges: number;
+  /** Hash of the canonical JSON of the results' `positions`. */
+  readonly result: string;
+}
+
+/** The close as versions up to 1.0.0 wrote it, its figures in clear; one more for each time that a closed event was opened again. */
+export interface FirstCloseLeaf {
   readonly v: 1;
   readonly t: 'close';
   readonly e: string;
   readonly at: number;
-  /** Ballots that count: those in the log before this leaf, without the voided. */
   readonly ballots: number;
-  /** Their weight, an exact decimal string. */
   readonly weight: string;
   readonly abstentions?: number;
-  /** Hash of the canonical JSON of the results' `positions`. */
   readonly result: string;
 }
 
@@ -66,7 +96,7 @@ export interface VoidLeaf {
   readonly index: number;
 }
 
-export type Leaf = BallotLeaf | OpenLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
+export type Leaf = BallotLeaf | OpenLeaf | ConfigLeaf | CloseLeaf | FirstCloseLeaf | VoidLeaf;
 
 /** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
 export interface CommittedVote {
@@ -134,7 +164,13 @@ export function ballotCommitment(salt: Uint8Array, opening: BallotOpening): Buff
   return sha256(Buffer.concat([Buffer.from('ballot'), salt, Buffer.from(canonicalJson({ votes, weight }))]));
 }
 
-/** The hash by which `open`, `config` and `close` leaves name a configuration or the positions of a result: lowercase hex. */
+/** Binds a close without showing it. @param salt 32 random bytes */
+export function closeCommitment(salt: Uint8Array, content: CloseContent): Buffer {
+  if (salt.length !== SALT_BYTES) throw new RangeError(`a salt has ${SALT_BYTES} bytes`);
+  return sha256(Buffer.concat([Buffer.from('close'), salt, Buffer.from(canonicalJson(content))]));
+}
+
+/** The hash by which `open` and `config` leaves and closes name a configuration or the positions of a result: lowercase hex. */
 export function hashOfJson(value: unknown): string {
   return sha256(canonicalJson(value)).toString('hex');
 }

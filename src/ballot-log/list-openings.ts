@@ -5,6 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { openClose } from './close-opening.ts';
 import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
@@ -42,5 +43,7 @@ export async function listOpenings(
   const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
   const configuration = cursor === undefined ? { configuration: configurationOf(paper) } : {};
-  return { status: 200, body: { data, nextCursor, tieSeed, ...configuration } };
+  const { closeSalt, closeContent } = head;
+  const close = closeSalt === null || closeContent === null ? null : openClose(closeSalt, closeContent);
+  return { status: 200, body: { data, nextCursor, tieSeed, close, ...configuration } };
 }

@@ -18,6 +18,8 @@ export interface LogHead {
   readonly lotSeed: string | null;
   /** The root before the first `close` leaf. */
   readonly lotRoot: Buffer | null;
+  readonly closeSalt: Buffer | null;
+  readonly closeContent: string | null;
 }
 
 type HeadRow = typeof ballotLogs.$inferSelect;

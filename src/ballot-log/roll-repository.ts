@@ -14,7 +14,26 @@ export async function listRollsToMix(executor: Executor, maxVoters: number): Pro
   return rows.map(({ id }) => id);
 }
 
-/** What is rewritten of a roll, in this order. */
+/** The approved voters of an election, and their weight in millionths. */
+export async function readElectorate(
+  executor: Executor,
+  eventId: string,
+): Promise<{ readonly heads: number; readonly weightMicro: bigint }> {
+  const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
+    SELECT coalesce(sum(c.heads), 0)::text AS heads, coalesce(sum(c.weight_micro), 0)::text AS weight
+    FROM electorate_changes c WHERE c.voting_event_id = ${eventId}`);
+  return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
+}
+
+/** How many voters of an election took part. */
+export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
+  const { rows } = await executor.execute<{ count: string }>(
+    sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** What is written anew of a roll, in this order. */
 export const ROLL_TABLES = ['participation', 'voters', 'voter_keys'] as const;
 const SCATTER = {
   participation: sql`scatter_participation`,

@@ -5,27 +5,24 @@ import { openBallot, openWaitingTime } from '#src/ballots/sealed-entries.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { microToDecimal } from '#src/platform/decimal.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById, markFinal } from '#src/voting-events/repository.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
+import { closeLog } from './close-log.ts';
 import { configurationHash } from './configuration.ts';
 import { isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
 import { Frontier } from './frontier.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
-import { equalHashes } from './merkle-tree.ts';
 import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
 import {
   type BoxRow,
-  countQueue,
-  findCheckpointAt,
   insertBallots,
   insertHead,
   type LogHead,
@@ -33,11 +30,11 @@ import {
   lockHead,
   noteVoidLeaf,
   readRollSize,
-  sumCountingBallots,
   takeQueue,
   takeSequencer,
   updateHead,
 } from './repository.ts';
+import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { mixRolls, scatterRoll } from './scatter-roll.ts';
 import type { NoteSigner } from './signed-note.ts';
 import type { Witness } from './witness.ts';
@@ -153,7 +150,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const waits = !final && (await isSealedOnce(tx, eventId));
     const rows = waits ? [] : await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
-    const voided = await appendVoids(tx, eventId, head.frontier);
+    const voided = await appendVoids(tx, paper.event, head.frontier);
     const after = { ...changed, ballots: head.ballots + rows.length };
     if (found === undefined) await insertHead(tx, eventId, after);
     else if (head.frontier.size > before || after.paperVersion !== head.paperVersion)
@@ -172,6 +169,8 @@ const EMPTY_HEAD = {
   closedSize: null,
   lotSeed: null,
   lotRoot: null,
+  closeSalt: null,
+  closeContent: null,
   rollMixedAt: null,
   rollScatteredAt: null,
 };
@@ -180,41 +179,6 @@ const EMPTY_HEAD = {
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
   if (event.openedAt !== null || isFinalAt(event, nowMs)) return true;
   return event.startsAt !== null && event.startsAt <= nowMs && event.ready;
-}
-
-/** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
-export class LogSetBack extends Error {
-  readonly alarm: 'ballot_log_set_back' | 'ballot_log_changed';
-  /** Leaves in the database, and in the checkpoint that was signed last. */
-  readonly size: number;
-  readonly signed: number | undefined;
-
-  constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined) {
-    super('the log of an event is not what was signed');
-    this.alarm = alarm;
-    this.size = size;
-    this.signed = signed;
-  }
-}
-
-/**
- * The root of the head must be that of its last checkpoint, and what was signed last must be in the log.
- * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
- */
-async function requireUndisputed(
-  deps: SealDeps,
-  tx: Transaction,
-  eventId: string,
-  frontier: Frontier | undefined,
-): Promise<void> {
-  const remembered = await deps.witness.recall(eventId);
-  const isStored = async (signed: { readonly size: number; readonly rootHash: Uint8Array }): Promise<boolean> => {
-    const stored = await findCheckpointAt(tx, eventId, signed.size);
-    return stored !== undefined && equalHashes(stored.rootHash, signed.rootHash);
-  };
-  const genuine = frontier === undefined || (await isStored({ size: frontier.size, rootHash: frontier.root() }));
-  if (genuine && (remembered === undefined || (await isStored(remembered)))) return;
-  throw new LogSetBack(genuine ? 'ballot_log_set_back' : 'ballot_log_changed', frontier?.size ?? 0, remembered?.size);
 }
 
 /** The `open` leaf of a new log, a `config` leaf where the configuration is another one. */
@@ -288,51 +252,12 @@ async function sealBallots(
   );
 }
 
-async function appendVoids(tx: Transaction, eventId: string, frontier: Frontier): Promise<number> {
+/** @throws LogSetBack in an election, where nothing is paid for and nothing can be reversed: somebody wrote to the database */
+async function appendVoids(tx: Transaction, { id: eventId, type }: VotingEvent, frontier: Frontier): Promise<number> {
   const voids = await listVoidsToLog(tx, eventId, MOST_TOGETHER);
+  if (voids.length > 0 && type === 'election') throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   for (const [place, { codeTag }] of voids.entries()) await noteVoidLeaf(tx, eventId, codeTag, frontier.size + place);
   const leaves = voids.map(({ codeTag, leafIndex }) => encodeLeaf(voidLeaf(eventId, codeTag, leafIndex)));
   await appendLeaves(tx, eventId, frontier, leaves);
   return voids.length;
-}
-
-/**
- * The `close` leaf: how many ballots count, and the hash of the result. It comes once. A ballot that becomes void later gets
- * its `void` leaf behind it and stays in the final result (completions 6.3 and 7.4).
- */
-async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
-  const paper = await deps.papers.take(event);
-  if (paper === undefined || (await isLogClosed(deps.db, event.id))) return;
-  const { result, abstentions, lotRoot } = await deps.countFinally(paper);
-  const note = await inTransaction(deps.db, async (tx) => {
-    if (!(await takeSequencer(tx, event.id))) return undefined;
-    const current = await deps.papers.takeLocked(tx, event.id);
-    const head = await lockHead(tx, event.id);
-    // Counted under another paper, or with ballots still on their way: the next turn closes.
-    if (current === undefined || head === undefined || current.event.paperVersion !== paper.event.paperVersion)
-      return undefined;
-    const nowMs = await readNow(tx);
-    if (!isFinalAt(current.event, nowMs)) return undefined;
-    if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
-    // Void ballots are out of the count; their leaves come first.
-    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
-    await requireUndisputed(deps, tx, event.id, head.frontier);
-    // Something was appended while it was counted: lots are drawn from the root right before the close.
-    if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
-    const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
-    const leaf: Leaf = {
-      ...{ v: 1, t: 'close', e: event.id, at: nowMs },
-      ...{
-        ballots,
-        weight: microToDecimal(weightMicro),
-        abstentions,
-        result,
-      },
-    };
-    await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
-    await updateHead(tx, event.id, { ...head, lotRoot, closedSize: head.frontier.size });
-    await markFinal(tx, event.id, leaf.at);
-    return recordCheckpoint(tx, deps, event, head.frontier);
-  });
-  if (note !== undefined) await deps.witness.remember(event.id, note);
 }

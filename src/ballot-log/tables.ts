@@ -27,7 +27,10 @@ export const ballotLogs = pgTable('ballot_logs', {
   lotSeed: text('lot_seed'),
   /** The root before the first `close` leaf, which lots are drawn from together with the seed. */
   lotRoot: bytes('lot_root'),
-  /** When the roll was rewritten while the event was open (`scatter-roll.ts`); null before the first time. */
+  /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it, and in logs that closed in versions without. */
+  closeSalt: bytes('close_salt'),
+  closeContent: text('close_content'),
+  /** When the roll was written anew while the event was open (`scatter-roll.ts`); null before the first time. */
   rollMixedAt: timeMs('roll_mixed_at'),
   /** Set once the roll was rewritten after the close, so that no order of it shows who voted when. */
   rollScatteredAt: timeMs('roll_scattered_at'),

@@ -3,6 +3,7 @@ import { candidateView, positionView } from '#src/ballot-paper/view-schemas.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { votingEventView } from '#src/voting-events/view-schemas.ts';
+import { closeOpeningView } from './close-opening.ts';
 
 const hash = () => z.string().meta({ description: 'A hash in base64.' });
 
@@ -143,6 +144,7 @@ export const openingsPage = z
       description: 'The seed that ties are drawn from, in hex.',
       examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],
     }),
+    close: closeOpeningView.nullable().meta({ examples: [null] }),
     configuration: configurationView.optional().meta({ description: 'On the first page alone.' }),
   })
   .meta({ id: 'BallotOpenings' });

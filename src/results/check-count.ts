@@ -1,11 +1,13 @@
 import { type CheckDeps, checkLog } from '#src/ballot-log/check-log.ts';
-import { hashOfJson } from '#src/ballot-log/leaf.ts';
+import type { CloseOpening } from '#src/ballot-log/close-opening.ts';
+import { closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { readEntries } from '#src/ballot-log/read-log.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
+import { countParticipants } from '#src/ballot-log/roll-repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
-import { countParticipants, readElectorateTwice } from './repository.ts';
+import { readElectorateTwice } from './repository.ts';
 import type { EventResults } from './view-schemas.ts';
 
 /** One thing that a recount is held against. `left_out` where there is nothing yet to hold it against. */
@@ -71,20 +73,26 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
   const last = ((await findHead(db, results.votingEventId))?.closedSize ?? results.log.size) - 1;
   const place = { index: Math.floor(last / TILE_WIDTH), width: (last % TILE_WIDTH) + 1 };
   const data = last < 0 ? undefined : (await readEntries(db, results.votingEventId, place))?.at(-1);
-  const leaf: { t?: unknown; result?: unknown } = data === undefined ? {} : JSON.parse(data.toString('utf8'));
+  const leaf: { t?: unknown; v?: unknown; c?: unknown; result?: unknown } =
+    data === undefined ? {} : JSON.parse(data.toString('utf8'));
   if (leaf.t !== 'close')
     return {
       check: 'close',
       status: 'left_out',
       detail: 'the log does not bear a result yet: the event has not ended',
     };
-  const agrees = leaf.result === hashOfJson(asJson(results.positions));
+  const { close } = results.log;
+  const own = hashOfJson(asJson(results.positions));
   return judged(
     'close',
-    agrees,
-    'the result is the one whose hash the log bears',
-    'the log bears the hash of another result',
+    leaf.v === 1 ? leaf.result === own : close !== null && leaf.c === commitmentOfClose(close) && close.result === own,
+    'the result is the one that the log commits to',
+    'the log commits to another result',
   );
+}
+
+function commitmentOfClose({ salt, ...content }: CloseOpening): string {
+  return closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
 }
 
 /** Where two JSON values differ: `positions[0].candidates[1].votesWon: 5 instead of 4`, at most so many. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { openClose } from '#src/ballot-log/close-opening.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
@@ -241,7 +242,11 @@ export class EventCounter {
       positions,
       afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
       byGroup: final ? await this.#turnoutByGroup(event.id) : null,
-      log: { size: moment.log.size, rootHash: Buffer.from(moment.log.root()).toString('base64') },
+      log: {
+        size: moment.log.size,
+        rootHash: Buffer.from(moment.log.root()).toString('base64'),
+        close: moment.close === undefined ? null : openClose(moment.close.salt, moment.close.content),
+      },
       lot: {
         seedHash: seed === undefined ? null : sha256(seed).toString('hex'),
         seed: lot?.seed ?? null,

@@ -29,6 +29,8 @@ export interface Moment {
   readonly log: Frontier;
   /** Undefined before the log has opened. */
   readonly lot: LotInLog | undefined;
+  /** What opens the `close` leaf; undefined before it, and where its figures stand in clear. */
+  readonly close: ClosedLog | undefined;
   /** The approved voters' weight, and of how many changes it is the sum. */
   readonly electorate: { readonly weightMicro: bigint; readonly changes: number };
   /** Whether the weight of any voter is not whole. */
@@ -45,6 +47,13 @@ interface LotInLog {
   readonly seed: string | null;
   /** The root before the close leaf; null while there is none. */
   readonly root: Buffer | null;
+}
+
+/** The salt and the content of the `close` leaf, as they stand with the log. */
+interface ClosedLog {
+  readonly salt: Buffer;
+  /** Canonical JSON. */
+  readonly content: string;
 }
 
 /** A box that has grown by more since it was counted last is streamed. */
@@ -75,6 +84,7 @@ const BASE = `
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
@@ -99,6 +109,7 @@ interface MomentRow {
     | 'reversed'
     | 'hidden'
     | 'log'
+    | 'close'
     | 'electorate'
     | 'fractional'
     | 'weighted'
@@ -127,6 +138,7 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
   const [log] = of('log');
+  const [close] = of('close');
   const [electorate] = of('electorate');
   const [changes] = of('changes');
   return {
@@ -142,6 +154,7 @@ export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint,
     rare: of('rare').length > 0,
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
+    close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
     electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },
     fractional: of('fractional').length > 0,
     weighted: of('weighted').length > 0,

@@ -6,14 +6,6 @@ import type { WaitingBallot } from './read-moment.ts';
 /** Of a ballot `b`: it does not count. Lists and records hold the ballots that the result is made of. */
 const isVoid = sql.raw(NOT_COUNTED);
 
-/** How many voters of an election have confirmed a ballot. */
-export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
-  const { rows } = await executor.execute<{ count: string }>(
-    sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,
-  );
-  return Number(rows[0]?.count ?? 0);
-}
-
 /** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
 export async function readElectorateTwice(
   executor: Executor,

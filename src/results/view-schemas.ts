@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { closeOpeningView } from '#src/ballot-log/close-opening.ts';
 import { VOTING_METHODS } from '#src/ballot-paper/types.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -153,7 +154,11 @@ export const resultsView = z
       .nullable()
       .meta({ description: 'Turnout of the groups with at least 5 voters, once the result is final.' }),
     log: z
-      .object({ size: z.int(), rootHash: z.string().meta({ description: 'In base64.' }) })
+      .object({
+        size: z.int(),
+        rootHash: z.string().meta({ description: 'In base64.' }),
+        close: closeOpeningView.nullable(),
+      })
       .meta({ description: 'The ballot log at this moment.' }),
     lot: z.object({
       seedHash: z.string().nullable().meta({ description: 'SHA-256 of the seed in hex, told from the opening on.' }),
@@ -221,7 +226,7 @@ export const resultsView = z
         ],
         afterReversals: null,
         byGroup: [],
-        log: { size: 5, rootHash: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=' },
+        log: { size: 5, rootHash: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=', close: null },
         lot: { seedHash: 'b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78', seed: null, root: null },
       },
     ],

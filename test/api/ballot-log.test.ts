@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
-import { ballotCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
+import { ballotCommitment, closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openLogPromise } from '#src/ballot-log/log-promise.ts';
 import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
@@ -96,7 +97,7 @@ describe('the log of an event', () => {
     const entries = await log.entries(size);
     expect(naiveRoot(entries)).toEqual(Buffer.from(rootHash));
     const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
-    expect(results.body.data.log).toEqual({ size, rootHash: Buffer.from(rootHash).toString('base64') });
+    expect(results.body.data.log).toEqual({ size, rootHash: Buffer.from(rootHash).toString('base64'), close: null });
     expect(results.body.data.stats.ballots).toBe(7);
   });
 
@@ -182,7 +183,7 @@ describe('the log of an event', () => {
     }
   });
 
-  test('records what changes while it is open, and the close with the hash of the published result', async () => {
+  test('records what changes while it is open, and a close that commits to the published result', async () => {
     const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
     await sealBallots(service, event.id);
     const candidate = event.positions[0]?.candidates[0];
@@ -200,9 +201,101 @@ describe('the log of an event', () => {
       await service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote }),
       200,
     );
-    expect(leaves.at(-1)).toMatchObject({ ballots: 5, weight: '5', result: hashOfJson(results.positions) });
+    const { salt, ...content } = results.log.close;
+    expect(content).toMatchObject({
+      ballots: 5,
+      weight: '5',
+      result: hashOfJson(results.positions),
+      title: results.title,
+    });
+    expect(content).toMatchObject({ participants: null, electorate: null, abstentions: results.stats.abstentions });
+    expect(content.config).toBe(leaves.at(-2)?.['config']);
+    expect(leaves.at(-1)?.['c']).toBe(closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex'));
     expect(results.final).toBe(true);
     expect(leaves[0]?.['seed']).toBe(results.lot.seedHash);
+  });
+
+  test('shows nothing of a hidden result by its close: two results differ in random bytes alone', async () => {
+    const closes = [];
+    for (const choices of [
+      [0, 0, 0],
+      [1, 1, 2],
+    ]) {
+      const event = await createTestEvent(service, account, { results: { visibility: 'hidden' } }, PLAN);
+      for (const choice of choices) await votePoll(service, account, event, votesOf(event, choice));
+      await finishEvent(service, event.id);
+      const path = `/public/voting-events/${event.id}/results`;
+      expect((await service.call('GET', path, undefined, { key: account.vote })).status).toBe(403);
+      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      const { at, c, e, ...rest } = leaves.at(-1) ?? { t: '' };
+      expect([typeof at, e, rest]).toEqual(['number', event.id, { v: 2, t: 'close' }]);
+      closes.push(String(c));
+      const organizer = await service.call('GET', `/voting-events/${event.id}/results`, undefined, {
+        key: account.read,
+      });
+      const { salt, ...content } = demand(organizer, 200).log.close;
+      // Everything that a stranger could try out, without the salt.
+      for (const guess of [content.result, hashOfJson(content)]) expect(c).not.toBe(guess);
+      expect(closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex')).toBe(c);
+      expect(Buffer.from(salt, 'base64')).toHaveLength(32);
+    }
+    expect(new Set(closes).size).toBe(2);
+    for (const c of closes) expect(c).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('commits by its close to the electorate and to who took part, of an election', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const voters = [1, 2, 0.5].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V-${index}`, weight }));
+    const path = `/voting-events/${event.id}`;
+    demand(await service.call('POST', `${path}/voters/batch`, { voters }, { key: account.write }), 201);
+    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await finishEvent(service, event.id);
+    const { log } = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    expect(log.close).toMatchObject({ participants: 0, ballots: 0, electorate: { heads: 3, weight: '3.5' } });
+  });
+
+  test('of an election takes no ballot back, whatever the database says: nothing is sealed over it', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const path = `/voting-events/${event.id}`;
+    const voter = { name: 'A voter', email: 'a@voters.example' };
+    demand(await service.call('POST', `${path}/voters`, voter, { key: account.write }), 201);
+    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await sealBallots(service, event.id);
+    const { $client } = service.deps.db;
+    const box = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index';
+    const tag = Buffer.alloc(32, 1);
+    await $client.query(`INSERT INTO ballots (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, '', '', true, 1)`, [
+      event.id,
+      tag,
+    ]);
+    await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
+    await expect(tendBallotLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+  });
+
+  test('ends with a close for every event that the clock has closed, whether it was ever ready or not', async () => {
+    for (const [type, plans] of [
+      ['poll', []],
+      ['poll', PLAN],
+      ['election', []],
+      ['election', PLAN.slice(0, 1)],
+    ] as const) {
+      const [startsAt, endsAt] = [Date.now() - 7_200_000, Date.now() - 3_600_000];
+      const event = await createTestEvent(service, account, { type }, plans, false);
+      const { $client } = service.deps.db;
+      const change = 'UPDATE voting_events SET starts_at = $2, ends_at = $3 WHERE id = $1';
+      await $client.query(change, [event.id, startsAt, endsAt]);
+      service.deps.events.forget(event.id);
+      const path = `/voting-events/${event.id}`;
+      const read = async (what: string) =>
+        demand(await service.call('GET', `${path}${what}`, undefined, { key: account.read }), 200);
+      expect((await read('')).status).toBe('closed');
+      expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
+      await tendBallotLog(sealDeps(service.deps), event.id, 1);
+      expect([(await read('/results')).final, typeof (await read('')).finalAt]).toEqual([true, 'number']);
+      expect(await listEventsToTend(service.deps.db, 1)).not.toContain(event.id);
+      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      expect(leaves.map(({ t }) => t)).toEqual(['open', 'close']);
+    }
   });
 
   test('tells of a ballot no more than its commitment, until it is opened to whom the organizer allows', async () => {
@@ -258,7 +351,8 @@ describe('the log of an event', () => {
     const { index } = await log.prove(code);
     expect(leaves[5]).toMatchObject({ index, h: leaves[index]?.['h'] });
     await finishEvent(service, event.id);
-    expect((await log.leaves()).at(-1)).toMatchObject({ t: 'close', ballots: 3 });
+    expect((await log.leaves()).at(-1)).toMatchObject({ t: 'close' });
+    expect((await results()).log.close.ballots).toBe(3);
   });
 
   test('keeps the final result when a ballot becomes void after the close, and shows what is left beside it', async () => {

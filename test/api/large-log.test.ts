@@ -62,6 +62,8 @@ beforeAll(async () => {
       rollScatteredAt: null,
       lotSeed: null,
       lotRoot: null,
+      closeSalt: null,
+      closeContent: null,
     }),
   );
 }, 120_000);

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { LogSetBack, tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import {

@@ -1,4 +1,4 @@
--- Version 5, cf7d767af026dc52e65ee7df85ccb29bdc7f5acd853116326d2ba54f876ee8c5
+-- Version 5, d1c11e134db1b0d2f6b38bf49e87bdba3acb98e6ee18c107cbb285970bdaa08d
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -622,6 +622,9 @@ AS $function$
 BEGIN
   IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) THEN
     RAISE EXCEPTION 'a ballot log only grows' USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF OLD.close_salt IS NOT NULL AND (NEW.close_salt IS DISTINCT FROM OLD.close_salt OR NEW.close_content IS DISTINCT FROM OLD.close_content) THEN
+    RAISE EXCEPTION 'what was closed stays as it is' USING ERRCODE = 'restrict_violation';
   END IF;
   RETURN NEW;
 END $function$;

@@ -63,6 +63,8 @@ CREATE TABLE ballot_logs (
   roll_mixed_at bigint,
   lot_seed text,
   lot_root bytea,
+  close_salt bytea,
+  close_content text,
   CONSTRAINT ballot_logs_pkey PRIMARY KEY (voting_event_id),
   CONSTRAINT ballot_logs_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { ballotCommitment, ballotLeaf, ballotOpening, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
+import {
+  ballotCommitment,
+  ballotLeaf,
+  ballotOpening,
+  closeCommitment,
+  encodeLeaf,
+  hashOfJson,
+  voidLeaf,
+} from '#src/ballot-log/leaf.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 
 const sha256 = (...parts: (string | Uint8Array)[]): string =>
@@ -62,8 +70,22 @@ test('the other leaves are canonical JSON of their fields', () => {
   expect(close.toString()).toBe(
     written('{"at":5,"ballots":2,"e":"evt_1","result":"HASH","t":"close","v":1,"weight":"2.5"}'),
   );
+  const committed = encodeLeaf({ v: 2, t: 'close', e: 'evt_1', at: 5, c: hash });
+  expect(committed.toString()).toBe(written('{"at":5,"c":"HASH","e":"evt_1","t":"close","v":2}'));
   const voided = encodeLeaf(voidLeaf('evt_1', Buffer.alloc(32, 0xab), 7));
   expect(voided.toString()).toBe(written('{"e":"evt_1","h":"HASH","index":7,"t":"void","v":1}'));
+});
+
+test('a close is committed to under a salt: SHA-256 of "close", salt and canonical JSON', () => {
+  const content = {
+    ...{ title: 'T', config: 'c', ballots: 2, weight: '2.5', abstentions: 0, participants: 2 },
+    ...{ electorate: { heads: 3, weight: '3' }, identityChanges: 0, rollChanges: 1, result: 'r' },
+  };
+  const salt = Buffer.alloc(32, 7);
+  const written =
+    '{"abstentions":0,"ballots":2,"config":"c","electorate":{"heads":3,"weight":"3"},"identityChanges":0,"participants":2,"result":"r","rollChanges":1,"title":"T","weight":"2.5"}';
+  expect(closeCommitment(salt, content).toString('hex')).toBe(sha256('close', salt, written));
+  expect(() => closeCommitment(salt.subarray(1), content)).toThrow(RangeError);
 });
 
 test('the hash of a configuration or result is that of its canonical JSON', () => {

@@ -81,7 +81,7 @@ describe('a table of results', () => {
         disclosure: null,
       },
       positions: [result],
-      log: { size: 3, rootHash: '+/AB=' },
+      log: { size: 3, rootHash: '+/AB=', close: null },
       afterReversals: null,
       byGroup: null,
       lot: { seedHash: 'ab', seed: null, root: null },

@@ -4,7 +4,9 @@ import {
   ballotCommitment,
   ballotLeaf,
   ballotOpening,
+  type CloseContent,
   type CommittedVote,
+  closeCommitment,
   encodeLeaf,
   hashOfJson,
   type Leaf,
@@ -39,7 +41,7 @@ export interface StoredLog {
   entries: Buffer[];
   /** By leaf. */
   openings: { index: number; votes: readonly CommittedVote[]; weight: string; salt: string }[];
-  results: ReturnType<typeof countResults>;
+  results: Counted & { log: { close: unknown } };
   checkpoint: string;
   tieSeed: string;
   configuration: unknown;
@@ -102,22 +104,40 @@ export function countResults(ballots: readonly StoredBallot[], seed: string) {
     }
     return count.report({ lot: { seed, root }, electorateMicro: null, wholeWeights: true, unitWeights: false });
   });
-  return { stats: { ballots: ballots.length }, positions: JSON.parse(JSON.stringify(positions)) };
+  const figures = { ballots: ballots.length, abstentions: 0, identityChanges: 0, rollChanges: 0 };
+  return {
+    title: 'The board',
+    stats: { ...figures, electorate: null, turnout: null },
+    positions: JSON.parse(JSON.stringify(positions)),
+  };
 }
+type Counted = ReturnType<typeof countResults>;
 
 function openLeaf(tieSeed: string): Buffer {
   const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
   return encodeLeaf({ v: 1, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: 0 });
 }
 
-/** The leaves of a finished event with these ballots, void ones last. */
-export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: unknown): Buffer[] {
+/** The versions of the log: the first has the figures of its close in clear. */
+export type LogVersion = 1 | 2;
+
+/** The leaves of a finished event with these ballots, and what opens the close. */
+export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: Counted, version: LogVersion = 2) {
   const weight = microToDecimal(ballots.reduce((sum, ballot) => sum + ballot.weightMicro, 0n));
-  const close: Leaf = {
-    ...{ v: 1, t: 'close', e: EVENT, at: 2, ballots: ballots.length, weight, abstentions: 0 },
-    result: hashOfJson(results),
+  const result = hashOfJson(results.positions);
+  const salt = randomBytes(32);
+  const { title, stats } = results;
+  const content: CloseContent = {
+    ...{ title, config: hashOfJson(configuration), ballots: ballots.length, weight, abstentions: 0 },
+    ...{ participants: null, electorate: null, result },
+    ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges },
   };
-  return [openLeaf(tieSeed), ...ballots.map(leafOf), encodeLeaf(close)];
+  const close: Leaf =
+    version === 1
+      ? { v: 1, t: 'close', e: EVENT, at: 2, ballots: ballots.length, weight, abstentions: 0, result }
+      : { v: 2, t: 'close', e: EVENT, at: 2, c: closeCommitment(salt, content).toString('hex') };
+  const entries = [openLeaf(tieSeed), ...ballots.map(leafOf), encodeLeaf(close)];
+  return { entries, opening: version === 1 ? null : { salt: salt.toString('base64'), ...content } };
 }
 
 export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER): string {
@@ -126,13 +146,13 @@ export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER
 }
 
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
-export function storeLog(ballots: readonly StoredBallot[], tieSeed: string): StoredLog {
+export function storeLog(ballots: readonly StoredBallot[], tieSeed: string, version: LogVersion = 2): StoredLog {
   const results = countResults(ballots, tieSeed);
-  const entries = leavesOf(ballots, tieSeed, results.positions);
+  const { entries, opening } = leavesOf(ballots, tieSeed, results, version);
   return {
     entries,
     openings: ballots.map((ballot, index) => openingAt(index + 1, ballot)),
-    results,
+    results: { ...results, log: { close: opening } },
     checkpoint: signHead(entries),
     tieSeed,
     configuration,
@@ -154,7 +174,8 @@ export function serve(log: StoredLog): Read {
       const from = Number(openings[1] ?? 0);
       const nextCursor = from + 200 < log.openings.length ? String(from + 200) : null;
       const { tieSeed, configuration: config } = log;
-      return json({ data: log.openings.slice(from, from + 200), nextCursor, tieSeed, configuration: config });
+      const { close } = log.results.log;
+      return json({ data: log.openings.slice(from, from + 200), nextCursor, tieSeed, close, configuration: config });
     }
     const tile = parseTilePath(path.slice(`${base}/log/tile/`.length));
     if (tile === undefined) return reply(404);

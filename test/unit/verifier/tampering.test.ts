@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { encodeLeaf, voidLeaf } from '#src/ballot-log/leaf.ts';
+import { type CloseContent, closeCommitment, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
 import { signLogPromise } from '#src/ballot-log/log-promise.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
@@ -10,7 +10,6 @@ import { verifyLog } from '../../../verifier/verify-log.ts';
 import {
   EVENT,
   leafOf,
-  leavesOf,
   openingAt,
   SIGNER,
   type StoredBallot,
@@ -128,6 +127,23 @@ const PATCHES: Readonly<Record<string, (log: StoredLog, below: Below, ballots: r
     position.winners = position.winners.length > 1 ? position.winners.slice(1) : [...position.winners, 'cnd_x'];
     log.results = results;
   },
+  'opens the close to another figure': (log, below) => {
+    const close = log.results.log.close as Record<string, unknown>;
+    const name = at(['ballots', 'weight', 'abstentions', 'config', 'result', 'title', 'salt', 'electorate'], below(8));
+    log.results = { ...log.results, log: { close: { ...close, [name]: 'AAAA' } } };
+  },
+  'publishes another title or other figures of the event': (log, below) => {
+    const results = structuredClone(log.results);
+    const changes: readonly (() => void)[] = [
+      () => Object.assign(results, { title: 'Another board' }),
+      () => Object.assign(results.stats, { abstentions: 1 }),
+      () => Object.assign(results.stats, { electorate: 100 }),
+      () => Object.assign(results.stats, { turnout: 0.5 }),
+      () => Object.assign(results.stats, { identityChanges: 1 }),
+    ];
+    at(changes, below(changes.length))();
+    log.results = results;
+  },
   'draws the lot with another seed': (log) => {
     log.tieSeed = createHash('sha256').update(log.tieSeed).digest('hex');
   },
@@ -173,10 +189,13 @@ describe('the verifier', () => {
   test('finds nothing wrong with honest logs, of any size, whenever the earlier checkpoint was kept', async () => {
     const below = createRandom(SEED);
     for (const count of [1, 2, 3, 12, 254, 255, 256, 300, 700]) {
-      const { log, since } = honestLog(below, count);
-      expect(await verify(log, since)).toMatchObject({ verified: true, size: count + 2 });
-      const { checks } = await verify(log, since);
-      expect(checks.map(({ status }) => status)).not.toContain('left_out');
+      const { ballots, log, since } = honestLog(below, count);
+      // Logs that the first version closed stay verifiable.
+      for (const one of [log, storeLog(ballots, TIE_SEED, 1)]) {
+        expect(await verify(one, since)).toMatchObject({ verified: true, size: count + 2 });
+        const { checks } = await verify(one, since);
+        expect(checks.map(({ status }) => status)).not.toContain('left_out');
+      }
     }
   });
 
@@ -223,11 +242,54 @@ describe('the verifier', () => {
     const counting = ballots.toSpliced(3, 1);
     const log = storeLog(ballots, TIE_SEED);
     const without = storeLog(counting, TIE_SEED);
-    const close = at(leavesOf(counting, TIE_SEED, without.results.positions), -1 + counting.length + 2);
+    const close = at(without.entries, without.entries.length - 1);
     log.entries = [...log.entries.slice(0, -1), encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4)), close];
     log.results = without.results;
     log.checkpoint = signHead(log.entries);
     expect(await verify(log)).toMatchObject({ verified: true });
+  });
+
+  test('refuses whatever stands behind the close but reversals, and a second close, though the service signs it', async () => {
+    const below = createRandom(SEED);
+    const { ballots, log } = honestLog(below);
+    const config = encodeLeaf({ v: 1, t: 'config', e: EVENT, at: 3, config: '00'.repeat(32), seq: 1 });
+    const last = at(log.entries, log.entries.length - 1);
+    const first = at(storeLog(ballots, TIE_SEED, 1).entries, log.entries.length - 1);
+    for (const extra of [leafOf(someBallot(below)), config, last, first]) {
+      const longer = { ...log, entries: [...log.entries, extra] };
+      const report = await verify({ ...longer, checkpoint: signHead(longer.entries) });
+      expect(report.checks.at(-1)).toMatchObject({ name: 'leaves', status: 'failed' });
+    }
+  });
+
+  test('refuses a ballot of an election that was taken back', async () => {
+    const below = createRandom(SEED);
+    const { ballots, log } = honestLog(below);
+    const counting = ballots.toSpliced(3, 1);
+    const without = storeLog(counting, TIE_SEED);
+    const voided = encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4));
+    const taken = (type: string): StoredLog => {
+      const configuration = { ...(log.configuration as object), type };
+      const open = encodeLeaf({ ...JSON.parse(String(at(log.entries, 0))), config: hashOfJson(configuration) });
+      const close = {
+        ...(without.results.log.close as CloseContent & { salt: string }),
+        config: hashOfJson(configuration),
+      };
+      const { salt, ...content } = close;
+      const c = closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
+      const last = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: 2, c });
+      const entries = [open, ...log.entries.slice(1, -1), voided, last];
+      return {
+        ...log,
+        configuration,
+        entries,
+        checkpoint: signHead(entries),
+        results: { ...without.results, log: { close } },
+      };
+    };
+    const failed = async (type: string) =>
+      (await verify(taken(type))).checks.find(({ status }) => status === 'failed')?.name;
+    expect([await failed('poll'), await failed('election')]).toEqual([undefined, 'openings']);
   });
 
   test('shows whether a promise to a voter was kept', async () => {

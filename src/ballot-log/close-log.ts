@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { microToDecimal } from '#src/platform/decimal.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { markFinal } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { appendLeaves } from './append-leaves.ts';
+import { isLogClosed } from './due-repository.ts';
+import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
+import { equalHashes } from './merkle-tree.ts';
+import { recordCheckpoint } from './record-checkpoint.ts';
+import {
+  countQueue,
+  findHead,
+  type LogHead,
+  listVoidsToLog,
+  lockHead,
+  sumCountingBallots,
+  takeSequencer,
+  updateHead,
+} from './repository.ts';
+import { requireUndisputed } from './require-undisputed.ts';
+import { countParticipants, readElectorate } from './roll-repository.ts';
+import type { FinalCount, SealDeps } from './seal-ballots.ts';
+
+/**
+ * Writes the `close` leaf, once, when no ballot can come any more: it commits with a salt to the result and all that it
+ * depends on. A ballot that becomes void later gets its `void` leaf behind it and stays in the final result (completions 6.3
+ * and 7.4).
+ */
+export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
+  const paper = await deps.papers.take(event);
+  if (paper === undefined || (await isLogClosed(deps.db, event.id))) return;
+  // Another process is about to open it: the next turn closes.
+  if ((await findHead(deps.db, event.id)) === undefined) return;
+  const count = await deps.countFinally(paper);
+  const { lotRoot } = count;
+  const note = await inTransaction(deps.db, async (tx) => {
+    if (!(await takeSequencer(tx, event.id))) return undefined;
+    const current = await deps.papers.takeLocked(tx, event.id);
+    const head = await lockHead(tx, event.id);
+    // Counted or recorded under another paper, or with ballots still on their way: the next turn closes.
+    if (current === undefined || head === undefined) return undefined;
+    const { paperVersion } = paper.event;
+    if (current.event.paperVersion !== paperVersion || head.paperVersion !== paperVersion) return undefined;
+    const nowMs = await readNow(tx);
+    if (!isFinalAt(current.event, nowMs)) return undefined;
+    if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
+    // Void ballots are out of the count; their leaves come first.
+    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
+    await requireUndisputed(deps, tx, event.id, head.frontier);
+    // Something was appended while it was counted: lots are drawn from the root right before the close.
+    if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
+    const content = await describeClose(tx, current.event, head, count);
+    const closeSalt = randomBytes(SALT_BYTES);
+    const c = closeCommitment(closeSalt, content).toString('hex');
+    await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'close', e: event.id, at: nowMs, c })]);
+    const closeContent = canonicalJson(content);
+    const closedSize = head.frontier.size;
+    await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
+    await markFinal(tx, event.id, nowMs);
+    return recordCheckpoint(tx, deps, event, head.frontier);
+  });
+  if (note !== undefined) await deps.witness.remember(event.id, note);
+}
+
+async function describeClose(
+  tx: Transaction,
+  event: VotingEvent,
+  { configHash }: LogHead,
+  { abstentions, result }: FinalCount,
+): Promise<CloseContent> {
+  const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
+  const electorate = event.type === 'poll' ? undefined : await readElectorate(tx, event.id);
+  return {
+    ...{ title: event.title, config: configHash, ballots, weight: microToDecimal(weightMicro), abstentions },
+    participants: event.type === 'poll' ? null : await countParticipants(tx, event.id),
+    electorate:
+      electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },
+    ...{ identityChanges: event.identityChanges, rollChanges: event.rollChanges, result },
+  };
+}

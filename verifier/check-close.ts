@@ -1,0 +1,69 @@
+import { toMicro } from './check-openings.ts';
+import { resultHash } from './check-results.ts';
+import { sha256 } from './hash-tree.ts';
+import { type Fields, fieldsOf, isFields, numberOf, sortedJson, textOf } from './json.ts';
+import { Unbelievable } from './note.ts';
+import type { ReadLog } from './read-leaves.ts';
+import { MILLION } from './recount.ts';
+
+function demand(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Unbelievable(otherwise);
+}
+
+/** What a close says, whichever version wrote it. */
+export interface ClosedFigures {
+  /** An exact decimal. */
+  readonly weight: string;
+  /** Of the approved voters, an exact decimal; undefined in polls and in closes of the first version. */
+  readonly electorate: string | undefined;
+}
+
+/**
+ * Holds a `close` leaf against what is said to open it: the salt and content must be those it commits to, and the content must
+ * be that of the log before it. A close of the first version has its figures in clear.
+ * @param opening as the results or the openings bring it
+ * @returns undefined where the leaf commits to something that is not opened
+ */
+export function openClose(log: ReadLog, opening: unknown): ClosedFigures | undefined {
+  const { close } = log;
+  if (close === undefined) return undefined;
+  if (close['v'] === 1) return { weight: textOf(close['weight']), electorate: undefined };
+  if (!isFields(opening)) return undefined;
+  const { salt, ...content } = opening;
+  const own = sha256('close', Buffer.from(textOf(salt), 'base64'), sortedJson(content)).toString('hex');
+  demand(own === close['c'], 'what is said to open the close is not what the log commits to');
+  demand(content['ballots'] === log.counted, 'the close counts another number of ballots than stand before it');
+  demand(content['config'] === log.configHash, 'the close was counted by another configuration than the log has');
+  const { electorate, participants } = content;
+  if (electorate !== null) {
+    demand(participants === log.ballots, 'another number of voters took part than ballots are in the log');
+    demand(numberOf(fieldsOf(electorate)['heads']) >= log.ballots, 'there are more ballots than voters');
+  }
+  return {
+    weight: textOf(content['weight']),
+    electorate: electorate === null ? undefined : textOf(fieldsOf(electorate)['weight']),
+  };
+}
+
+/** What of published results is not what the close fixed, in words; nothing when all agrees. */
+export function compareWithClose(log: ReadLog, results: Fields): string[] {
+  const fixed = log.close?.['v'] === 1 ? log.close : fieldsOf(fieldsOf(results['log'])['close']);
+  const wrong = fixed['result'] === resultHash(results) ? [] : ['the positions'];
+  if (log.close?.['v'] === 1) return wrong;
+  const stats = fieldsOf(results['stats']);
+  for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])
+    if (fixed[name] !== stats[name]) wrong.push(`\`${name}\``);
+  if (fixed['title'] !== results['title']) wrong.push('the title');
+  const { electorate } = fixed;
+  const shown = electorate === null ? null : textOf(fieldsOf(electorate)['weight']);
+  if (shown === null ? stats['electorate'] !== null : stats['electorate'] !== Number(shown))
+    wrong.push('the electorate');
+  if (stats['turnout'] !== (shown === null ? null : shareOf(toMicro(textOf(fixed['weight'])), toMicro(shown))))
+    wrong.push('the turnout');
+  return wrong;
+}
+
+/** A share with six decimals, cut down. */
+function shareOf(part: bigint, whole: bigint): number | null {
+  return whole === 0n ? null : Number((part * MILLION) / whole) / 1_000_000;
+}
