@@ -71,20 +71,21 @@ export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | 
 /** An address as it was typed, but for its scheme: providers and browsers' policies compare that in lower case. */
 export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());
 
-export const httpsUrlField = () =>
+/** A web address. `loopback`: it may be http to the own machine; `fault`: what else may be wrong with it. */
+export const urlField = (rules: {
+  readonly loopback: boolean;
+  readonly fault?: (address: string) => string | undefined;
+}) =>
   z
     .string()
-    .check(faultless((text) => webUrlFault(text.trim(), false)))
+    .check(faultless((text) => webUrlFault(text.trim(), rules.loopback) ?? rules.fault?.(text.trim())))
     .overwrite(trimUrl)
-    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
+    .meta({ ...(rules.fault === undefined ? { format: 'uri' } : {}), maxLength: MAX_URL_LENGTH });
+
+export const httpsUrlField = () => urlField({ loopback: false });
 
 /** Where a payer is sent back to: https, or http to the own machine while the service runs with its embedded database. */
-export const returnUrlField = (embedded: boolean) =>
-  z
-    .string()
-    .check(faultless((text) => webUrlFault(text.trim(), embedded)))
-    .overwrite(trimUrl)
-    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
+export const returnUrlField = (embedded: boolean) => urlField({ loopback: embedded });
 
 /** ISO 3166-1 alpha-2 in any case. */
 export const countryCodeField = () =>

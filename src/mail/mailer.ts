@@ -10,6 +10,8 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  /** The same words for programs that show HTML. */
+  readonly html?: string;
   /** The same for every attempt at one mail, so that a mail that arrives twice is seen to be one: letters and digits. */
   readonly id: string;
 }
@@ -49,6 +51,12 @@ function messageId(id: string, from: string): string {
   return `<${id}@${domain}>`;
 }
 
+/** What the library makes a mail of: text, and HTML beside it where there is some. */
+function messageOf({ to, subject, text, html, id }: Mail, from: string) {
+  const content = html === undefined ? { text } : { text, html };
+  return { from, to, subject: subjectText(subject), ...content, headers: HEADERS, messageId: messageId(id, from) };
+}
+
 export interface SmtpOptions {
   readonly url: string;
   readonly from: string;
@@ -76,14 +84,16 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
   // A connection that breaks while nothing is sent: the next mail opens another.
   transport.on('error', (fault) => log.warn({ fault: summariseFault(toMailFault(fault)) }, 'a mail server went away'));
   return {
-    async send({ to, subject, text, id }) {
-      const mail = { from, to, subject: subjectText(subject), text, headers: HEADERS, messageId: messageId(id, from) };
-      const envelope = bounces === undefined ? {} : { envelope: { from: bounces, to } };
+    async send(mail) {
+      const envelope = bounces === undefined ? {} : { envelope: { from: bounces, to: mail.to } };
       try {
-        await transport.sendMail({ ...mail, ...envelope });
+        await transport.sendMail({ ...messageOf(mail, from), ...envelope });
       } catch (fault) {
         const known = toMailFault(fault);
-        log.warn({ mail: id, kind: known.kind, fault: summariseFault(known) }, 'the mail server did not take a mail');
+        log.warn(
+          { mail: mail.id, kind: known.kind, fault: summariseFault(known) },
+          'the mail server did not take a mail',
+        );
         throw known;
       }
     },
@@ -95,9 +105,9 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
 export function createFileMailer(folder: string, from: string, nowMs: () => number): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
-    async send({ to, subject, text, id }) {
+    async send(mail) {
       const { message } = await transport.sendMail({
-        ...{ from, to, subject: subjectText(subject), text, headers: HEADERS, messageId: messageId(id, from) },
+        ...messageOf(mail, from),
         date: new Date(nowMs()),
       });
       await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -50,7 +50,10 @@ export async function linkBusiness(
     if (fault !== undefined)
       throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault.message}`);
   }
-  await save(tx, deps, organizer, event, { paymentBusinessId: business.id, paymentProvider: business.provider });
+  await save(tx, deps, organizer, event, {
+    ...{ paymentBusinessId: business.id, paymentProvider: business.provider },
+    paymentLivemode: business.livemode,
+  });
   return business;
 }
 
@@ -61,7 +64,10 @@ export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer:
   if ((await pricesOf(tx, event)).length > 0) {
     throw refuse('paid_pricing_set');
   }
-  await save(tx, deps, organizer, event, { paymentBusinessId: null, paymentProvider: null });
+  await save(tx, deps, organizer, event, {
+    ...{ paymentBusinessId: null, paymentProvider: null },
+    paymentLivemode: null,
+  });
 }
 
 async function save(
@@ -69,7 +75,7 @@ async function save(
   deps: LinkDeps,
   organizer: Organizer,
   before: VotingEvent,
-  link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider'>,
+  link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider' | 'paymentLivemode'>,
 ): Promise<void> {
   const nowMs = deps.clock.now();
   const after = await updateEvent(tx, before.id, { ...link, updatedAt: nowMs });

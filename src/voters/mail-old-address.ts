@@ -5,6 +5,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { eventMail } from '#src/voting-events/event-mail.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 
 /** The address is encrypted: the roll no longer holds it. */
@@ -42,19 +43,11 @@ export function mailOldAddressJob(deps: {
       const to = deps.secrets.open(sealedAddress, placeOf(eventId, voterId)).toString('utf8');
       // The attempts at a mail count as one.
       if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
-      await deliverMail(deps, run, {
-        to,
-        subject: `Your address was changed for "${event.title}"`,
-        text: [
-          'Hello,',
-          '',
-          `the organizers of a voting event, which they call "${event.title}", have changed the e-mail address under which you`,
-          'are listed there. Voter keys no longer come to this address, and those that did are no longer valid.',
-          '',
-          'If you did not ask for that, turn to the organizers now: whoever reads the new address can vote in your place.',
-          '',
-        ].join('\n'),
-      });
+      const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
+        subject: addressChanged.subject(event.title),
+        parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],
+      }));
+      await deliverMail(deps, run, mail);
     },
   });
 }

@@ -6,6 +6,7 @@ import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { eventMail } from '#src/voting-events/event-mail.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -78,23 +79,14 @@ function change(
 }
 
 function registrationMail(event: VotingEvent, to: string, link: string): Omit<Mail, 'id'> {
-  const until =
-    event.voterApproval === 'automatic'
-      ? ['Please confirm your address within seven days; otherwise the registration ends by itself:']
-      : ['Please confirm your address. The organizers decide on your registration:'];
-  return {
-    to,
-    subject: `Your registration for "${event.title}"`,
-    text: [
-      'Hello,',
-      '',
-      `somebody registered this address for the voting event that its organizers call "${event.title}".`,
-      ...until,
-      '',
-      link,
-      '',
-      'This confirms your address and nothing else: no vote is cast. Was it not you? Then you need not do anything.',
-      '',
-    ].join('\n'),
-  };
+  return eventMail(event, to, ({ hello, registration }) => ({
+    subject: registration.subject(event.title),
+    parts: [
+      hello(null),
+      registration.intro(event.title),
+      event.voterApproval === 'automatic' ? registration.untilUsed : registration.untilDecided,
+      { link, label: registration.confirm },
+      registration.notYou,
+    ],
+  }));
 }

@@ -4,7 +4,7 @@ import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
@@ -13,6 +13,7 @@ import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { findVoter, updateVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
+import { type KeyMail, keyMail, waitingMail } from './voter-key-mail.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
 
 const payload = z.strictObject({
@@ -45,7 +46,8 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const event = await findEventById(deps.db, request.eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
-  if (statusAt(event, await readNow(deps.db)) === 'closed') return;
+  const nowMs = await readNow(deps.db);
+  if (statusAt(event, nowMs) === 'closed') return;
   // The attempts at a mail count as one.
   const counted = { to: voter.email, accountId: event.accountId };
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
@@ -53,21 +55,21 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
     await deliverMail(deps, run, waitingMail(event, voter.email, voter.status));
     return;
   }
-  await mailKey(deps, event, voter, voter.email, makeVoterKey(deps.secrets, request.seed), run);
+  const key = makeVoterKey(deps.secrets, request.seed);
+  await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs }, run);
 }
 
 async function mailKey(
   deps: SendVoterKeyDeps,
   event: VotingEvent,
   voter: Voter,
-  to: string,
-  key: string,
+  mail: KeyMail,
   run: JobRun,
 ): Promise<void> {
-  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
+  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, mail.key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
-  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, to, keyHash)))) return;
-  const outcome = await deliverMail(deps, run, keyMail(event, voter, to, key)).catch(async (fault: unknown) => {
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, mail.to, keyHash)))) return;
+  const outcome = await deliverMail(deps, run, keyMail(event, voter, mail)).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await setKeyStatus(deps, event.id, voter, 'failed');
     throw fault;
   });
@@ -90,46 +92,4 @@ async function setKeyStatus(
     await holdEvent(tx, eventId);
     await updateVoter(tx, eventId, voter.id, { keyStatus });
   });
-}
-
-/** A name as people have them: no figures, no address, nothing that a mail program makes a link of. */
-const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
-
-/**
- * A registrant's name is a stranger's text until they use a key that was mailed to the address: a mail that repeats it
- * could carry advertising to any address in the name of this service.
- */
-function greeting({ name, source, status }: Voter): string {
-  const strange = source === 'registration' && status === 'pending';
-  return strange && !PLAIN_NAME.test(name) ? 'Hello,' : `Hello ${name},`;
-}
-
-function keyMail(event: VotingEvent, voter: Voter, to: string, key: string): Omit<Mail, 'id'> {
-  return {
-    to,
-    subject: `Your voter key for "${event.title}"`,
-    text: [
-      greeting(voter),
-      '',
-      `this is your voter key for the voting event that its organizers call "${event.title}":`,
-      '',
-      `    ${key}`,
-      '',
-      'Type it in on the voting page, with or without the dashes. It is yours alone: whoever has it can vote in your name.',
-      'You did not ask for a key? Then you need not do anything.',
-      '',
-    ].join('\n'),
-  };
-}
-
-function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Omit<Mail, 'id'> {
-  const words =
-    status === 'pending'
-      ? 'Your registration still waits for the approval of the organizers. Ask for a key again once they have approved it.'
-      : 'The organizers have not approved your registration, so there is no key for you. Please turn to them.';
-  return {
-    to,
-    subject: `Your registration for "${event.title}"`,
-    text: `Hello,\n\na voter key for the voting event that its organizers call "${event.title}" was asked for.\n\n${words}\n`,
-  };
 }

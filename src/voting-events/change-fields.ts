@@ -30,6 +30,10 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
     payToVote: payments?.payToVote,
     payToRegisterCandidate: payments?.payToRegisterCandidate,
     repeatVotes: payments?.repeatVotes,
+    votingPageUrl: body.votingPageUrl,
+    contactEmail: body.contactEmail,
+    language: body.language,
+    logoUrl: body.logoUrl,
   };
   return Object.assign(columns, Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)));
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { takeEventFromPlan } from '#src/accounts/repository.ts';
+import type { Config } from '#src/config.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -16,6 +17,7 @@ import { insertEvent, type NewEventRow } from './repository.ts';
 import type { createEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
+import { pageIssues } from './voting-page.ts';
 
 const CODE_CHARACTERS = 8;
 
@@ -25,7 +27,11 @@ export interface EventDeps {
   readonly secrets: Secrets;
   readonly plans: Plans;
   readonly pricing: Pricing;
+  readonly config: Pick<Config, 'databaseUrl'>;
 }
+
+/** Whether this is somebody's own machine, with the database that comes along. */
+export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;
 
 /** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
 export async function createEvent(
@@ -63,6 +69,8 @@ export async function createEvent(
   const owner = { accountId: caller.accountId, paymentBusinessId: null };
   const plan = deps.plans[caller.plan as keyof Plans];
   const issues = await priceIssues(tx, deps.pricing, plan, owner, body.payments ?? {});
+  const page = { votingPageUrl: row.votingPageUrl ?? null, paymentLivemode: null };
+  issues.push(...pageIssues(isEmbedded(deps), page));
   const merged = {
     type: body.type,
     voterSelfRegistration: row.voterSelfRegistration,

@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { descriptionField, emailField, idField, nameField, searchField, timeField } from '#src/http/fields.ts';
+import {
+  descriptionField,
+  emailField,
+  httpsUrlField,
+  idField,
+  nameField,
+  searchField,
+  timeField,
+} from '#src/http/fields.ts';
+import { LANGUAGES } from '#src/mail/language.ts';
 import { INVITE_STATUSES } from './invite-status.ts';
+import { votingPageUrlField } from './voting-page.ts';
 
 const price = z.strictObject({
   amountMinor: z.int().min(1).max(99_999_999).describe('In the smallest unit of the currency.'),
@@ -74,6 +84,10 @@ const fields = {
     payToRegisterCandidate: price.nullable().optional().describe('What a registration of a candidate costs.'),
     repeatVotes: z.boolean().optional().describe('Whether one visitor may buy any number of ballots.'),
   }),
+  votingPageUrl: votingPageUrlField().nullable(),
+  contactEmail: emailField().nullable().describe('How voters reach you: mails of the event show it.'),
+  language: z.enum(LANGUAGES).describe('The language of the mails of the event; `en` when left out.'),
+  logoUrl: httpsUrlField().nullable().describe('A picture that mails show. The service itself never fetches it.'),
 };
 
 export const createEventBody = z.strictObject({

@@ -7,6 +7,7 @@ import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { eventMail } from './event-mail.ts';
 import { findInvite, findSealedToken, forgetToken } from './invite-repository.ts';
 import { inviteStatusAt } from './invite-status.ts';
 import { findEventById } from './repository.ts';
@@ -48,34 +49,23 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   await forgetToken(deps.db, eventId, inviteId);
 }
 
-const MAY: Readonly<Record<Invite['role'], string>> = {
-  viewer: 'look at everything in it',
-  editor: 'look at everything in it and change it',
-};
-
 function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Omit<Mail, 'id'> {
-  return {
-    to: invite.email,
-    subject: `You are invited to "${event.title}"`,
-    text: [
-      'Hello,',
-      '',
-      `the organizers of a voting event, which they call "${event.title}", share it with you: you may ${MAY[invite.role]}.`,
-      '',
-      'This is the token of your invite:',
-      '',
-      `    ${token}`,
-      '',
-      'Accept it with any organizer key of your account:',
-      '',
-      `    curl ${baseUrl}/invites/accept \\`,
-      '      -H "Authorization: Bearer $YOUR_KEY" \\',
-      "      -H 'Content-Type: application/json' \\",
-      `      -d '{"token":"${token}"}'`,
-      '',
-      'It is valid for seven days, for the first account that brings it. You do not know the organizers? Then you need not',
-      'do anything.',
-      '',
-    ].join('\n'),
-  };
+  const request = [
+    `curl ${baseUrl}/invites/accept \\`,
+    '  -H "Authorization: Bearer $YOUR_KEY" \\',
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '{"token":"${token}"}'`,
+  ].join('\n');
+  return eventMail(event, invite.email, ({ hello, invite: words }) => ({
+    subject: words.subject(event.title),
+    parts: [
+      hello(null),
+      words[invite.role](event.title),
+      words.token,
+      { code: token },
+      words.accept,
+      { code: request },
+      words.validity,
+    ],
+  }));
 }

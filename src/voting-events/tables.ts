@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
+import type { Language } from '#src/mail/language.ts';
 import type { InviteRole, Price } from './types.ts';
 
 export const votingEvents = pgTable(
@@ -48,6 +49,16 @@ export const votingEvents = pgTable(
     paymentBusinessId: text('payment_business_id'),
     /** The provider of the linked business, so that no request has to look it up. */
     paymentProvider: text('payment_provider').$type<'provider_a' | 'provider_b'>(),
+    /** Whether the linked business takes real money; null without one. */
+    paymentLivemode: boolean('payment_livemode'),
+    /** Where voters vote: mails link there, with the key in the fragment. */
+    votingPageUrl: text('voting_page_url'),
+    /** How voters reach the organizer. */
+    contactEmail: text('contact_email'),
+    /** The language of its mails. */
+    language: text().$type<Language>().notNull().default('en'),
+    /** A picture that mails show. Never fetched by the service. */
+    logoUrl: text('logo_url'),
     /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
     tieSeed: text('tie_seed'),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */

@@ -7,7 +7,7 @@ import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
-import { codeInUse, type EventDeps } from './create-event.ts';
+import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
 import { changedFields, guardChange, lockForChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
 import { isFinalAt, pollIdentityOf, publishedTime, statusAt } from './lifecycle.ts';
@@ -24,6 +24,7 @@ import {
 import type { updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
+import { pageIssues } from './voting-page.ts';
 
 type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
@@ -37,6 +38,10 @@ const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } 
   code: 'change_words',
   codeKey: 'change_words',
   resultsVisibility: 'change_words',
+  votingPageUrl: 'change_words',
+  contactEmail: 'change_words',
+  language: 'change_words',
+  logoUrl: 'change_words',
 };
 
 /** Changes an event, opens or closes it (completions 3, rules 1 to 4). @throws ApiError 409 as `LIFE` says, 409 `not_ready`; 422 */
@@ -53,6 +58,8 @@ export async function updateVotingEvent(
   const changed = changedFields(columns, before);
   // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
   const issues = await priceIssues(tx, deps.pricing, plan, before, changed);
+  if (changed.votingPageUrl !== undefined)
+    issues.push(...pageIssues(isEmbedded(deps), { ...before, votingPageUrl: changed.votingPageUrl }));
   checkStatus(before, body);
   checkDerived(before, { ...before, ...definedOnly(columns) }, body);
   checkEnd(before, changed);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { LANGUAGES } from '#src/mail/language.ts';
 
 export const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
   id: 'Price',
@@ -64,6 +65,13 @@ export const votingEventView = z
     candidate: z.object({ selfRegistration: z.boolean() }),
     ballot: ballotRules,
     results: z.object({ visibility, publishedAt: timeShape().nullable() }),
+    votingPageUrl: z
+      .string()
+      .nullable()
+      .meta({ description: 'Where mails lead; its fragment may hold `{voterKey}`, `{voterId}` and `{email}`.' }),
+    contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'The language of the mails of the event.' }),
+    logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
     payments: z.object(payments),
     paymentBusinessId: z.string().nullable(),
@@ -96,6 +104,10 @@ export const votingEventView = z
         candidate: { selfRegistration: false },
         ballot: BALLOT_EXAMPLE,
         results: { visibility: 'hidden', publishedAt: null },
+        votingPageUrl: 'https://vote.club.example/#key={voterKey}',
+        contactEmail: 'board@club.example',
+        language: 'en',
+        logoUrl: null,
         finalAt: null,
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,

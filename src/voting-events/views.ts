@@ -35,6 +35,10 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     candidate: { selfRegistration: event.candidateSelfRegistration },
     ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
+    votingPageUrl: event.votingPageUrl,
+    contactEmail: event.contactEmail,
+    language: event.language,
+    logoUrl: event.logoUrl,
     finalAt: event.finalAt,
     payments: {
       payToVote: event.payToVote,

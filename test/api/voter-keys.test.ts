@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
+import { readMail } from '#test/harness/read-mail.ts';
 import {
   createTestAccount,
   eventually,
@@ -138,7 +139,7 @@ describe('mails to one address', () => {
     demand(await service.call('PATCH', `${path}/voters/${id}`, { weight: 2 }, key), 200);
     await settled();
     expect(to(email)).toHaveLength(1);
-    expect(to(email)[0]).toMatch(/changed the e-mail address/);
+    expect(readMail(to(email)[0] ?? '').text).toMatch(/changed the e-mail address/);
     const stats = demand(await service.call('GET', `${path}/stats`, undefined, key), 200);
     expect([stats.identityChanges, stats.rollChanges]).toEqual([1, 1]);
     const audit = demand(await service.call('GET', `${path}/audit?action=voter.identity_changed`, undefined, key), 200);

@@ -621,6 +621,11 @@ CREATE TABLE voting_events (
   rejected_registration_count integer DEFAULT 0 NOT NULL,
   final_at bigint,
   deleted_at bigint,
+  voting_page_url text,
+  contact_email text,
+  language text DEFAULT 'en'::text NOT NULL,
+  logo_url text,
+  payment_livemode boolean,
   CONSTRAINT voting_events_pkey PRIMARY KEY (id),
   CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );

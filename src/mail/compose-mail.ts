@@ -1,0 +1,54 @@
+import { type Html, html } from '#src/reference/html.ts';
+import type { Language } from './language.ts';
+import type { Mail } from './mailer.ts';
+
+/** A paragraph, or what a reader does something with. */
+export type MailPart =
+  | string
+  /** What is typed in or copied, on a line of its own: a key, a token, lines of a command. */
+  | { readonly code: string }
+  /** An address to go to, and what is there. */
+  | { readonly link: string; readonly label: string };
+
+export interface MailContent {
+  readonly to: string;
+  readonly language: Language;
+  readonly subject: string;
+  /** A picture above the text; null for none. */
+  readonly logoUrl: string | null;
+  readonly parts: readonly MailPart[];
+}
+
+const indented = (lines: string): string => lines.replaceAll(/^/gm, '    ');
+
+function textOf(part: MailPart): string {
+  if (typeof part === 'string') return part;
+  return 'code' in part ? indented(part.code) : `${part.label}:\n${part.link}`;
+}
+
+/** Styles stand in the elements: many mail programs drop a sheet. */
+const STYLE = {
+  page: 'margin:0;background:#ffffff',
+  main: 'max-width:36em;margin:0 auto;padding:24px;font:16px/1.5 Arial,Helvetica,sans-serif;color:#1a1a1a',
+  logo: 'display:block;max-height:64px;max-width:240px;margin:0 0 24px',
+  code: 'margin:0 0 16px;padding:12px;background:#f2f2f2;font:18px/1.5 Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere',
+  link: 'color:#0b4a8f;font-weight:bold',
+} as const;
+
+function htmlOf(part: MailPart): Html {
+  if (typeof part === 'string') return html`<p>${part}</p>\n`;
+  if ('code' in part) return html`<pre style="${STYLE.code}">${part.code}</pre>\n`;
+  return html`<p><a href="${part.link}" style="${STYLE.link}">${part.label}</a></p>\n`;
+}
+
+/** A mail as plain text and as HTML of the same words. Whatever is put in is escaped. */
+export function composeMail({ to, language, subject, logoUrl, parts }: MailContent): Omit<Mail, 'id'> {
+  // Beside its words a logo says nothing to who cannot see it.
+  const logo = logoUrl === null ? undefined : html`<img src="${logoUrl}" alt="" style="${STYLE.logo}">\n`;
+  const page = html`<!doctype html>
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${subject}</title></head>
+<body style="${STYLE.page}"><div role="main" style="${STYLE.main}">
+${logo}${parts.map(htmlOf)}</div></body></html>
+`;
+  return { to, subject, text: `${parts.map(textOf).join('\n\n')}\n`, html: page.text };
+}

@@ -1,0 +1,58 @@
+import type { MailWords } from '../mail-words.ts';
+
+export const de: MailWords = {
+  hello: (name) => (name === null ? 'Guten Tag,' : `Guten Tag ${name},`),
+  votingPage: 'Zur Abstimmungsseite',
+  opens: (date) => `Die Abstimmung beginnt am ${date}.`,
+  closes: (date) => `Die Abstimmung endet am ${date}.`,
+  contact: (address) => `Fragen? Schreiben Sie an die Veranstalter: ${address}`,
+  rehearsal: 'Dies ist eine Probe: Was jetzt abgestimmt wird, zählt nicht und wird gelöscht.',
+  key: {
+    subject: (title) => `Ihr Wahlschlüssel für „${title}“`,
+    intro: (title) => `dies ist Ihr Wahlschlüssel für die Abstimmung, die ihre Veranstalter „${title}“ nennen:`,
+    use: 'Geben Sie ihn auf der Abstimmungsseite ein, mit oder ohne Striche. Er gehört nur Ihnen: Wer ihn hat, kann in Ihrem Namen abstimmen.',
+    notAsked: 'Sie haben keinen Schlüssel angefordert? Dann brauchen Sie nichts zu tun.',
+  },
+  reminder: {
+    subject: (title) => `Erinnerung: „${title}“`,
+    intro: (title) => `dies ist eine Erinnerung an die Abstimmung, die ihre Veranstalter „${title}“ nennen.`,
+    key: 'Hier ist ein Wahlschlüssel für Sie; Schlüssel aus früheren Mails gelten ebenfalls:',
+    voted: 'Sie haben schon abgestimmt? Dann brauchen Sie nichts zu tun.',
+  },
+  waiting: {
+    intro: (title) =>
+      `für die Abstimmung, die ihre Veranstalter „${title}“ nennen, wurde ein Wahlschlüssel angefordert.`,
+    pending:
+      'Ihre Anmeldung wartet noch auf die Zustimmung der Veranstalter. Fordern Sie den Schlüssel wieder an, sobald sie zugestimmt haben.',
+    rejected:
+      'Die Veranstalter haben Ihrer Anmeldung nicht zugestimmt, deshalb gibt es keinen Schlüssel für Sie. Bitte wenden Sie sich an sie.',
+  },
+  registration: {
+    subject: (title) => `Ihre Anmeldung für „${title}“`,
+    intro: (title) =>
+      `jemand hat diese Adresse für die Abstimmung angemeldet, die ihre Veranstalter „${title}“ nennen.`,
+    untilUsed: 'Bitte bestätigen Sie Ihre Adresse innerhalb von sieben Tagen; sonst endet die Anmeldung von selbst.',
+    untilDecided: 'Bitte bestätigen Sie Ihre Adresse. Über Ihre Anmeldung entscheiden die Veranstalter.',
+    confirm: 'Adresse bestätigen',
+    notYou:
+      'Damit wird nur Ihre Adresse bestätigt und keine Stimme abgegeben. Sie waren es nicht? Dann brauchen Sie nichts zu tun.',
+  },
+  addressChanged: {
+    subject: (title) => `Ihre Adresse für „${title}“ wurde geändert`,
+    intro: (title) =>
+      `die Veranstalter haben die E-Mail-Adresse geändert, unter der Sie in einer Abstimmung geführt werden, die sie „${title}“ nennen. Wahlschlüssel kommen nicht mehr an diese Adresse, und die bisherigen gelten nicht mehr.`,
+    warning:
+      'Wenn Sie das nicht veranlasst haben, wenden Sie sich jetzt an die Veranstalter: Wer die neue Adresse liest, kann an Ihrer Stelle abstimmen.',
+  },
+  invite: {
+    subject: (title) => `Sie sind zu „${title}“ eingeladen`,
+    viewer: (title) =>
+      `die Veranstalter einer Abstimmung, die sie „${title}“ nennen, teilen sie mit Ihnen: Sie dürfen alles darin ansehen.`,
+    editor: (title) =>
+      `die Veranstalter einer Abstimmung, die sie „${title}“ nennen, teilen sie mit Ihnen: Sie dürfen alles darin ansehen und ändern.`,
+    token: 'Dies ist der Code Ihrer Einladung:',
+    accept: 'Nehmen Sie sie mit einem beliebigen Organisationsschlüssel Ihres Kontos an:',
+    validity:
+      'Sie gilt sieben Tage, für das erste Konto, das sie annimmt. Sie kennen die Veranstalter nicht? Dann brauchen Sie nichts zu tun.',
+  },
+};

@@ -1,0 +1,51 @@
+import { urlField } from '#src/http/fields.ts';
+import type { Issue } from '#src/platform/errors.ts';
+
+/** What the fragment of a voting page's address may hold: mails put the voter's own in its place. */
+const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
+
+/** What is put in the place of each placeholder. */
+export interface VoterPlace {
+  readonly voterKey: string;
+  readonly voterId: string | null;
+  readonly email: string;
+}
+
+/**
+ * What is wrong with the braces of an address. A fragment never leaves the voter's browser by itself: anywhere else a key
+ * would stand in the logs of servers and in `Referer`.
+ */
+function placeholderFault(address: string): string | undefined {
+  const start = address.indexOf('#');
+  const [page, fragment] = start === -1 ? [address, ''] : [address.slice(0, start), address.slice(start)];
+  if (/[{}]/.test(page)) return 'may hold {voterKey}, {voterId} and {email} in its fragment alone, behind a #';
+  const rest = PLACEHOLDERS.reduce((text, name) => text.replaceAll(name, ''), fragment);
+  return /[{}]/.test(rest) ? 'may hold no braces but those of {voterKey}, {voterId} and {email}' : undefined;
+}
+
+/** Where voters vote. Whether it may begin with `http` on the own machine is a rule of the event: `pageIssues`. */
+export const votingPageUrlField = () =>
+  urlField({ loopback: true, fault: placeholderFault }).describe(
+    'Where voters vote: mails link to it. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, in whose place mails put the own ones of the voter.',
+  );
+
+/** A page on the own machine is for trying things out: with the embedded database, or with a business of play money. */
+export function pageIssues(
+  embedded: boolean,
+  {
+    votingPageUrl,
+    paymentLivemode,
+  }: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },
+): Issue[] {
+  if (votingPageUrl === null || embedded || paymentLivemode === false || votingPageUrl.startsWith('https:')) return [];
+  return [{ field: 'votingPageUrl', message: 'must begin with https://' }];
+}
+
+/** The address of the voting page for one voter; null where the event has none. */
+export function voterPageUrl(votingPageUrl: string | null, voter: VoterPlace): string | null {
+  if (votingPageUrl === null) return null;
+  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email };
+  return votingPageUrl.replaceAll(/\{(?:voterKey|voterId|email)\}/g, (name) =>
+    encodeURIComponent(values[name as keyof typeof values]),
+  );
+}
