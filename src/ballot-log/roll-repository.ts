@@ -33,7 +33,7 @@ export async function countParticipants(executor: Executor, eventId: string): Pr
   return Number(rows[0]?.count ?? 0);
 }
 
-/** What is written anew of a roll, in this order. */
+/** What is rewritten of a roll, in this order. */
 export const ROLL_TABLES = ['participation', 'voters', 'voter_keys'] as const;
 const SCATTER = {
   participation: sql`scatter_participation`,

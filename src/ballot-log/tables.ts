@@ -30,7 +30,7 @@ export const ballotLogs = pgTable('ballot_logs', {
   /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it, and in logs that closed in versions without. */
   closeSalt: bytes('close_salt'),
   closeContent: text('close_content'),
-  /** When the roll was written anew while the event was open (`scatter-roll.ts`); null before the first time. */
+  /** When the roll was rewritten while the event was open (`scatter-roll.ts`); null before the first time. */
   rollMixedAt: timeMs('roll_mixed_at'),
   /** Set once the roll was rewritten after the close, so that no order of it shows who voted when. */
   rollScatteredAt: timeMs('roll_scattered_at'),

@@ -1,4 +1,4 @@
--- Version 5, d1c11e134db1b0d2f6b38bf49e87bdba3acb98e6ee18c107cbb285970bdaa08d
+-- Version 6, b5616abbdff472532efc03864d82cdd158738dc5ff83e279292e6060c8913f1a
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
