@@ -55,6 +55,9 @@ async function requireNewFolder(folder: string): Promise<void> {
   });
 }
 
+const serverUserName = (user: ServerUser | undefined): string =>
+  `the user that PostgreSQL runs as (${user?.uid ?? 'yours'})`;
+
 /** Root's server runs as an ordinary user, who has to come to the files. */
 function requireReach(user: ServerUser | undefined, archive: string, parent: string): void {
   const mayRead = canRun(
@@ -65,12 +68,12 @@ function requireReach(user: ServerUser | undefined, archive: string, parent: str
   if (!mayRead)
     throw conflict(
       'archive_unreadable',
-      `the user that PostgreSQL runs as (${user?.uid ?? 'yours'}) cannot read every file of ${archive}. Give it the right to.`,
+      `${serverUserName(user)} cannot read every file of ${archive}. Run this as the user who owns the archive, or give that one the right to read.`,
     );
   if (!canEnter(parent, user))
     throw conflict(
       'folder_unreachable',
-      `the user that PostgreSQL runs as (${user?.uid ?? 'yours'}) cannot enter ${parent}. Name a folder elsewhere, such as below /var/lib.`,
+      `${serverUserName(user)} cannot enter ${parent}. Name a folder elsewhere, such as below /var/lib.`,
     );
 }
 
@@ -115,6 +118,12 @@ const lastingSettings = (port: number): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
   port: String(port),
   ssl: 'off',
+  // Files and folders of production's machine, which this one may not have or may not write to.
+  unix_socket_directories: '',
+  external_pid_file: '',
+  logging_collector: 'off',
+  log_destination: 'stderr',
+  shared_preload_libraries: '',
 });
 
 function recoverySettings(options: RestoreOptions, archive: string, timeline: number): Record<string, string> {
@@ -185,8 +194,12 @@ function reasonIn(log: string, options: RestoreOptions): string {
   }
   if (/requested recovery stop point is before consistent recovery point/.test(log))
     return `${asked} is before this backup was complete: take an older backup`;
-  const fatal = [...log.matchAll(/^(?:FATAL|PANIC): +([^\n]+)/gm)].map((match) => match[1] ?? '');
-  return `the server gave up: ${fatal.at(-1) ?? 'no reason given'}`;
+  return `the server gave up: ${lastFatal(log) ?? 'no reason given'}`;
+}
+
+/** The last word of a server that ended, whatever stands before it in each line of its log. */
+function lastFatal(log: string): string | undefined {
+  return [...log.matchAll(/(?:FATAL|PANIC): +([^\n]+)/g)].at(-1)?.[1];
 }
 
 const momentMs = (at: string): number =>
@@ -237,11 +250,12 @@ async function startToStay({ data, logFile, user, programs }: Place): Promise<vo
     .join(' ');
   // The data folder of the command itself is where it looks for the process.
   const words = ['-D', data, '-l', logFile, '-o', own, '-w', '-t', '300', '-s', 'start'];
-  requireDone(
-    await runProgram(path.join(programs, 'pg_ctl'), words, { user }),
-    'start_failed',
-    `the restored server did not start (${logFile})`,
-  );
+  const started = await runProgram(path.join(programs, 'pg_ctl'), words, { user });
+  if (started.code !== 0)
+    throw conflict(
+      'start_failed',
+      `the restored server did not start: ${lastFatal(await readFile(logFile, 'utf8')) ?? 'no reason given'} (${logFile}).`,
+    );
 }
 
 /**

@@ -147,6 +147,14 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     const lines = documented('archive_command').replaceAll('/archive/', `${archive}/`).split('\n');
     server = await startOwnServer(path.join(folder, 'live'), lines);
     await migrate(server.url);
+    // Places of production's machine. They stand in the backup, and a restored server has none of them.
+    for (const [name, value] of [
+      ['unix_socket_directories', '/of/production'],
+      ['log_directory', '/of/production/log'],
+      ['logging_collector', 'on'],
+      ['shared_preload_libraries', 'of_production'],
+    ])
+      await query(server.url, `ALTER SYSTEM SET ${name} = '${value}'`);
     service = await startTestService({ databaseUrl: server.url, worker: false });
     account = await createTestAccount(service);
     event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
