@@ -10,6 +10,7 @@ function cellText(name: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return '–';
   if (typeof value === 'number' && /At$/.test(name))
     return `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  if (name === 'port') return String(value);
   if (typeof value === 'number') return value.toLocaleString('en-US', { useGrouping: true, maximumFractionDigits: 6 });
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');
