@@ -1,24 +1,30 @@
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { announce } from '#src/webhooks/record-event.ts';
-import { type PaperDeps, recordPaperChange } from './paper-change.ts';
+import { type PaperDeps, recordPaperChange, requireNoIssues } from './paper-change.ts';
 import { REMOVE_DELETED_ROWS } from './remove-deleted-rows.ts';
 import { isAnyCandidatePaidFor, listCandidatesByIds, updateCandidates } from './repository.ts';
 import type { Candidate } from './types.ts';
 import { viewCandidate } from './views.ts';
 
+/** Names each ID that is not a candidate of the event. */
+export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Candidate[]): Issue[] {
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.flatMap((id, index) =>
+    id === undefined || known.has(id)
+      ? []
+      : [{ field: `candidateIds[${index}]`, message: 'is not a candidate of this event' }],
+  );
+}
+
 /** @throws ApiError 422 naming each ID that is not a candidate of the event */
 async function requireCandidates(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Candidate[]> {
   const rows = await listCandidatesByIds(tx, eventId, ids);
-  const known = new Set(rows.map(({ id }) => id));
-  const issues: Issue[] = ids.flatMap((id, index) =>
-    known.has(id) ? [] : [{ field: `candidateIds[${index}]`, message: 'is not a candidate of this event' }],
-  );
-  if (issues.length > 0) throw validationError(issues);
+  requireNoIssues(strangerIssues(ids, rows));
   return rows;
 }
 

@@ -1,36 +1,20 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
-import { invalidField } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
+import { candidateIssues } from './candidate-issues.ts';
 import {
   isStanding,
   type PaperDeps,
   recordPaperChange,
-  requireGroup,
-  requireKnownPositions,
+  requireNoIssues,
   requireRoomForCandidate,
 } from './paper-change.ts';
-import { insertCandidate, listPositions } from './repository.ts';
+import { insertCandidate } from './repository.ts';
 import type { createCandidateBody } from './schemas.ts';
-import type { Candidate, Position, ReferendumRole } from './types.ts';
+import type { Candidate } from './types.ts';
 import { viewCandidate } from './views.ts';
-
-/** A role belongs to candidates of referendums, and there only. @throws ApiError 422 on `referendumRole` */
-export function checkReferendumRole(
-  role: ReferendumRole | null,
-  positionIds: readonly string[],
-  positions: readonly Position[],
-): void {
-  const standsInReferendum = positions.some(
-    (position) => position.votingMethod === 'referendum' && positionIds.includes(position.id),
-  );
-  if (role !== null && !standsInReferendum)
-    throw invalidField('referendumRole', 'belongs to candidates of a referendum');
-  if (role === null && standsInReferendum)
-    throw invalidField('referendumRole', 'is required for a candidate of a referendum: yes, no or abstain');
-}
 
 /** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
 export async function createCandidate(
@@ -41,10 +25,8 @@ export async function createCandidate(
 ): Promise<Candidate> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
-  const positions = await listPositions(tx, eventId);
-  requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
-  await requireGroup(tx, eventId, body.groupId);
-  checkReferendumRole(body.referendumRole ?? null, body.positionIds, positions);
+  const { positionIds, groupId, referendumRole = null } = body;
+  requireNoIssues(await candidateIssues(tx, eventId, { positionIds, groupId, referendumRole }));
   await guardChange(tx, event, 'change_names');
   const status = body.status ?? 'approved';
   const count = await requireRoomForCandidate(tx, eventId, { source: 'organizer', stands: isStanding(status) });

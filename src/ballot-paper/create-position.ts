@@ -1,16 +1,18 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
+import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import {
   recordPaperChange,
-  requireGroup,
-  requirePayable,
+  requireNoIssues,
   requireRoom,
+  requireTopUp,
   sentOnly,
   type TopUpDeps,
 } from './paper-change.ts';
+import { positionBodyIssues } from './position-issues.ts';
 import { settle } from './position-settings.ts';
 import { insertPosition } from './repository.ts';
 import type { createPositionBody } from './schemas.ts';
@@ -25,8 +27,8 @@ export async function createPosition(
 ): Promise<Position> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
-  await requireGroup(tx, eventId, body.groupId);
-  await requirePayable(tx, deps, organizer, event, body.quadraticTopUp);
+  requireTopUp(deps, organizer, body.quadraticTopUp);
+  requireNoIssues(await positionBodyIssues(tx, deps, event, undefined, body, NOTHING_FAULTY));
   const settings = settle(body.votingMethod, sentOnly(body), undefined);
   await guardChange(tx, event, 'change_ballot_rules');
   const count = await requireRoom(tx, 'positions', eventId);

@@ -7,20 +7,23 @@ import type { Env } from '#src/http/env.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
-import { loadEvent, loadRow } from '#src/voting-events/access.ts';
-import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
+import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-issues.ts';
+import { deleteCandidates, rejectCandidates, strangerIssues } from './change-candidates.ts';
 import { changeGroup, createGroup } from './change-groups.ts';
 import { changeSponsor, createSponsor, removeSponsor } from './change-sponsors.ts';
 import { createCandidate } from './create-candidate.ts';
 import { createPosition } from './create-position.ts';
 import { queueDeletion } from './delete-rows.ts';
 import * as operations from './organizer-operations.ts';
+import { judgePositionParts } from './position-issues.ts';
 import {
   findCandidate,
   findGroup,
   findPosition,
   findSponsor,
   listCandidates,
+  listCandidatesByIds,
   listGroups,
   listPositions,
   listSponsors,
@@ -36,9 +39,9 @@ import {
   updatePositionBody,
   updateSponsorBody,
 } from './schemas.ts';
-import type { Position } from './types.ts';
+import type { Candidate, Position } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
-import { changePosition } from './update-position.ts';
+import { changePosition, judgeChangeParts } from './update-position.ts';
 import { viewCandidate, viewGroup, viewPosition, viewSponsor } from './views.ts';
 
 export function positionRouter(deps: Deps): Hono<Env> {
@@ -46,17 +49,23 @@ export function positionRouter(deps: Deps): Hono<Env> {
   const position = loadRow(deps, findPosition);
   const view = async (row: Position, executor: Parameters<typeof listCandidates>[0]) =>
     viewPosition(row, await listCandidates(executor, row.votingEventId));
+  const creationBody = body(createPositionBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgePositionParts(deps, of, sent, isFaulty),
+  );
+  const changeBody = body(updatePositionBody, (target: Organizer & { readonly row: Position }, sent, isFaulty) =>
+    judgeChangeParts(deps, target, sent, isFaulty),
+  );
   const router = new Hono<Env>();
   router.on(...operations.listPositions, event, async (c) => {
     const rows = await listPositions(deps.db, c.get('target').event.id, c.get('query'));
     const candidates = await listCandidates(deps.db, c.get('target').event.id);
     return answer(c, list(rows.map((row) => viewPosition(row, candidates))));
   });
-  router.on(...operations.createPosition, event, replayIfAnswered(), body(createPositionBody), (c) =>
+  router.on(...operations.createPosition, event, replayIfAnswered(), creationBody, (c) =>
     change(c, async (tx) => created(await view(await createPosition(tx, deps, c.get('target'), c.get('body')), tx))),
   );
   router.on(...operations.getPosition, position, async (c) => answer(c, ok(await view(c.get('target').row, deps.db))));
-  router.on(...operations.updatePosition, position, body(updatePositionBody), (c) =>
+  router.on(...operations.updatePosition, position, changeBody, (c) =>
     change(c, async (tx) =>
       ok(await view(await changePosition(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')), tx)),
     ),
@@ -73,14 +82,32 @@ export function positionRouter(deps: Deps): Hono<Env> {
 export function candidateRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const candidate = loadRow(deps, findCandidate);
+  const creationBody = body(createCandidateBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeCandidateParts(deps.db, of.id, sent, isFaulty),
+  );
+  const changeBody = body(
+    updateCandidateBody,
+    ({ event: of, row }: Organizer & { readonly row: Candidate }, sent, isFaulty) =>
+      candidateIssues(deps.db, of.id, changedLinks(row, sent, isFaulty)),
+  );
+  const bulkBody = body(changeCandidatesBody, async ({ event: of }: Organizer, { candidateIds: ids = [] }) =>
+    strangerIssues(
+      ids,
+      await listCandidatesByIds(
+        deps.db,
+        of.id,
+        ids.filter((id) => id !== undefined),
+      ),
+    ),
+  );
   const router = new Hono<Env>();
   router.on(...operations.listCandidates, event, async (c) =>
     answer(c, list((await listCandidates(deps.db, c.get('target').event.id, c.get('query'))).map(viewCandidate))),
   );
-  router.on(...operations.createCandidate, event, replayIfAnswered(), body(createCandidateBody), (c) =>
+  router.on(...operations.createCandidate, event, replayIfAnswered(), creationBody, (c) =>
     change(c, async (tx) => created(viewCandidate(await createCandidate(tx, deps, c.get('target'), c.get('body'))))),
   );
-  router.on(...operations.changeCandidates, event, replayIfAnswered(), body(changeCandidatesBody), (c) =>
+  router.on(...operations.changeCandidates, event, replayIfAnswered(), bulkBody, (c) =>
     change(c, async (tx) => {
       const { action, candidateIds } = c.get('body');
       const apply = { reject: rejectCandidates, delete: deleteCandidates }[action];
@@ -89,7 +116,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
   );
   router.all('/bulk', noOtherMethod);
   router.on(...operations.getCandidate, candidate, async (c) => answer(c, ok(viewCandidate(c.get('target').row))));
-  router.on(...operations.updateCandidate, candidate, body(updateCandidateBody), (c) =>
+  router.on(...operations.updateCandidate, candidate, changeBody, (c) =>
     change(c, async (tx) =>
       ok(viewCandidate(await changeCandidate(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
     ),

@@ -1,8 +1,8 @@
 import { type Plans, planLimit, requireFeature } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
-import type { Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
@@ -61,22 +61,18 @@ export async function requireRoomForCandidate(
   return all;
 }
 
-/** @throws ApiError 422 on `groupId` when the event has no such group */
-export async function requireGroup(
-  tx: Transaction,
+/** What is wrong with a group that is named, if one is. */
+export async function groupIssues(
+  executor: Executor,
   eventId: string,
   groupId: string | null | undefined,
-): Promise<void> {
-  if (groupId == null) return;
-  if ((await findGroup(tx, eventId, groupId)) === undefined)
-    throw invalidField('groupId', 'is not a group of this event');
+): Promise<Issue[]> {
+  if (groupId == null || (await findGroup(executor, eventId, groupId)) !== undefined) return [];
+  return [{ field: 'groupId', message: 'is not a group of this event' }];
 }
 
-/** @throws ApiError 422 naming each position that the event does not have */
-export function requireKnownPositions(positionIds: readonly string[], known: ReadonlySet<string>): void {
-  const issues: Issue[] = positionIds.flatMap((id, index) =>
-    known.has(id) ? [] : [{ field: `positionIds[${index}]`, message: 'is not a position of this event' }],
-  );
+/** @throws ApiError 422 with all that is wrong with a body, if anything is */
+export function requireNoIssues(issues: readonly Issue[]): void {
   if (issues.length > 0) throw validationError(issues);
 }
 
@@ -121,25 +117,31 @@ function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: numbe
   ];
 }
 
-/**
- * Checks that a credit offer can be paid for: by a plan, for a poll, through the linked business.
- * @throws ApiError 403 `plan_feature`; 422 on `quadraticTopUp`
- */
-export async function requirePayable(
-  tx: Transaction,
+/** @throws ApiError 403 `plan_feature` when credits would be sold, and the plan has no paid features */
+export function requireTopUp(
   deps: TopUpDeps,
   { ownerPlan }: Organizer,
+  topUp: QuadraticTopUp | null | undefined,
+): void {
+  if (topUp != null) requireFeature(deps.plans[ownerPlan], 'paid_features');
+}
+
+/** What keeps a credit offer from being paid for: it takes a poll, and prices that the linked business takes. */
+export async function topUpIssues(
+  executor: Executor,
+  { pricing }: Pick<TopUpDeps, 'pricing'>,
   event: VotingEvent,
   topUp: QuadraticTopUp | null | undefined,
-): Promise<void> {
-  if (topUp == null) return;
-  requireFeature(deps.plans[ownerPlan], 'paid_features');
+): Promise<Issue[]> {
+  if (topUp == null) return [];
   // Credits are bought by visitors; the voters of an election have none.
-  if (event.type !== 'poll') throw invalidField('quadraticTopUp', 'is for polls only');
+  if (event.type !== 'poll') return [{ field: 'quadraticTopUp', message: 'is for polls only' }];
+  const issues = new Map<string, Issue>();
   for (const { field, amountMinor } of topUpPrices(topUp)) {
-    const fault = await deps.pricing.fault(tx, event, { amountMinor, currency: topUp.currency });
+    const fault = await pricing.fault(executor, event, { amountMinor, currency: topUp.currency });
     if (fault === undefined) continue;
-    const path = { business: '', currency: '.currency', amount: `.${field}` }[fault.about];
-    throw invalidField(`quadraticTopUp${path}`, fault.message);
+    const path = `quadraticTopUp${{ business: '', currency: '.currency', amount: `.${field}` }[fault.about]}`;
+    issues.set(path, { field: path, message: fault.message });
   }
+  return [...issues.values()];
 }

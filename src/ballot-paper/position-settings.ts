@@ -1,4 +1,5 @@
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import { type IsFaulty, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { Position, VotingMethod } from './types.ts';
 
 /** The settings whose meaning depends on the method. */
@@ -84,20 +85,20 @@ function refuseMissing(method: VotingMethod, given: GivenSettings): Issue[] {
   }));
 }
 
-function refuseBounds(settings: MethodSettings): Issue[] {
+function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
   const issues: Issue[] = [];
-  const { minSelections, maxSelections, votingMethod } = settings;
+  const { minSelections, maxSelections, votingMethod, scoreMin, scoreMax, seats } = settings;
+  const isSound = (...names: (keyof MethodSettings)[]): boolean => !names.some((name) => isFaulty(name));
   if (RULES[votingMethod].single && maxSelections !== 1) {
     issues.push({ field: 'maxSelections', message: `is 1 for the method ${votingMethod}` });
   }
-  if (maxSelections !== null && minSelections > maxSelections) {
+  if (isSound('minSelections', 'maxSelections') && maxSelections !== null && minSelections > maxSelections) {
     issues.push({ field: 'minSelections', message: 'must not be greater than maxSelections' });
   }
-  if (settings.scoreMin !== null && settings.scoreMax !== null && settings.scoreMin >= settings.scoreMax) {
+  if (isSound('scoreMin', 'scoreMax') && scoreMin !== null && scoreMax !== null && scoreMin >= scoreMax) {
     issues.push({ field: 'scoreMax', message: 'must be greater than scoreMin' });
   }
-  if (votingMethod === 'referendum' && settings.seats !== 1)
-    issues.push({ field: 'seats', message: 'is 1 for a referendum' });
+  if (votingMethod === 'referendum' && seats !== 1) issues.push({ field: 'seats', message: 'is 1 for a referendum' });
   const topUp = settings.quadraticTopUp;
   if (topUp?.pricingModel === 'ratio' && topUp.minCredits > topUp.maxCredits) {
     issues.push({ field: 'quadraticTopUp.minCredits', message: 'must not be greater than maxCredits' });
@@ -105,10 +106,7 @@ function refuseBounds(settings: MethodSettings): Issue[] {
   return issues;
 }
 
-/**
- * The complete settings of a position: what was given, else what it had, else the method's default.
- * @throws ApiError `validation_error` with every setting that is foreign to the method, missing or out of bounds
- */
+/** The complete settings of a position: what was given, else what it had, else the method's default. */
 export function settle(method: VotingMethod, given: GivenSettings, had: MethodSettings | undefined): MethodSettings {
   const rule = RULES[method];
   // A position that changes its method forgets the settings of the old one.
@@ -118,7 +116,7 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
     if (given[name] !== undefined) return given[name] as MethodSettings[Key];
     return (base === undefined ? rule.settings[name] : base[name]) as MethodSettings[Key];
   };
-  const settings: MethodSettings = {
+  return {
     votingMethod: method,
     seats: given.seats ?? had?.seats ?? 1,
     minSelections: given.minSelections ?? base?.minSelections ?? rule.minSelections,
@@ -136,8 +134,19 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
     rules: pick('rules'),
     majorityRequired: pick('majorityRequired'),
   };
-  const issues = [...refuseForeign(method, given), ...refuseMissing(method, given)];
-  if (issues.length === 0) issues.push(...refuseBounds(settings));
-  if (issues.length > 0) throw validationError(issues);
-  return settings;
 }
+
+/**
+ * Every setting that is foreign to the method, missing or out of bounds.
+ * @param isFaulty names what was sent in a wrong form: it is out of no bounds
+ */
+export const settingIssues = (
+  method: VotingMethod,
+  given: GivenSettings,
+  had: MethodSettings | undefined,
+  isFaulty = NOTHING_FAULTY,
+): Issue[] => [
+  ...refuseForeign(method, given),
+  ...refuseMissing(method, given),
+  ...refuseBounds(settle(method, given, had), isFaulty),
+];

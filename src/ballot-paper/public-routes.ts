@@ -15,6 +15,7 @@ import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
 import { BallotCache } from './ballot-cache.ts';
+import { candidateIssues } from './candidate-issues.ts';
 import { loadPublicPaper } from './load-paper.ts';
 import type { RegistrationCheckout } from './pay-to-register.ts';
 import * as operations from './public-operations.ts';
@@ -40,12 +41,19 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
     if (payToRegisterCandidate !== null && !('paymentAttemptId' in raw))
       requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
-  const registrationBody = bodyFor(({ event: { payToRegisterCandidate, paymentProvider } }: VoteCaller, raw) => {
-    if ('paymentAttemptId' in raw) return finishPaymentBody;
-    return payToRegisterCandidate !== null && paymentProvider !== null
-      ? paidRegistrationBody(embedded, paymentProvider)
-      : registerCandidateBody(embedded);
-  });
+  const registrationBody = bodyFor(
+    ({ event: { payToRegisterCandidate, paymentProvider } }: VoteCaller, raw) => {
+      if ('paymentAttemptId' in raw) return finishPaymentBody;
+      return payToRegisterCandidate !== null && paymentProvider !== null
+        ? paidRegistrationBody(embedded, paymentProvider)
+        : registerCandidateBody(embedded);
+    },
+    async ({ event: { id } }, sent) => {
+      const [positionIds, groupId] = ['positionIds' in sent && sent.positionIds, 'groupId' in sent && sent.groupId];
+      const links = { positionIds: positionIds || [], groupId: groupId || undefined, referendumRole: undefined };
+      return candidateIssues(deps.db, id, links);
+    },
+  );
   const router = new Hono<Env>();
   router.on(...operations.getContext, withPaper, async (c) => {
     const { event: row, paper } = c.get('target');

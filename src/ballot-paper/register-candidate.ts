@@ -9,8 +9,9 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { type PaperDeps, requireGroup, requireKnownPositions, requireRoomForCandidate } from './paper-change.ts';
-import { insertCandidate, listPositions } from './repository.ts';
+import { candidateIssues } from './candidate-issues.ts';
+import { type PaperDeps, requireNoIssues, requireRoomForCandidate } from './paper-change.ts';
+import { insertCandidate } from './repository.ts';
 import type { registerCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
 import { viewCandidate } from './views.ts';
@@ -34,9 +35,8 @@ async function requireRegistration(
   body: Registration,
   nowMs: number,
 ): Promise<number> {
-  const positions = await listPositions(tx, event.id);
-  requireKnownPositions(body.positionIds, new Set(positions.map((position) => position.id)));
-  await requireGroup(tx, event.id, body.groupId);
+  const { positionIds, groupId } = body;
+  requireNoIssues(await candidateIssues(tx, event.id, { positionIds, groupId, referendumRole: undefined }));
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import {
+  BESIDE_OTHER_FAULTS,
   descriptionField,
   emailField,
   httpsUrlField,
   idField,
   nameField,
+  refuseRepeated,
   returnUrlField,
   searchField,
   sortOrderField,
@@ -23,7 +25,9 @@ const share = {
 const inclusive = z.boolean().default(false);
 const isAtMostOne = (value: { readonly numerator: number; readonly denominator: number }): boolean =>
   value.numerator <= value.denominator;
-const AT_MOST_ONE = 'must be at most 1';
+/** Both parts can be compared, whatever is wrong beside them. */
+const when = ({ value }: z.core.ParsePayload): boolean => z.object(share).safeParse(value).success;
+const AT_MOST_ONE = { error: 'must be at most 1', when };
 
 const fraction = z.strictObject({ ...share, inclusive }).refine(isAtMostOne, AT_MOST_ONE);
 const threshold = z
@@ -36,9 +40,10 @@ const threshold = z
       .describe('What the share of yes is taken of: yes and no, those with abstentions, or the electorate.'),
   })
   .refine(isAtMostOne, AT_MOST_ONE);
-const majority = z
-  .strictObject(share)
-  .refine((value) => value.numerator < value.denominator, 'must be less than 1, because it must be exceeded');
+const majority = z.strictObject(share).refine((value) => value.numerator < value.denominator, {
+  error: 'must be less than 1, because it must be exceeded',
+  when,
+});
 
 const topUp = z.discriminatedUnion('pricingModel', [
   z.strictObject({
@@ -56,12 +61,10 @@ const topUp = z.discriminatedUnion('pricingModel', [
       .min(1)
       .max(20)
       .superRefine((tiers, context) => {
-        const ids = tiers.map(({ id }) => id);
-        ids.forEach((id, index) => {
-          if (ids.indexOf(id) !== index)
-            context.addIssue({ code: 'custom', path: [index, 'id'], message: 'is named twice' });
-        });
-      }),
+        // Entries in the wrong form are named by themselves.
+        const ids = tiers.map((tier: { id: string } | null) => tier?.id);
+        refuseRepeated(ids, context, 'id');
+      }, BESIDE_OTHER_FAULTS),
   }),
 ]);
 
@@ -124,11 +127,7 @@ const positionIds = z
   .array(idField())
   .min(1, 'must name at least one position')
   .max(100)
-  .superRefine((ids, context) => {
-    ids.forEach((id, index) => {
-      if (ids.indexOf(id) !== index) context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
-    });
-  });
+  .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_OTHER_FAULTS);
 
 const candidateFields = z.object({
   name: nameField(),

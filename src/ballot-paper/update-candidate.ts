@@ -1,21 +1,21 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/life.ts';
-import { checkReferendumRole } from './create-candidate.ts';
+import { candidateIssues, changedLinks } from './candidate-issues.ts';
 import {
   isStanding,
   type PaperDeps,
   recordPaperChange,
-  requireGroup,
-  requireKnownPositions,
+  requireNoIssues,
   requireRoomForCandidate,
   sentOnly,
 } from './paper-change.ts';
-import { findCandidate, listPositions, updateCandidate } from './repository.ts';
+import { findCandidate, updateCandidate } from './repository.ts';
 import type { updateCandidateBody } from './schemas.ts';
 import type { Candidate } from './types.ts';
 import { viewCandidate } from './views.ts';
@@ -56,17 +56,7 @@ export async function changeCandidate(
   const before = await findCandidate(tx, eventId, id);
   if (before === undefined) throw notFound();
   const changed = changedFields(sentOnly(body), before);
-  if (body.positionIds !== undefined || body.referendumRole !== undefined) {
-    const positions = await listPositions(tx, eventId);
-    const positionIds = body.positionIds ?? before.positionIds;
-    requireKnownPositions(positionIds, new Set(positions.map((position) => position.id)));
-    checkReferendumRole(
-      body.referendumRole === undefined ? before.referendumRole : body.referendumRole,
-      positionIds,
-      positions,
-    );
-  }
-  await requireGroup(tx, eventId, body.groupId);
+  requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) {
     await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_words');

@@ -1,11 +1,20 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
-import type { Transaction } from '#src/database/client.ts';
-import { notFound } from '#src/platform/errors.ts';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type Issue, notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/life.ts';
-import { recordPaperChange, requireGroup, requirePayable, sentOnly, type TopUpDeps } from './paper-change.ts';
+import {
+  groupIssues,
+  recordPaperChange,
+  requireNoIssues,
+  requireTopUp,
+  sentOnly,
+  type TopUpDeps,
+} from './paper-change.ts';
+import { positionBodyIssues, soundPosition } from './position-issues.ts';
 import { settle } from './position-settings.ts';
 import { findPosition, listCandidates, updatePosition } from './repository.ts';
 import type { updatePositionBody } from './schemas.ts';
@@ -33,11 +42,9 @@ export async function changePosition(
   const event = await lockForChange(tx, eventId);
   const before = await findPosition(tx, eventId, id);
   if (before === undefined) throw notFound();
-  const sent = sentOnly(body);
-  const shown = { ...before, maxSelections: await shownLimit(tx, before) };
-  const changed = changedFields(sent, sent.maxSelections === null ? before : shown);
-  await requireGroup(tx, eventId, changed.groupId);
-  await requirePayable(tx, deps, organizer, event, changed.quadraticTopUp);
+  const changed = await changedOf(tx, before, sentOnly(body));
+  requireTopUp(deps, organizer, changed.quadraticTopUp);
+  requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) {
@@ -50,8 +57,27 @@ export async function changePosition(
   return after;
 }
 
+/** The fields of a body that would change a position. What was shown can be sent back. */
+async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {
+  const shown = { ...before, maxSelections: await shownLimit(executor, before) };
+  return changedFields(sent, sent.maxSelections === null ? before : shown);
+}
+
+/** What is wrong with the values of a change whose form is wrong elsewhere. */
+export async function judgeChangeParts(
+  deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
+  { event, row }: Pick<Organizer, 'event'> & { readonly row: Position },
+  sent: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const changed = await changedOf(deps.db, row, sentOnly(soundPosition(sent, isFaulty)));
+  return isFaulty('votingMethod')
+    ? groupIssues(deps.db, event.id, changed.groupId)
+    : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
+}
+
 /** A limit that follows the candidates is shown as their number; that number sent back is no limit of its own. */
-async function shownLimit(tx: Transaction, position: Position): Promise<number> {
+async function shownLimit(tx: Executor, position: Position): Promise<number> {
   if (position.maxSelections !== null) return position.maxSelections;
   return limitOf(position, await listCandidates(tx, position.votingEventId));
 }

@@ -1,5 +1,6 @@
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { Candidate } from '#src/ballot-paper/types.ts';
+import type { SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { PackedPosition } from './ballot-encoding.ts';
 
@@ -22,6 +23,7 @@ export type Judgement =
       readonly valid: false;
       readonly issues: readonly Issue[];
       readonly notInGroup: boolean;
+      /** The first position whose credits do not suffice. */
       readonly credits: InsufficientCredits | undefined;
     };
 
@@ -29,9 +31,12 @@ export type Judgement =
 export const ANY_GROUP = Symbol('any group');
 export type VoterGroup = string | null | typeof ANY_GROUP;
 
+/** An entry as it was sent: what is missing was left out, or is not in the form of an entry. */
+export type SentEntry = SoundParts<BallotEntry> | undefined;
+
 interface Mark {
   readonly index: number;
-  readonly entry: BallotEntry;
+  readonly entry: SoundParts<BallotEntry>;
   /** Undefined where the entry names none of the position; its rank and value are judged all the same. */
   readonly candidate: Candidate | undefined;
 }
@@ -43,28 +48,32 @@ interface Mark {
  */
 export function judgeBallot(
   paper: BallotPaper,
-  entries: readonly BallotEntry[],
+  entries: readonly SentEntry[],
   voterGroup: VoterGroup,
   budgets: ReadonlyMap<string, number> = NO_BUDGETS,
 ): Judgement {
   const issues: Issue[] = [];
   const groupIssues: Issue[] = [];
-  let credits: InsufficientCredits | undefined;
+  const shortages: InsufficientCredits[] = [];
   const marks = new Map<PaperPosition, Mark[]>();
   const marked = new Map<PaperPosition, Set<Candidate>>();
   entries.forEach((entry, index) => {
     const field = (name: string): string => `votes[${index}].${name}`;
-    const position = paper.positionById.get(entry.positionId);
+    if (entry === undefined) return;
+    const position = entry.positionId === undefined ? undefined : paper.positionById.get(entry.positionId);
+    const known = entry.candidateId === undefined ? undefined : paper.candidateById.get(entry.candidateId);
     if (position === undefined) {
-      issues.push({ field: field('positionId'), message: 'is not a position of this event' });
+      if (entry.positionId !== undefined)
+        issues.push({ field: field('positionId'), message: 'is not a position of this event' });
+      if (entry.candidateId !== undefined && known?.status !== 'approved')
+        issues.push({ field: field('candidateId'), message: 'is not a candidate of this event' });
       return;
     }
     if (!isOpenTo(position, voterGroup)) {
       groupIssues.push({ field: field('positionId'), message: 'is not open to the group of this voter' });
     }
-    const known = paper.candidateById.get(entry.candidateId);
     const candidate = known !== undefined && standsIn(position, known) ? known : undefined;
-    if (candidate === undefined)
+    if (candidate === undefined && entry.candidateId !== undefined)
       issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
     const own = marks.get(position) ?? [];
     if (candidate !== undefined && isSecondMark(marked, position, candidate)) {
@@ -74,23 +83,29 @@ export function judgeBallot(
     own.push({ index, entry, candidate });
     marks.set(position, own);
   });
+  // An entry whose position cannot be read may be the choice that another position seems to lack.
+  const areAllRead = entries.every((entry) => entry?.positionId !== undefined);
   for (const [position, own] of marks) {
-    issues.push(...judgeSelections(position, own));
+    issues.push(...judgeSelections(position, own, areAllRead));
     if (position.votingMethod === 'ranked_choice') issues.push(...judgeRanks(position, own));
     if (position.votingMethod === 'cumulative') issues.push(...judgePoints(position, own));
-    if (position.votingMethod === 'quadratic') credits ??= judgeCredits(position, own, budgets);
+    if (position.votingMethod === 'quadratic') shortages.push(...judgeCredits(position, own, budgets));
   }
   const open = paper.positions.filter((position) => isOpenTo(position, voterGroup));
-  issues.push(...judgeLeftOut(paper.positions, marks));
-  if (credits !== undefined)
-    issues.push({
-      field: 'votes',
-      message: `costs ${credits.required} credits of ${credits.available} for position ${credits.positionId}`,
-    });
+  if (areAllRead) issues.push(...judgeLeftOut(paper.positions, marks));
+  const areCreditsAlone = groupIssues.length + issues.length === 0;
+  issues.push(...shortages.map((shortage) => ({ field: 'votes', message: describeShortage(shortage) })));
   const all = [...groupIssues, ...issues];
-  if (all.length > 0) return { valid: false, issues: all, notInGroup: groupIssues.length > 0, credits };
+  if (all.length > 0) {
+    const credits = areCreditsAlone ? shortages[0] : undefined;
+    return { valid: false, issues: all, notInGroup: groupIssues.length > 0, credits };
+  }
   return { valid: true, positions: open.map((position) => packPosition(position, marks.get(position) ?? [])) };
 }
+
+/** What is wrong with a ballot that costs more credits than are there. */
+export const describeShortage = ({ positionId, required, available }: InsufficientCredits): string =>
+  `costs ${required} credits of ${available} for position ${positionId}`;
 
 /** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
 function standsIn(position: PaperPosition, candidate: Candidate): boolean {
@@ -122,7 +137,7 @@ function isOpenTo(position: PaperPosition, voterGroup: VoterGroup): boolean {
 
 const NO_BUDGETS: ReadonlyMap<string, number> = new Map();
 
-function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index: number): Issue[] {
+function judgeEntry(position: PaperPosition, { value, rank }: SoundParts<BallotEntry>, index: number): Issue[] {
   const issues: Issue[] = [];
   const refuse = (name: 'value' | 'rank', message: string): void => {
     issues.push({ field: `votes[${index}].${name}`, message });
@@ -161,7 +176,7 @@ function judgeEntry(position: PaperPosition, { value, rank }: BallotEntry, index
   return issues;
 }
 
-function judgeSelections(position: PaperPosition, marks: readonly Mark[]): Issue[] {
+function judgeSelections(position: PaperPosition, marks: readonly Mark[], areAllRead: boolean): Issue[] {
   const limit = position.selectionLimit;
   const beyond = marks.slice(limit);
   const issues = beyond.map(({ index }) => ({
@@ -169,7 +184,7 @@ function judgeSelections(position: PaperPosition, marks: readonly Mark[]): Issue
     message: `is more than the ${limit} that may be chosen for "${position.title}"`,
   }));
   const first = marks[0];
-  if (first !== undefined && marks.length < position.minSelections) {
+  if (areAllRead && first !== undefined && marks.length < position.minSelections) {
     issues.push({
       field: `votes[${first.index}].positionId`,
       message: `needs at least ${position.minSelections} choices for "${position.title}"`,
@@ -193,7 +208,8 @@ function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
   const budget = position.cumulativePointBudget ?? 0;
   let total = 0;
   for (const { entry, index } of marks) {
-    total += entry.value ?? 0;
+    // A value that is refused by itself buys nothing back.
+    total += Math.max(0, entry.value ?? 0);
     if (total > budget)
       return [
         { field: `votes[${index}].value`, message: `takes "${position.title}" over its budget of ${budget} points` },
@@ -207,14 +223,14 @@ function judgeCredits(
   position: PaperPosition,
   marks: readonly Mark[],
   budgets: ReadonlyMap<string, number>,
-): InsufficientCredits | undefined {
+): InsufficientCredits[] {
   const available = budgets.get(position.id) ?? position.quadraticBaseCreditBudget ?? 0;
   const required = costOf(marks.map(({ entry }) => entry));
-  return required > available ? { positionId: position.id, required, available } : undefined;
+  return required > available ? [{ positionId: position.id, required, available }] : [];
 }
 
 /** What the votes of one quadratic position cost: the square of each. Beyond what is exact it is the largest exact number: no budget comes near it. */
-export function costOf(entries: readonly BallotEntry[]): number {
+export function costOf(entries: readonly SoundParts<BallotEntry>[]): number {
   const cost = entries.reduce((sum, { value }) => sum + (value ?? 0) ** 2, 0);
   return Math.min(cost, Number.MAX_SAFE_INTEGER);
 }

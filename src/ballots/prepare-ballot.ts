@@ -1,17 +1,18 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { listBalances } from '#src/credits/list-balances.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
-import { type ApiError, invalidField, validationError } from '#src/platform/errors.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
 import type { Identity } from '#src/voters/identity.ts';
 import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
-import { identityOf, participantsOf } from '#src/voters/voter-identity.ts';
+import { identityIssues, identityOf, participantIssues, participantsOf } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
-import { ANY_GROUP, type BallotEntry, costOf, type Judgement, judgeBallot } from './ballot-rules.ts';
+import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
 import { waitingTags } from './ballot-tag.ts';
 import { codeTagOf } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
@@ -38,14 +39,17 @@ export async function prepareBallot(
   executor: Executor = deps.db,
 ): Promise<CastRow> {
   const { event } = paper;
-  const identity = event.type === 'poll' ? undefined : requireVoterIdentity(event, body);
-  const participants = event.type === 'poll' ? requireParticipants(event, body) : [''];
+  const isPoll = event.type === 'poll';
+  const identity = isPoll ? undefined : identityOf(event, body);
+  const missing = isPoll ? participantIssues(event, body) : identityIssues(event, body, NOTHING_FAULTY);
   // What is wrong with the ballot whatever the voter's group is reported before the key is judged (completions 1.6).
-  if (identity !== undefined && asksForGroup(paper)) requireValid(judgeBallot(paper, body.votes, ANY_GROUP));
+  if (!isPoll && (missing.length > 0 || asksForGroup(paper)))
+    requireValid(judgeBallot(paper, body.votes, ANY_GROUP), missing);
   const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '', apiKeyId);
-  const budgets = event.type === 'poll' ? await budgetsOf(executor, paper, body) : undefined;
-  const judgement = judgeBallot(paper, body.votes, group ?? null, budgets);
-  const positions = requireValid(judgement);
+  const budgets = isPoll ? await budgetsOf(executor, paper, body) : undefined;
+  const positions = requireValid(judgeBallot(paper, body.votes, group ?? null, budgets), missing);
+  const participants = isPoll ? participantsOf(event, { ...body, visitorId: body.visitorId ?? '' }) : [''];
+  if (participants === undefined) throw new Error('a participant without an identity was taken');
   const packed = packEntries(positions);
   const tag = waitingTags(deps.secrets, event, code)[0] ?? codeTagOf(code);
   return {
@@ -68,16 +72,37 @@ export async function prepareBallot(
   };
 }
 
-/** @throws ApiError 422 with everything that is wrong with a ballot */
-function requireValid(judgement: Judgement): readonly PackedPosition[] {
-  if (judgement.valid) return judgement.positions;
+/** @throws ApiError 422 with everything that is wrong with a ballot, after what is missing beside it */
+function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly PackedPosition[] {
+  if (judgement.valid) {
+    if (missing.length > 0) throw validationError(missing);
+    return judgement.positions;
+  }
   const { credits, issues, notInGroup } = judgement;
-  const onlyCredits = credits !== undefined && issues.length === 1;
+  const isCreditsAlone = credits !== undefined && missing.length === 0;
   const group = notInGroup ? { reason: 'not_in_group' satisfies RefusalCase } : {};
   throw validationError(
-    issues,
-    onlyCredits ? { reason: 'insufficient_credits' satisfies RefusalCase, ...credits } : group,
+    [...missing, ...issues],
+    isCreditsAlone ? { reason: 'insufficient_credits' satisfies RefusalCase, ...credits } : group,
   );
+}
+
+/** What is wrong with the values of a ballot whose form is wrong elsewhere: all that needs no voter key to be proven. */
+export async function judgeCastParts(
+  { db, papers }: Pick<PrepareDeps, 'db'> & { readonly papers: PaperShelf },
+  event: VotingEvent,
+  sent: SoundParts<CastBody & { readonly paymentAttemptId?: string | undefined }>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const paper = await papers.take(event);
+  if (paper === undefined) return [];
+  const isPoll = event.type === 'poll';
+  const missing = isPoll ? participantIssues(event, sent) : identityIssues(event, sent, isFaulty);
+  if (sent.votes === undefined) return missing;
+  const entries = sent.votes.map((entry) => entry ?? {});
+  const budgets = isPoll ? await budgetsOf(db, paper, { visitorId: sent.visitorId, votes: entries }) : undefined;
+  const judgement = judgeBallot(paper, sent.votes, isPoll ? null : ANY_GROUP, budgets);
+  return [...missing, ...(judgement.valid ? [] : judgement.issues)];
 }
 
 const asksForGroup = ({ positions }: BallotPaper): boolean => positions.some(({ groupId }) => groupId !== null);
@@ -87,28 +112,6 @@ function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, vote
     identity,
     keyHash: hashSentKey(deps.secrets, event.id, voterKey),
   };
-}
-
-function requireVoterIdentity(event: VotingEvent, body: CastBody): Identity {
-  const identity = identityOf(event, body);
-  if (identity !== undefined) return identity;
-  throw event.requireVoterId
-    ? invalidField('voterId', 'is required: this event requires voter IDs')
-    : invalidField('email', 'is required where there is no voterId');
-}
-
-function requireParticipants(event: VotingEvent, body: CastBody): string[] {
-  const participants = participantsOf(event, { ...body, visitorId: body.visitorId ?? '' });
-  if (participants !== undefined) return participants;
-  const issues = [
-    ...(event.requireVoterId && body.voterId === undefined
-      ? [{ field: 'voterId', message: 'is required: this poll requires voter IDs' }]
-      : []),
-    ...(event.saveVoterInfo && body.email === undefined
-      ? [{ field: 'email', message: 'is required: this poll tells participants apart by e-mail' }]
-      : []),
-  ];
-  throw validationError(issues);
 }
 
 /**
@@ -142,7 +145,7 @@ export async function refusedVoter(
 }
 
 /** What a poll's ballot costs on each quadratic position; undefined where the paper has none. */
-function needsOf(paper: BallotPaper, votes: readonly BallotEntry[]): CreditNeed[] | undefined {
+function needsOf(paper: BallotPaper, votes: readonly SoundParts<BallotEntry>[]): CreditNeed[] | undefined {
   const quadratic = paper.positions.filter(({ votingMethod }) => votingMethod === 'quadratic');
   if (quadratic.length === 0) return undefined;
   return quadratic.flatMap(({ id, quadraticBaseCreditBudget }) => {
@@ -158,7 +161,7 @@ function needsOf(paper: BallotPaper, votes: readonly BallotEntry[]): CreditNeed[
 async function budgetsOf(
   executor: Executor,
   paper: BallotPaper,
-  body: CastBody,
+  body: { readonly visitorId?: string | undefined; readonly votes: readonly SoundParts<BallotEntry>[] },
 ): Promise<ReadonlyMap<string, number> | undefined> {
   const beyond = needsOf(paper, body.votes)?.some(({ credits, base }) => credits > base);
   if (beyond !== true || body.visitorId === undefined) return undefined;
@@ -168,8 +171,7 @@ async function budgetsOf(
 
 /** The refusal of a ballot that costs more than is there (completions 1.6). */
 export function insufficientCredits(shortage: CreditShortage): ApiError {
-  const { positionId, required, available } = shortage;
-  return invalidField('votes', `costs ${required} credits of ${available} for position ${positionId}`, {
+  return invalidField('votes', describeShortage(shortage), {
     reason: 'insufficient_credits' satisfies RefusalCase,
     ...shortage,
   });

@@ -15,6 +15,7 @@ import { confirmVotes, withoutChoices } from './confirm-ballot.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import * as operations from './operations.ts';
 import { startPaidVote } from './pay-to-vote.ts';
+import { judgeCastParts } from './prepare-ballot.ts';
 import { castElectionBody, castPaidPollBody, castPollBody, confirmBody } from './schemas.ts';
 
 /** Casting and confirming ballots (contract, "Cast body"). */
@@ -24,13 +25,17 @@ export function ballotRouter(deps: Deps, payments: CheckoutDeps, receipts: LogRe
   const paidFeature = requirePlan(({ event: { payToVote }, ownerPlan }: VoteCaller, raw) => {
     if (payToVote !== null && !('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
-  const castBody = bodyFor(({ event: { type, payToVote, paymentProvider } }: VoteCaller, raw) => {
-    if (type === 'election') return castElectionBody;
-    if ('paymentAttemptId' in raw) return finishPaymentBody;
-    return payToVote !== null && paymentProvider !== null
-      ? castPaidPollBody(embedded, paymentProvider)
-      : castPollBody(embedded);
-  });
+  const castBody = bodyFor(
+    ({ event: { type, payToVote, paymentProvider } }: VoteCaller, raw) => {
+      if (type === 'election') return castElectionBody;
+      if ('paymentAttemptId' in raw) return finishPaymentBody;
+      return payToVote !== null && paymentProvider !== null
+        ? castPaidPollBody(embedded, paymentProvider)
+        : castPollBody(embedded);
+    },
+    async ({ event: row }, sent, isFaulty) =>
+      'paymentAttemptId' in sent ? [] : judgeCastParts(deps, row, sent, isFaulty),
+  );
   const keepSecret = ({ event: row }: VoteCaller, answer: string) => withoutChoices(row, answer, deps.clock.now());
   const router = new Hono<Env>();
 

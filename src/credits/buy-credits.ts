@@ -8,13 +8,13 @@ import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { PaymentAttempt } from '#src/payments/types.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { notFound, validationError } from '#src/platform/errors.ts';
 import { refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { findQuadraticPosition, priceOf } from './offer.ts';
+import { findQuadraticPosition, NO_OFFER, priceOf } from './offer.ts';
 import { addCredits, listBalances, listSpendingBallots, takeBackCredits } from './repository.ts';
 import type { CreditCheckout } from './schemas.ts';
 import { viewBalance } from './views.ts';
@@ -32,8 +32,9 @@ export async function startCreditPurchase(
   const { event } = paper;
   const found = findQuadraticPosition(paper, body.positionId);
   const offer = found?.position.quadraticTopUp;
-  if (found === undefined || offer == null) throw invalidField('positionId', 'is not a position that sells credits');
+  if (found === undefined || offer == null) throw validationError([NO_OFFER]);
   const purchase = priceOf(offer, body);
+  if ('field' in purchase) throw validationError([purchase]);
   const status = statusAt(event, deps.clock.now());
   if (status !== 'open' && status !== 'scheduled') throw notOpen(status);
   if (await hasVoted(deps.db, event.id, participantOf(event, body), event.repeatVotes))

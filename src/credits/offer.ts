@@ -1,6 +1,6 @@
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
 import type { QuadraticTopUp } from '#src/ballot-paper/types.ts';
-import { invalidField } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 
 export interface QuadraticPosition {
   readonly position: PaperPosition;
@@ -21,23 +21,36 @@ export interface Purchase {
   readonly pricingModel: 'ratio' | 'tiered';
 }
 
-/** What a request buys, at the offer's price. @throws ApiError 422 on `credits` or `tierId` */
+/** What a request buys, at the offer's price, or what is wrong with it. */
 export function priceOf(
   offer: QuadraticTopUp,
   wanted: { readonly credits?: number | undefined; readonly tierId?: string | undefined },
-): Purchase {
+): Purchase | Issue {
   const { currency, pricingModel } = offer;
   if (offer.pricingModel === 'tiered') {
-    if (wanted.tierId === undefined) throw invalidField('tierId', 'is required: credits are sold in tiers here');
+    if (wanted.tierId === undefined) return { field: 'tierId', message: 'is required: credits are sold in tiers here' };
     const tier = offer.tiers.find(({ id }) => id === wanted.tierId);
-    if (tier === undefined) throw invalidField('tierId', 'is not one of the tiers of this position');
+    if (tier === undefined) return { field: 'tierId', message: 'is not one of the tiers of this position' };
     return { credits: tier.credits, amountMinor: tier.amountMinor, currency, pricingModel };
   }
   const { credits } = wanted;
-  if (credits === undefined) throw invalidField('credits', 'is required: credits are sold one by one here');
+  if (credits === undefined) return { field: 'credits', message: 'is required: credits are sold one by one here' };
   const { minCredits, maxCredits, pricePerCreditMinor } = offer;
-  if (credits < minCredits || credits > maxCredits) {
-    throw invalidField('credits', `must be from ${minCredits} to ${maxCredits}`);
-  }
+  if (credits < minCredits || credits > maxCredits)
+    return { field: 'credits', message: `must be from ${minCredits} to ${maxCredits}` };
   return { credits, amountMinor: credits * pricePerCreditMinor, currency, pricingModel };
+}
+
+export const NO_OFFER: Issue = { field: 'positionId', message: 'is not a position that sells credits' };
+
+/** What is wrong with the values of a checkout whose form is wrong elsewhere. */
+export function purchaseIssues(
+  paper: BallotPaper,
+  wanted: { readonly positionId?: string | undefined } & Parameters<typeof priceOf>[1],
+): Issue[] {
+  if (wanted.positionId === undefined) return [];
+  const offer = findQuadraticPosition(paper, wanted.positionId)?.position.quadraticTopUp;
+  if (offer == null) return [NO_OFFER];
+  const purchase = priceOf(offer, wanted);
+  return 'field' in purchase ? [purchase] : [];
 }

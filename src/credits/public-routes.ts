@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { loadPublicPaper } from '#src/ballot-paper/load-paper.ts';
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
@@ -16,7 +17,7 @@ import { notFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { startCreditPurchase } from './buy-credits.ts';
-import { findQuadraticPosition } from './offer.ts';
+import { findQuadraticPosition, purchaseIssues } from './offer.ts';
 import * as operations from './operations.ts';
 import { listBalances } from './repository.ts';
 import { creditCheckoutBody } from './schemas.ts';
@@ -29,8 +30,11 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
   const paidFeature = requirePlan(({ ownerPlan }: VoteCaller, raw) => {
     if (!('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
-  const purchaseBody = bodyFor(({ event: { paymentProvider } }: VoteCaller, raw) =>
-    'paymentAttemptId' in raw ? finishPaymentBody : creditCheckoutBody({ embedded, provider: paymentProvider }),
+  const purchaseBody = bodyFor(
+    ({ event: { paymentProvider } }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
+      'paymentAttemptId' in raw ? finishPaymentBody : creditCheckoutBody({ embedded, provider: paymentProvider }),
+    async ({ paper }, sent, isFaulty) =>
+      'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(paper, sent) : [],
   );
   const router = new Hono<Env>();
   router.on(...operations.getCredits, event, async (c) => {

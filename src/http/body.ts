@@ -1,12 +1,14 @@
 import type { MiddlewareHandler } from 'hono';
-import type { z } from 'zod';
-import { ApiError } from '#src/platform/errors.ts';
+import { z } from 'zod';
+import { validationError } from '#src/platform/errors.ts';
+import type { Caller } from './caller.ts';
 import type { Env } from './env.ts';
-import type { JsonObject } from './json/strict-json.ts';
+import type { JsonBody, JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
-import { readJson } from './read-body.ts';
+import { readJsonBody } from './read-body.ts';
 import { replayOf } from './replay.ts';
-import { parseBody } from './validation.ts';
+import { faultyFields, type Judge, type SoundParts, soundParts } from './sound-parts.ts';
+import { issuesOf } from './validation.ts';
 
 type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
 
@@ -14,11 +16,13 @@ type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Tar
  * A body that is refused may be the repeat of one that was taken: what its Idempotency-Key was used for comes first. A body
  * that is refused never uses a key up (completions 1.6).
  */
-function checkBody<Target, Body>(check: (target: Target, raw: JsonObject) => Body): BodyStep<Target, Body> {
+function checkBody<Target, Body>(
+  check: (target: Target, sent: JsonBody, caller: Caller) => Promise<Body>,
+): BodyStep<Target, Body> {
   return async (c, next) => {
-    const raw = (await readJson(c)) ?? {};
+    const sent = (await readJsonBody(c)) ?? { value: {}, faults: [] };
     try {
-      c.set('body', check(c.get('target'), raw));
+      c.set('body', await check(c.get('target'), sent, c.get('caller')));
     } catch (fault) {
       const earlier = await replayOf(c);
       if (earlier !== undefined) return earlier;
@@ -28,28 +32,43 @@ function checkBody<Target, Body>(check: (target: Target, raw: JsonObject) => Bod
   };
 }
 
-/** Takes a body whose schema depends on what the path names or on what was sent. @throws ApiError 422 `validation_error` */
+/**
+ * Takes a body whose schema depends on what the path names or on what was sent.
+ * @param judge what is wrong with its values, asked where its form is wrong: both are answered at once
+ * @throws ApiError 422 `validation_error` with all that is wrong with it
+ */
 export function bodyFor<Target, Schema extends z.ZodType>(
   choose: (target: Target, raw: JsonObject) => Schema,
+  judge?: Judge<Target, z.output<Schema>>,
 ): BodyStep<Target, z.output<Schema>> {
-  const step = checkBody((target: Target, raw) => parseBody(choose(target, raw), raw) as z.output<Schema>);
+  const step = checkBody(async (target: Target, { value, faults }, caller): Promise<z.output<Schema>> => {
+    const schema = choose(target, value);
+    const parsed = schema.safeParse(value, { reportInput: true });
+    if (parsed.success && faults.length === 0) return parsed.data;
+    const isLost = faultyFields(faults);
+    const misshapen = parsed.success ? [] : issuesOf(parsed.error).filter(({ field }) => !isLost(field));
+    const issues = [...faults, ...misshapen];
+    const isFaulty = faultyFields(issues);
+    const sound = soundParts(schema, value, faults) as SoundParts<z.output<Schema>>;
+    const judged = (await judge?.(target, sound, isFaulty, caller)) ?? [];
+    throw validationError([...issues, ...judged.filter(({ field }) => !isFaulty(field))]);
+  });
   return annotate(step, { bodyFor: choose });
 }
 
 /** Takes a body. @throws ApiError 422 `validation_error` with all that is wrong with it */
-export function body<Schema extends z.ZodType>(schema: Schema): BodyStep<unknown, z.output<Schema>> {
+export function body<Schema extends z.ZodType, Target = unknown>(
+  schema: Schema,
+  judge?: Judge<Target, z.output<Schema>>,
+): BodyStep<Target, z.output<Schema>> {
   return annotate(
-    bodyFor(() => schema),
+    bodyFor(() => schema, judge),
     { body: schema, bodyFor: () => schema },
   );
 }
 
-const refuseFields = checkBody((_target, raw): undefined => {
-  const [field] = Object.keys(raw);
-  if (field === undefined) return;
-  const issues = [{ field, message: 'is not a known field' }];
-  throw new ApiError('validation_error', 'This request takes no body.', { field, issues });
-});
+const nothing = z.strictObject({});
+const takeNothing = bodyFor(() => nothing);
 
 /** Takes nothing, or `{}`. @throws ApiError 422 `validation_error` */
-export const noBody = annotate(refuseFields, { body: undefined });
+export const noBody = annotate(takeNothing, { body: undefined });

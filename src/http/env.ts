@@ -6,7 +6,7 @@ import type { AccountPlaces } from './account-places.ts';
 import type { Caller } from './caller.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
-import type { JsonObject } from './json/strict-json.ts';
+import type { JsonBody } from './json/strict-json.ts';
 import type { Operation } from './operation.ts';
 import type { RequestTarget } from './request-target.ts';
 
@@ -56,7 +56,7 @@ export type Env = {
     /** What the path names: the event with the caller's role in it, the row. */
     target: unknown;
     /** The body as it was sent. */
-    json: JsonObject | undefined;
+    json: JsonBody | undefined;
     repeatable: Repeatable | undefined;
   };
 };

@@ -5,6 +5,20 @@ import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { codePointLength, nameFault, normaliseText, paragraphFault, rawTextFault } from '#src/platform/text.ts';
 
+/** Lets a check of a whole list or object be made where a part of it is in the wrong form, too: all faults are answered at once. */
+export const BESIDE_OTHER_FAULTS = {
+  when: ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null,
+};
+
+/** Adds an issue for each entry of a list that stands in it before. */
+export function refuseRepeated(entries: readonly unknown[], context: z.core.$RefinementCtx, ...below: string[]): void {
+  const seen = new Set<unknown>();
+  entries.forEach((entry, index) => {
+    if (seen.has(entry)) context.addIssue({ code: 'custom', path: [index, ...below], message: 'is named twice' });
+    if (typeof entry === 'string') seen.add(entry);
+  });
+}
+
 /** Adds the issue that `fault` names, or none. */
 function faultless(fault: (text: string) => string | undefined) {
   return (context: z.core.ParsePayload<string>): void => {
@@ -121,10 +135,4 @@ export const uniqueIdsField = (what: string) =>
     .array(idField())
     .min(1, `must name at least one ${what}`)
     .max(1_000, `must name at most 1000 ${what}s`)
-    .superRefine((ids, context) => {
-      const seen = new Set<string>();
-      ids.forEach((id, index) => {
-        if (seen.has(id)) context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
-        seen.add(id);
-      });
-    });
+    .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_OTHER_FAULTS);

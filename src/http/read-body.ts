@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { type JsonObject, MAX_BODY_BYTES, parseJsonBody } from './json/strict-json.ts';
+import { type JsonBody, MAX_BODY_BYTES, parseJsonBody } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
 
 function tooLarge(): ApiError {
@@ -48,13 +48,13 @@ export function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> 
   });
 }
 
-type JsonContext = RequestContext & { set(name: 'json', json: JsonObject | undefined): void };
+type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
  * The JSON object that was sent, read once; undefined where nothing was, and the operation takes no body.
  * @throws ApiError `validation_error` for malformed JSON
  */
-export async function readJson(c: JsonContext): Promise<JsonObject | undefined> {
+export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;
   const { incoming } = c.env;

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Env, RequestContext } from './env.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import { annotate } from './operation.ts';
-import { readJson } from './read-body.ts';
+import { readJsonBody } from './read-body.ts';
 import { send } from './send.ts';
 
 /** The ID of the event that a request is about, or of whose rows it is. */
@@ -31,12 +31,14 @@ export function replayIfAnswered<Target>(
     async (c, next) => {
       const key = c.get('idempotencyKey');
       if (key !== undefined) {
-        const [body, target] = [await readJson(c), c.get('target')];
+        const [body, target] = [await readJsonBody(c), c.get('target')];
         const request = {
           ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
-          ...{ path: resourceOf(c), query: c.get('query'), body },
+          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value },
         };
-        c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
+        // A body that cannot be kept was never taken: it is refused with all that is wrong with it.
+        const isKept = body === undefined || body.faults.length === 0;
+        if (isKept) c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
       }
       await next();
     },

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Env } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
-import { readJson } from './read-body.ts';
+import { readJsonBody } from './read-body.ts';
 
 /**
  * Asks what the plan must allow for the body that was sent, before the body is judged (completions 1.6).
@@ -11,7 +11,7 @@ export function requirePlan<Target>(
   check: (target: Target, raw: JsonObject) => void,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {
   return async (c, next) => {
-    check(c.get('target'), (await readJson(c)) ?? {});
+    check(c.get('target'), (await readJsonBody(c))?.value ?? {});
     await next();
   };
 }

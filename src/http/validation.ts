@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
-import type { JsonObject } from './json/strict-json.ts';
+import { badRequest, type Issue, MAX_ISSUES } from '#src/platform/errors.ts';
 
 /** `['votes', 2, 'rank']` → `votes[2].rank` (completions 1.3). */
 export function fieldPath(path: readonly PropertyKey[]): string {
@@ -71,32 +70,25 @@ export function issuesOf(error: z.ZodError): Issue[] {
   );
 }
 
-/** @throws ApiError `validation_error` with all issues of the body at once. */
-export function parseBody(schema: z.ZodType, raw: JsonObject): unknown {
-  const parsed = schema.safeParse(raw, { reportInput: true });
-  if (!parsed.success) throw validationError(issuesOf(parsed.error));
-  return parsed.data;
-}
-
 const noQuery = z.strictObject({});
 
-/** @throws ApiError `bad_request` for an unknown, repeated or malformed query parameter. */
+/** @throws ApiError `bad_request` with every unknown, repeated or malformed query parameter at once. */
 export function parseQuery(schema: z.ZodType | undefined, pairs: readonly (readonly [string, string])[]): unknown {
   if (schema === undefined && pairs.length === 0) return {};
   const values: Record<string, string> = Object.create(null);
+  const repeated = new Set<string>();
   for (const [name, value] of pairs) {
-    if (name in values)
-      throw new ApiError('bad_request', `The query parameter ${name} must be given once.`, { field: name });
-    values[name] = value;
+    if (name in values) repeated.add(name);
+    else values[name] = value;
   }
   const parsed = (schema ?? noQuery).safeParse({ ...values }, { reportInput: true });
-  if (parsed.success) return parsed.data;
-  const issues = issuesOf(parsed.error);
-  const first = issues[0];
-  const unknown = first?.message === 'is not a known field';
-  throw new ApiError(
-    'bad_request',
-    unknown ? `Unknown query parameter ${first.field}.` : `The query parameter ${first?.field} ${first?.message}.`,
+  if (parsed.success && repeated.size === 0) return parsed.data;
+  const given = [...repeated].map((name) => ({ field: quoted(name), message: 'must be given once' }));
+  const issues = [...given, ...(parsed.success ? [] : issuesOf(parsed.error))].slice(0, MAX_ISSUES);
+  const [first] = issues;
+  const isUnknown = first?.message === 'is not a known field';
+  throw badRequest(
+    isUnknown ? `Unknown query parameter ${first?.field}.` : `The query parameter ${first?.field} ${first?.message}.`,
     { field: first?.field, issues },
   );
 }

@@ -3,6 +3,7 @@ import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
@@ -17,6 +18,7 @@ import { findTaken, insertVoters, type NewVoter } from './repository.ts';
 import type { VoterInput } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
+import { identityIssues } from './voter-identity.ts';
 
 export interface VoterDeps {
   readonly ids: Ids;
@@ -30,28 +32,42 @@ type FieldName = (index: number, field: string) => string;
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
 
-/** What is wrong with a row beyond its shape. */
+/** What is wrong with a row beyond its shape. @param isFaulty names what was sent in a wrong form: it is not missing */
 export function rowIssues(
   event: VotingEvent,
-  row: VoterInput,
+  row: SoundParts<VoterInput>,
   groupIds: ReadonlySet<string>,
   name: (field: string) => string,
+  isFaulty = NOTHING_FAULTY,
 ): Issue[] {
-  const issues: Issue[] = [];
-  if (event.requireVoterId && row.voterId == null)
-    issues.push({ field: name('voterId'), message: 'is required: this event requires voter IDs' });
-  else if (row.email == null && row.voterId == null)
-    issues.push({ field: name('email'), message: 'is required where there is no voterId' });
+  const given = { voterId: row.voterId ?? undefined, email: row.email ?? undefined };
+  const isFieldFaulty: IsFaulty = (field) => isFaulty(name(field));
+  const issues = identityIssues(event, given, isFieldFaulty).map((issue) => ({ ...issue, field: name(issue.field) }));
   if (row.groupId != null && !groupIds.has(row.groupId))
     issues.push({ field: name('groupId'), message: 'is not a group of this event' });
   return issues;
+}
+
+/** What is wrong with the values of rows whose form is wrong elsewhere. */
+export async function judgeRowParts(
+  executor: Executor,
+  event: VotingEvent,
+  rows: readonly (SoundParts<VoterInput> | undefined)[],
+  name: FieldName,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const sent = rows.map((row) => row ?? {});
+  const groupIds = await groupsFor(executor, event, sent);
+  return sent.flatMap((row, index) =>
+    rows[index] === undefined ? [] : rowIssues(event, row, groupIds, (field) => name(index, field), isFaulty),
+  );
 }
 
 /** The groups that rows may name; looked up only where one names a group. */
 export async function groupsFor(
   executor: Executor,
   event: VotingEvent,
-  rows: readonly VoterInput[],
+  rows: readonly SoundParts<VoterInput>[],
 ): Promise<ReadonlySet<string>> {
   return rows.some((row) => row.groupId != null) ? await listGroupIds(executor, event.id) : new Set();
 }

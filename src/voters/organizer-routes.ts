@@ -10,20 +10,40 @@ import { noOtherMethod } from '#src/http/find-operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { loadEvent, loadRow } from '#src/voting-events/access.ts';
-import { batchField, createVoters, singleField } from './create-voters.ts';
+import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { batchField, createVoters, judgeRowParts, singleField } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import * as operations from './organizer-operations.ts';
-import { rejectVoters } from './reject-voters.ts';
-import { findVoter, listVoters } from './repository.ts';
+import { rejectVoters, strangerIssues } from './reject-voters.ts';
+import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { changeVotersBody, createVoterBody, createVotersBody, updateVoterBody } from './schemas.ts';
-import { changeVoter } from './update-voter.ts';
+import type { Voter } from './types.ts';
+import { changeVoter, judgeChangeParts } from './update-voter.ts';
 import { viewVoter } from './views.ts';
 
 export function voterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const voter = loadRow(deps, findVoter);
+  const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, [sent], singleField, isFaulty),
+  );
+  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
+  );
+  const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
+    strangerIssues(
+      voterIds,
+      await listVotersByIds(
+        deps.db,
+        of.id,
+        voterIds.filter((id) => id !== undefined),
+      ),
+    ),
+  );
+  const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
+    judgeChangeParts(deps.db, target, sent, isFaulty),
+  );
   const router = new Hono<Env>();
   router.on(...operations.listVoters, event, async (c) => {
     const [{ event: row }, { limit, cursor, voted, ...filter }] = [c.get('target'), c.get('query')];
@@ -40,19 +60,19 @@ export function voterRouter(deps: Deps): Hono<Env> {
     const isCostly = search !== undefined || voted !== undefined;
     return isCostly ? costly(c, c.get('caller').accountId, read) : answer(c, await read());
   });
-  router.on(...operations.createVoter, event, replayIfAnswered(), body(createVoterBody), (c) =>
+  router.on(...operations.createVoter, event, replayIfAnswered(), createBody, (c) =>
     change(c, async (tx) => {
       const [row] = await createVoters(tx, deps, c.get('target'), [c.get('body')], singleField);
       return created(row === undefined ? null : viewVoter(row));
     }),
   );
-  router.on(...operations.createVoters, event, replayIfAnswered(), body(createVotersBody), (c) =>
+  router.on(...operations.createVoters, event, replayIfAnswered(), batchBody, (c) =>
     change(c, async (tx) =>
       created((await createVoters(tx, deps, c.get('target'), c.get('body').voters, batchField)).map(viewVoter)),
     ),
   );
   router.all('/batch', noOtherMethod);
-  router.on(...operations.changeVoters, event, replayIfAnswered(), body(changeVotersBody), (c) =>
+  router.on(...operations.changeVoters, event, replayIfAnswered(), bulkBody, (c) =>
     change(c, async (tx) => {
       const { action, voterIds } = c.get('body');
       const apply = { reject: rejectVoters, delete: deleteVoters }[action];
@@ -61,7 +81,7 @@ export function voterRouter(deps: Deps): Hono<Env> {
   );
   router.all('/bulk', noOtherMethod);
   router.on(...operations.getVoter, voter, async (c) => answer(c, ok(viewVoter(c.get('target').row))));
-  router.on(...operations.updateVoter, voter, body(updateVoterBody), (c) =>
+  router.on(...operations.updateVoter, voter, updateBody, (c) =>
     change(c, async (tx) =>
       ok(viewVoter(await changeVoter(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
     ),

@@ -8,7 +8,7 @@ import { replayIfAnswered } from '#src/http/replay.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { checkVoter } from './check-voter.ts';
 import * as operations from './public-operations.ts';
-import { registerVoter } from './register-voter.ts';
+import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import { checkElectionBody, checkPollBody, registerVoterBody, requestVoterKeyBody } from './schemas.ts';
 import { viewRegisteredVoter } from './views.ts';
@@ -16,8 +16,11 @@ import { viewRegisteredVoter } from './views.ts';
 export function publicVoterRouter(deps: Deps): Hono<Env> {
   const event = loadPublicEvent(deps);
   const checkBody = bodyFor(({ event: { type } }: VoteCaller) => (type === 'poll' ? checkPollBody : checkElectionBody));
+  const registrationBody = body(registerVoterBody, ({ event: of }: VoteCaller, sent, isFaulty) =>
+    registrationIssues(deps, of, sent, isFaulty),
+  );
   const router = new Hono<Env>();
-  router.on(...operations.registerVoter, event, replayIfAnswered(), body(registerVoterBody), (c) =>
+  router.on(...operations.registerVoter, event, replayIfAnswered(), registrationBody, (c) =>
     claimFirst(c, async (claim) => {
       const voter = await registerVoter(deps, c.get('target'), c.get('body'), async (tx, row) =>
         claim?.store(tx, created(viewRegisteredVoter(row))),

@@ -3,8 +3,9 @@ import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { invalidField } from '#src/platform/errors.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { refusalOf } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -25,6 +26,26 @@ function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): vo
   if (statusAt(event, deps.clock.now()) === 'closed') throw refusalOf('event_closed');
 }
 
+/** What is wrong with the values of a registration. @param isFaulty names what was sent in a wrong form: it is not missing */
+export async function registrationIssues(
+  deps: Pick<RegistrationDeps, 'db' | 'domainCheck'>,
+  event: VotingEvent,
+  { voterId, email, groupId }: SoundParts<z.output<typeof registerVoterBody>>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const [groupIds, takesMail] = await Promise.all([
+    groupId === undefined ? undefined : listGroupIds(deps.db, event.id),
+    email === undefined || deps.domainCheck(email),
+  ]);
+  const issues: Issue[] = [];
+  if (event.requireVoterId && voterId === undefined && !isFaulty('voterId'))
+    issues.push({ field: 'voterId', message: 'is required: this event requires voter IDs' });
+  if (groupId !== undefined && groupIds?.has(groupId) !== true)
+    issues.push({ field: 'groupId', message: 'is not a group of this event' });
+  if (!takesMail) issues.push({ field: 'email', message: 'has a domain that does not accept mail' });
+  return issues;
+}
+
 /**
  * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
  * The look-up of the e-mail's domain comes before the transaction: no connection waits for a name server.
@@ -36,13 +57,8 @@ export async function registerVoter(
   body: z.output<typeof registerVoterBody>,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
-  if (event.requireVoterId && body.voterId === undefined) {
-    throw invalidField('voterId', 'is required: this event requires voter IDs');
-  }
-  if (body.groupId !== undefined && !(await listGroupIds(deps.db, event.id)).has(body.groupId)) {
-    throw invalidField('groupId', 'is not a group of this event');
-  }
-  if (!(await deps.domainCheck(body.email))) throw invalidField('email', 'has a domain that does not accept mail');
+  const issues = await registrationIssues(deps, event, body, NOTHING_FAULTY);
+  if (issues.length > 0) throw validationError(issues);
   // A wrong body is refused before the state of the event is judged (completions 1.6).
   requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {

@@ -14,13 +14,18 @@ import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 
+/** Names each ID that is not a voter of the event. */
+export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Voter[]): Issue[] {
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.flatMap((id, index) =>
+    id === undefined || known.has(id) ? [] : [{ field: `voterIds[${index}]`, message: 'is not a voter of this event' }],
+  );
+}
+
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
   const rows = await listVotersByIds(tx, eventId, ids);
-  const known = new Set(rows.map(({ id }) => id));
-  const issues: Issue[] = ids.flatMap((id, index) =>
-    known.has(id) ? [] : [{ field: `voterIds[${index}]`, message: 'is not a voter of this event' }],
-  );
+  const issues = strangerIssues(ids, rows);
   if (issues.length > 0) throw validationError(issues);
   return rows;
 }

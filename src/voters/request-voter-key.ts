@@ -2,10 +2,11 @@ import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { maskEmail } from '#src/platform/email-address.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -15,7 +16,7 @@ import { inventMask } from './invent-mask.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
 import type { requestVoterKeyBody } from './schemas.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
-import { identityHash, identityOf } from './voter-identity.ts';
+import { identityHash, identityIssues, identityOf } from './voter-identity.ts';
 import { countKeyRequest } from './voter-key-repository.ts';
 
 /** Mails to one voter within an hour. */
@@ -29,10 +30,7 @@ export interface KeyRequestResult {
 function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterKeyBody>): Identity {
   const identity = identityOf(event, body);
   if (identity !== undefined) return identity;
-  throw invalidField(
-    event.requireVoterId ? 'voterId' : 'email',
-    event.requireVoterId ? 'is required: this event requires voter IDs' : 'is required where there is no voterId',
-  );
+  throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
 /** Asks for a voter key by mail. The answer is the same for everybody (completions 4.3). @throws ApiError 422 without an identity, 409 in a poll */

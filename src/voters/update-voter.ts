@@ -1,10 +1,11 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
-import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
@@ -20,6 +21,7 @@ import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.t
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { shownStatusOf, viewVoter } from './views.ts';
+import { identityIssues } from './voter-identity.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 
 type Body = z.output<typeof updateVoterBody>;
@@ -36,18 +38,35 @@ function columnsOf({ name, email, voterId, groupId, weight, status }: Changed): 
   };
 }
 
-/** What is wrong with the change by itself, whatever the event's phase. @throws ApiError 422 */
-async function checkChange(tx: Transaction, event: VotingEvent, before: Voter, changed: Changed): Promise<void> {
+/** What is wrong with the change by itself, whatever the event's phase. */
+async function changeIssues(
+  executor: Executor,
+  event: VotingEvent,
+  before: Voter,
+  changed: SoundParts<Changed>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
   const { email = before.email, voterId = before.voterId } = changed;
   const keepsIdentity = changed.email === undefined && changed.voterId === undefined;
-  if (!keepsIdentity && voterId === null && event.requireVoterId)
-    throw invalidField('voterId', 'is required: this event requires voter IDs');
-  if (!keepsIdentity && voterId === null && email === null)
-    throw invalidField('email', 'is required where there is no voterId');
-  if (changed.groupId != null && !(await listGroupIds(tx, event.id)).has(changed.groupId))
-    throw invalidField('groupId', 'is not a group of this event');
-  if (changed.status === 'pending') throw invalidField('status', 'must be approved or rejected');
+  const named = { email: email ?? undefined, voterId: voterId ?? undefined };
+  const issues = keepsIdentity ? [] : identityIssues(event, named, isFaulty);
+  if (changed.groupId != null && !(await listGroupIds(executor, event.id)).has(changed.groupId))
+    issues.push({ field: 'groupId', message: 'is not a group of this event' });
+  if (changed.status === 'pending') issues.push({ field: 'status', message: 'must be approved or rejected' });
+  return issues;
 }
+
+/** The fields of a body that would change a voter. What was shown can be sent back. */
+const changedOf = <Sent extends Partial<SoundParts<Body>>>(sent: Sent, before: Voter) =>
+  changedFields(sent, { ...before, weight: before.weightMicro, status: shownStatusOf(before) });
+
+/** What is wrong with the values of a change whose form is wrong elsewhere. */
+export const judgeChangeParts = (
+  executor: Executor,
+  { event, row }: { readonly event: VotingEvent; readonly row: Voter },
+  sent: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> => changeIssues(executor, event, row, changedOf(sent, row), isFaulty);
 
 /** Whether the event's phase allows it. A ballot depends on weight and group from its cast on, and on the status once it is confirmed. */
 async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
@@ -109,12 +128,9 @@ export async function changeVoter(
   const event = await lockForChange(tx, organizer.event.id);
   const before = await findVoter(tx, event.id, id);
   if (before === undefined) throw notFound();
-  const changed: Changed = changedFields(body, {
-    ...{ ...before, weight: before.weightMicro },
-    // What was shown can be sent back.
-    status: shownStatusOf(before),
-  });
-  await checkChange(tx, event, before, changed);
+  const changed: Changed = changedOf(body, before);
+  const issues = await changeIssues(tx, event, before, changed, NOTHING_FAULTY);
+  if (issues.length > 0) throw validationError(issues);
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
   const ended = endsKeys(before, changed);

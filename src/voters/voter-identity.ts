@@ -1,4 +1,6 @@
+import type { IsFaulty } from '#src/http/sound-parts.ts';
 import { emailKey } from '#src/platform/email-address.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { Identity } from './identity.ts';
@@ -7,12 +9,33 @@ import type { Identity } from './identity.ts';
  * How a voter of an election names itself: by voter ID where the event requires one, otherwise by the e-mail address that the
  * key was requested with, or by voter ID where no address was sent. Undefined when what is needed was not sent.
  */
-export function identityOf(
-  event: VotingEvent,
-  sent: { readonly voterId?: string | undefined; readonly email?: string | undefined },
-): Identity | undefined {
+export function identityOf(event: VotingEvent, sent: SentIdentity): Identity | undefined {
   if (!event.requireVoterId && sent.email !== undefined) return { kind: 'email', key: emailKey(sent.email) };
   return sent.voterId === undefined ? undefined : { kind: 'voter_id', key: sent.voterId };
+}
+
+interface SentIdentity {
+  readonly voterId?: string | undefined;
+  readonly email?: string | undefined;
+}
+
+/** What is missing for a voter of an election to be named. @param isFaulty names what was sent in a wrong form: it is not missing */
+export function identityIssues(event: VotingEvent, sent: SentIdentity, isFaulty: IsFaulty): Issue[] {
+  if (identityOf(event, sent) !== undefined || isFaulty('voterId')) return [];
+  if (event.requireVoterId) return [{ field: 'voterId', message: 'is required: this event requires voter IDs' }];
+  return isFaulty('email') ? [] : [{ field: 'email', message: 'is required where there is no voterId' }];
+}
+
+/** What is missing of the identity by which a poll keeps participants apart. */
+export function participantIssues(event: VotingEvent, sent: SentIdentity): Issue[] {
+  return [
+    ...(event.requireVoterId && sent.voterId === undefined
+      ? [{ field: 'voterId', message: 'is required: this poll requires voter IDs' }]
+      : []),
+    ...(event.saveVoterInfo && sent.email === undefined
+      ? [{ field: 'email', message: 'is required: this poll tells participants apart by e-mail' }]
+      : []),
+  ];
 }
 
 /** An identity for counting: says nothing of whom it counts, and is the same for a voter that exists and one that does not. */

@@ -1,9 +1,10 @@
-import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
+import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { NewEventRow } from './repository.ts';
 import type { EventFields } from './schemas.ts';
-import type { VotingEvent } from './types.ts';
+import type { Price, VotingEvent } from './types.ts';
 
-type Settings = Omit<EventFields, 'status'>;
+export type Settings = Omit<EventFields, 'status'>;
 
 /** The columns that a body sets; fields that were left out are left alone. */
 export function columnsOf(body: Settings): Partial<NewEventRow> {
@@ -38,39 +39,65 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
   return Object.assign(columns, Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)));
 }
 
+const wholePrice = (price: SoundParts<Price> | null | undefined): Price | null | undefined => {
+  if (price == null) return price;
+  const { amountMinor, currency } = price;
+  return amountMinor === undefined || currency === undefined ? undefined : { amountMinor, currency };
+};
+
+/** The settings of a body whose form is wrong elsewhere; a price of which a part is missing sets none. */
+export function soundSettings(sent: SoundParts<Settings>): Settings {
+  const { payments } = sent;
+  if (payments === undefined) return { ...sent, payments };
+  const payToVote = wholePrice(payments.payToVote);
+  const payToRegisterCandidate = wholePrice(payments.payToRegisterCandidate);
+  return { ...sent, payments: { ...payments, payToVote, payToRegisterCandidate } };
+}
+
 /** The settings that an event would have: those it has, and the changes. */
-type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
+export type Merged = Pick<
+  VotingEvent,
+  'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'
+>;
 
 /**
- * @param priceIssues what is wrong with the prices that the body sets
- * @throws ApiError `validation_error` with everything that does not go together
+ * What does not go together in the settings that an event would have.
+ * @param sent names the fields that the answer points at
  */
-export function checkSettings(merged: Merged, body: Settings, priceIssues: readonly Issue[]): void {
-  const issues: Issue[] = [...priceIssues];
-  if (merged.startsAt !== null && merged.endsAt !== null && merged.endsAt <= merged.startsAt) {
-    issues.push({
-      field: body.endsAt === undefined ? 'startsAt' : 'endsAt',
-      message: 'the end must come after the start',
-    });
+export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'endsAt'>): Issue[] {
+  const { type, startsAt, endsAt, payToVote, voterSelfRegistration, repeatVotes } = merged;
+  const issues: Issue[] = [];
+  if (startsAt != null && endsAt != null && endsAt <= startsAt) {
+    const field = sent.endsAt === undefined ? 'startsAt' : 'endsAt';
+    issues.push({ field, message: 'the end must come after the start' });
   }
-  if (merged.payToVote !== null && merged.type !== 'poll') {
+  if (payToVote != null && type === 'election')
     issues.push({ field: 'payments.payToVote', message: 'is for polls only' });
-  }
-  if (merged.voterSelfRegistration && merged.type === 'poll') {
+  if (voterSelfRegistration === true && type === 'poll') {
     issues.push({
       field: 'voter.selfRegistration',
       message: 'is for elections only: polls have no roll to register on',
     });
   }
-  if (merged.repeatVotes && (merged.type !== 'poll' || merged.payToVote === null)) {
+  if (repeatVotes === true && (type === 'election' || payToVote === null))
     issues.push({ field: 'payments.repeatVotes', message: 'needs a poll with payToVote' });
-  }
-  if (issues.length > 0) throw validationError(issues);
+  return issues;
 }
 
-/** @throws ApiError `validation_error` when an event would be opened that its own end has already closed */
-export function checkReopening(endsAt: number | null, nowMs: number): void {
-  if (endsAt !== null && endsAt <= nowMs) {
-    throw invalidField('endsAt', 'has passed: set it to null or to a later time together with status "open"');
-  }
+/** Leaves out what was sent in a wrong form: it can contradict nothing. */
+export function withoutFaulty(merged: Merged, isFaulty: IsFaulty): Partial<Merged> {
+  return {
+    ...(isFaulty('type') ? {} : { type: merged.type }),
+    ...(isFaulty('startsAt') ? {} : { startsAt: merged.startsAt }),
+    ...(isFaulty('endsAt') ? {} : { endsAt: merged.endsAt }),
+    ...(isFaulty('payments.payToVote') ? {} : { payToVote: merged.payToVote }),
+    voterSelfRegistration: merged.voterSelfRegistration,
+    repeatVotes: merged.repeatVotes,
+  };
+}
+
+/** What is wrong with the end of an event that would be opened after it, or undefined. */
+export function reopeningIssue(endsAt: number | null, nowMs: number): Issue | undefined {
+  if (endsAt === null || endsAt > nowMs) return undefined;
+  return { field: 'endsAt', message: 'has passed: set it to null or to a later time together with status "open"' };
 }

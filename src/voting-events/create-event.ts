@@ -3,16 +3,18 @@ import type { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { takeEventFromPlan } from '#src/accounts/repository.ts';
 import type { Config } from '#src/config.ts';
-import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { scheduleAnnouncements } from './announce-status.ts';
-import { checkSettings, columnsOf } from './change-fields.ts';
-import { type Pricing, priceIssues } from './pricing.ts';
+import { columnsOf, type Settings, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
+import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import type { createEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
@@ -33,13 +35,42 @@ export interface EventDeps {
 /** Whether this is somebody's own machine, with the database that comes along. */
 export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;
 
-/** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
-export async function createEvent(
-  tx: Transaction,
-  deps: EventDeps,
+type Body = z.output<typeof createEventBody>;
+
+/** What does not go together in a new event. @param isFaulty names what was sent in a wrong form: it contradicts nothing */
+async function creationIssues(
+  executor: Executor,
+  deps: Pick<EventDeps, 'pricing' | 'config'>,
   caller: Caller,
-  body: z.output<typeof createEventBody>,
-): Promise<VotingEvent> {
+  body: Settings,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const owner = { accountId: caller.accountId, paymentBusinessId: null };
+  const merged = {
+    type: body.type ?? 'poll',
+    voterSelfRegistration: body.voter?.selfRegistration ?? false,
+    startsAt: body.startsAt ?? null,
+    endsAt: body.endsAt ?? null,
+    payToVote: body.payments?.payToVote ?? null,
+    repeatVotes: body.payments?.repeatVotes ?? false,
+  };
+  return [
+    ...(await priceIssues(executor, deps.pricing, owner, body.payments ?? {})),
+    ...pageIssues(isEmbedded(deps), { votingPageUrl: body.votingPageUrl ?? null, paymentLivemode: null }),
+    ...settingsIssues(withoutFaulty(merged, isFaulty), body),
+  ];
+}
+
+/** What is wrong with the values of a new event whose form is wrong elsewhere. */
+export const judgeEventParts = (
+  deps: Pick<EventDeps, 'pricing' | 'config'> & { readonly db: Database },
+  caller: Caller,
+  sent: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), isFaulty);
+
+/** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
+export async function createEvent(tx: Transaction, deps: EventDeps, caller: Caller, body: Body): Promise<VotingEvent> {
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('evt');
   const code = base32(randomBytes(8), CODE_CHARACTERS).toUpperCase();
@@ -66,20 +97,10 @@ export async function createEvent(
     updatedAt: nowMs,
     ...columnsOf(body),
   };
-  const owner = { accountId: caller.accountId, paymentBusinessId: null };
   const plan = deps.plans[caller.plan as keyof Plans];
-  const issues = await priceIssues(tx, deps.pricing, plan, owner, body.payments ?? {});
-  const page = { votingPageUrl: row.votingPageUrl ?? null, paymentLivemode: null };
-  issues.push(...pageIssues(isEmbedded(deps), page));
-  const merged = {
-    type: body.type,
-    voterSelfRegistration: row.voterSelfRegistration,
-    startsAt: row.startsAt ?? null,
-    endsAt: row.endsAt ?? null,
-    payToVote: row.payToVote ?? null,
-    repeatVotes: row.repeatVotes,
-  };
-  checkSettings(merged, body, issues);
+  requirePricing(plan, body.payments ?? {});
+  const issues = await creationIssues(tx, deps, caller, body, NOTHING_FAULTY);
+  if (issues.length > 0) throw validationError(issues);
   const event = await insertWithFreeCode(tx, row);
   await recordEvent(tx, deps, {
     type: 'voting_event.created',

@@ -9,18 +9,24 @@ import type { Env } from '#src/http/env.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { loadEvent } from './access.ts';
-import { createEvent } from './create-event.ts';
+import { loadEvent, type Organizer } from './access.ts';
+import { createEvent, judgeEventParts } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import * as operations from './operations.ts';
 import { listEvents, listWaiting } from './repository.ts';
 import { createEventBody, updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
-import { updateVotingEvent } from './update-event.ts';
+import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { viewEvent } from './views.ts';
 
 export function eventRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
+  const creationBody = body(createEventBody, (_target, sent, isFaulty, caller) =>
+    judgeEventParts(deps, caller, sent, isFaulty),
+  );
+  const changeBody = body(updateEventBody, (target: Organizer, sent, isFaulty) =>
+    judgeChangeParts(deps, target, sent, isFaulty),
+  );
   const router = new Hono<Env>();
   router.on(...operations.listVotingEvents, async (c) => {
     const { limit, cursor, ...filter } = c.get('query');
@@ -51,7 +57,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       ),
     );
   });
-  router.on(...operations.createVotingEvent, replayIfAnswered(), body(createEventBody), (c) =>
+  router.on(...operations.createVotingEvent, replayIfAnswered(), creationBody, (c) =>
     change(c, async (tx) =>
       created(viewEvent(await createEvent(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
     ),
@@ -61,7 +67,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
   router.on(...operations.getVotingEvent, event, async (c) =>
     answer(c, ok(await viewWaiting(deps.db, c.get('target').event))),
   );
-  router.on(...operations.updateVotingEvent, event, body(updateEventBody), (c) =>
+  router.on(...operations.updateVotingEvent, event, changeBody, (c) =>
     change(c, async (tx) =>
       ok(await viewWaiting(tx, await updateVotingEvent(tx, deps, c.get('target'), c.get('body')))),
     ),

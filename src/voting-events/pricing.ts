@@ -21,23 +21,24 @@ export interface Pricing {
 
 const PRICES = ['payToVote', 'payToRegisterCandidate'] as const;
 
-/**
- * What is wrong with the prices that would be set.
- * @throws ApiError 403 `plan_feature` when the plan has no paid features
- */
+type Prices = { readonly [Name in (typeof PRICES)[number]]?: Price | null | undefined };
+
+/** @throws ApiError 403 `plan_feature` when prices would be set, and the plan has no paid features */
+export function requirePricing(plan: Plan, prices: Prices): void {
+  if (PRICES.some((name) => prices[name] != null)) requireFeature(plan, 'paid_features');
+}
+
+/** What is wrong with the prices that would be set. */
 export async function priceIssues(
   executor: Executor,
   pricing: Pricing,
-  plan: Plan,
   event: { readonly accountId: string; readonly paymentBusinessId: string | null },
-  prices: { readonly [Name in (typeof PRICES)[number]]?: Price | null | undefined },
+  prices: Prices,
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const name of PRICES) {
     const price = prices[name];
-    if (price == null) continue;
-    requireFeature(plan, 'paid_features');
-    const fault = await pricing.fault(executor, event, price);
+    const fault = price == null ? undefined : await pricing.fault(executor, event, price);
     if (fault !== undefined) issues.push({ field: `payments.${name}`, message: fault.message });
   }
   return issues;

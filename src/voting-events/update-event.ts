@@ -1,18 +1,19 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
-import { type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { invalidField } from '#src/platform/errors.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
-import { checkReopening, checkSettings, columnsOf } from './change-fields.ts';
+import { columnsOf, reopeningIssue, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
 import { changedFields, guardChange, lockForChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
 import { isFinalAt, pollIdentityOf, publishedTime, statusAt } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
-import { priceIssues } from './pricing.ts';
+import { priceIssues, requirePricing } from './pricing.ts';
 import {
   dropUnpaidBallots,
   hasPaidVotes,
@@ -21,7 +22,7 @@ import {
   readOpening,
   updateEvent,
 } from './repository.ts';
-import type { updateEventBody } from './schemas.ts';
+import type { EventFields, updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
 import { pageIssues } from './voting-page.ts';
@@ -57,13 +58,9 @@ export async function updateVotingEvent(
   const plan = deps.plans[organizer.ownerPlan];
   const changed = changedFields(columns, before);
   // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
-  const issues = await priceIssues(tx, deps.pricing, plan, before, changed);
-  if (changed.votingPageUrl !== undefined)
-    issues.push(...pageIssues(isEmbedded(deps), { ...before, votingPageUrl: changed.votingPageUrl }));
-  checkStatus(before, body);
-  checkDerived(before, { ...before, ...definedOnly(columns) }, body);
-  checkEnd(before, changed);
-  checkSettings({ ...before, ...definedOnly(columns) }, body, issues);
+  requirePricing(plan, changed);
+  const issues = await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY);
+  if (issues.length > 0) throw validationError(issues);
   // A code is the event's name on printed invitations: those it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
@@ -89,31 +86,76 @@ export async function updateVotingEvent(
   return (await announceResults(tx, deps, told, nowMs)) ?? told;
 }
 
+/** What does not go together in a change. @param isFaulty names what was sent in a wrong form: it contradicts nothing */
+async function changeIssues(
+  executor: Executor,
+  deps: Pick<EventDeps, 'pricing' | 'config'>,
+  before: VotingEvent,
+  nowMs: number,
+  body: EventFields,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const columns = columnsOf(body);
+  const changed = changedFields(columns, before);
+  const after = { ...before, ...definedOnly(columns) };
+  const page = changed.votingPageUrl === undefined ? undefined : { ...before, votingPageUrl: changed.votingPageUrl };
+  const issues = [
+    ...(await priceIssues(executor, deps.pricing, before, changed)),
+    ...(page === undefined ? [] : pageIssues(isEmbedded(deps), page)),
+    ...statusIssues(before, nowMs, body),
+    ...derivedIssues(before, after, nowMs, body),
+    ...endIssues(before, nowMs, changed),
+    ...settingsIssues(withoutFaulty(after, isFaulty), body),
+  ];
+  const opens = body.status === 'open' && statusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
+  const late = opens && !isFaulty('endsAt') ? reopeningIssue(after.endsAt, nowMs) : undefined;
+  // Alone it is the question of whether the event can open, after its phase.
+  return late === undefined || issues.length === 0 ? issues : [...issues, late];
+}
+
+/** What is wrong with the values of a change whose form is wrong elsewhere. */
+export const judgeChangeParts = (
+  deps: Pick<EventDeps, 'pricing' | 'config' | 'clock'> & { readonly db: Database },
+  { event }: Organizer,
+  { status, ...sent }: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> =>
+  changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
+
 /**
  * The end of an event that takes ballots, or still confirms them, lies ahead: an earlier one would take the 15 minutes from
- * ballots that were cast. @throws ApiError 422
+ * ballots that were cast.
  */
-function checkEnd(before: LockedEvent, { endsAt }: Columns): void {
-  if (endsAt == null || endsAt > before.lockedAt) return;
-  const phase = phaseAt(before, before.lockedAt);
-  if (phase === 'draft' || phase === 'final') return;
-  throw invalidField('endsAt', 'must lie ahead: to close the event now, send `status: "closed"`');
+function endIssues(before: VotingEvent, nowMs: number, { endsAt }: Columns): Issue[] {
+  if (endsAt == null || endsAt > nowMs) return [];
+  const phase = phaseAt(before, nowMs);
+  if (phase === 'draft' || phase === 'final') return [];
+  return [{ field: 'endsAt', message: 'must lie ahead: to close the event now, send `status: "closed"`' }];
 }
 
-/** `draft` and `scheduled` are accepted as they are shown; no event is set to them. @throws ApiError 422 */
-function checkStatus(before: LockedEvent, { status }: Body): void {
-  if (status === undefined || status === 'open' || status === 'closed') return;
-  if (status !== statusAt(before, before.lockedAt)) throw invalidField('status', 'must be "open" or "closed"');
+/** `draft` and `scheduled` are accepted as they are shown; no event is set to them. */
+function statusIssues(before: VotingEvent, nowMs: number, { status }: EventFields): Issue[] {
+  if (status === undefined || status === 'open' || status === 'closed') return [];
+  return status === statusAt(before, nowMs) ? [] : [{ field: 'status', message: 'must be "open" or "closed"' }];
 }
 
-/** What follows from other fields is taken as it is shown, before the change or after it. @throws ApiError 422 */
-function checkDerived(before: LockedEvent, after: VotingEvent, { voter, results }: Body): void {
+/** What follows from other fields is taken as it is shown, before the change or after it. */
+function derivedIssues(
+  before: VotingEvent,
+  after: VotingEvent,
+  nowMs: number,
+  { voter, results }: EventFields,
+): Issue[] {
+  const issues: Issue[] = [];
   const identities = [pollIdentityOf(before), pollIdentityOf(after)];
-  if (voter?.pollIdentity !== undefined && !identities.includes(voter.pollIdentity))
-    throw invalidField('voter.pollIdentity', 'follows from requireVoterId and saveVoterInfo, and cannot be set');
-  const published = publishedTime(before, before.lockedAt);
+  if (voter?.pollIdentity !== undefined && !identities.includes(voter.pollIdentity)) {
+    const message = 'follows from requireVoterId and saveVoterInfo, and cannot be set';
+    issues.push({ field: 'voter.pollIdentity', message });
+  }
+  const published = publishedTime(before, nowMs);
   if (results?.publishedAt !== undefined && results.publishedAt !== published)
-    throw invalidField('results.publishedAt', 'is when the results became public, and cannot be set');
+    issues.push({ field: 'results.publishedAt', message: 'is when the results became public, and cannot be set' });
+  return issues;
 }
 
 function definedOnly(columns: Columns): Partial<VotingEvent> {
@@ -170,7 +212,8 @@ async function statusChange(
   await guardChange(tx, before, 'open');
   const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
   if (phase === 'open') return {};
-  checkReopening(endsAt, nowMs);
+  const late = reopeningIssue(endsAt, nowMs);
+  if (late !== undefined) throw validationError([late]);
   const missing = missingForOpening(await readOpening(tx, before.id));
   if (missing.length > 0) {
     throw refuse('not_ready', { missing });

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { descriptionField, idField, searchField, trimUrl } from '#src/http/fields.ts';
+import {
+  BESIDE_OTHER_FAULTS,
+  descriptionField,
+  idField,
+  refuseRepeated,
+  searchField,
+  trimUrl,
+} from '#src/http/fields.ts';
 import { windowFields } from '#src/http/newest.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
 import { isEventType } from './event-catalogue.ts';
@@ -11,17 +18,16 @@ const eventTypes = z
   .max(100)
   .superRefine((types, context) => {
     types.forEach((type, index) => {
-      if (!isEventType(type)) {
-        context.addIssue({
-          code: 'custom',
-          path: [index],
-          message: 'is not a type of event: GET /webhook-event-types',
-        });
-      } else if (types.indexOf(type) !== index) {
-        context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
+      if (typeof type === 'string' && !isEventType(type)) {
+        const message = 'is not a type of event: GET /webhook-event-types';
+        context.addIssue({ code: 'custom', path: [index], message });
       }
     });
-  });
+    refuseRepeated(
+      types.map((type) => (isEventType(type) ? type : undefined)),
+      context,
+    );
+  }, BESIDE_OTHER_FAULTS);
 
 const url = (allowPrivate: boolean) =>
   z

@@ -252,6 +252,7 @@ describe('a poll', () => {
       'votes[3].value',
       'votes[5].rank',
       'votes[5].value',
+      'votes[6].candidateId',
       'votes[6].positionId',
     ]);
   });

@@ -1,3 +1,5 @@
+import { MAX_ISSUES } from '#src/platform/errors.ts';
+
 /** Bounds on what a body may hold (completions 1.1). */
 export const MAX_DEPTH = 32;
 export const MAX_VALUES = 20_000;
@@ -32,22 +34,26 @@ export interface JsonFault {
   readonly message: string;
 }
 
-class FaultFound extends Error {
-  readonly fault: JsonFault;
-
-  constructor(fault: JsonFault) {
-    super(fault.message);
-    this.fault = fault;
-  }
+export interface JsonFaults {
+  readonly faults: readonly JsonFault[];
+  /** Whether the text was read to its end: it is JSON, and what it holds can be judged further. */
+  readonly isRead: boolean;
 }
+
+/** Ends a search. */
+class SearchEnds extends Error {}
 
 function below(path: string, name: string): string {
   const quoted = name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
   return path === '' ? quoted : `${path}.${quoted}`;
 }
 
-/** Reads a text from the front, by the grammar of RFC 8259 and the stricter rules of this service, up to its first fault. */
+/**
+ * Reads a text from the front, by the grammar of RFC 8259 and the stricter rules of this service, and collects its faults up
+ * to the first one after which it cannot be read further.
+ */
 class FaultSearch {
+  readonly faults: JsonFault[] = [];
   readonly #text: string;
   #at = 0;
   #values = 0;
@@ -56,12 +62,11 @@ class FaultSearch {
     this.#text = text;
   }
 
-  /** @throws FaultFound */
+  /** @throws SearchEnds */
   run(): void {
-    if (this.#text.startsWith('\ufeff'))
-      throw new FaultFound({ field: '', message: 'must not begin with a byte order mark' });
+    if (this.#text.startsWith('\ufeff')) this.#end({ field: '', message: 'must not begin with a byte order mark' });
     this.#skip(WHITE_SPACE);
-    if (this.#next() !== '{') throw new FaultFound({ field: '', message: 'must be a JSON object' });
+    if (this.#next() !== '{') this.#end({ field: '', message: 'must be a JSON object' });
     this.#readValue('', 1);
     this.#skip(WHITE_SPACE);
     if (this.#at < this.#text.length) this.#refuseSyntax('', 'nothing may follow the object');
@@ -84,20 +89,32 @@ class FaultSearch {
     return `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
   }
 
-  #refuse(field: string, message: string, at: number): never {
-    throw new FaultFound({ field, message: `${message} (${this.#place(at)})` });
+  #end(fault: JsonFault): never {
+    this.faults.push(fault);
+    throw new SearchEnds();
+  }
+
+  /** After what is refused here the text can be read on. */
+  #refuse(field: string, message: string, at: number): void {
+    const fault = { field, message: `${message} (${this.#place(at)})` };
+    if (this.faults.length + 1 >= MAX_ISSUES) this.#end(fault);
+    this.faults.push(fault);
+  }
+
+  #refuseText(field: string, message: string): never {
+    this.#end({ field, message: `${message} (${this.#place(this.#at)})` });
   }
 
   #refuseSyntax(field: string, message: string): never {
-    this.#refuse(field, `is not valid JSON: ${message}`, this.#at);
+    this.#refuseText(field, `is not valid JSON: ${message}`);
   }
 
   #readValue(path: string, depth: number): void {
     this.#values += 1;
-    if (this.#values > MAX_VALUES) this.#refuse('', `must hold at most ${MAX_VALUES} values`, this.#at);
+    if (this.#values > MAX_VALUES) this.#refuseText('', `must hold at most ${MAX_VALUES} values`);
     const first = this.#next();
     if (first === '{' || first === '[') {
-      if (depth > MAX_DEPTH) this.#refuse(path, `must not be nested more than ${MAX_DEPTH} deep`, this.#at);
+      if (depth > MAX_DEPTH) this.#refuseText(path, `must not be nested more than ${MAX_DEPTH} deep`);
       this.#at += 1;
       if (first === '{') this.#readObject(path, depth);
       else this.#readArray(path, depth);
@@ -158,10 +175,9 @@ class FaultSearch {
     const value = Number.parseFloat(literal);
     if (Number.isNaN(value)) this.#refuseSyntax(path, 'a number was expected');
     if (!Number.isFinite(value)) this.#refuse(path, 'is larger than any number this service can hold', start);
-    if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    else if (Number.isInteger(value) && !Number.isSafeInteger(value))
       this.#refuse(path, `is a whole number beyond ${Number.MAX_SAFE_INTEGER}, which cannot be kept exactly`, start);
-    }
-    if (!isKeptAsWritten(literal, value)) this.#refuse(path, 'has more digits than can be kept', start);
+    else if (!isKeptAsWritten(literal, value)) this.#refuse(path, 'has more digits than can be kept', start);
   }
 
   /** Reads a string and gives it decoded. The subject begins the message where the fault is not that of the field itself. */
@@ -192,15 +208,16 @@ class FaultSearch {
 }
 
 /**
- * The first thing for which a text is not a strict JSON object: bad syntax, a name given twice, too deep, too many values,
- * a NUL character, half of a surrogate pair, a number that cannot be kept. Undefined when there is none.
+ * Everything for which a text is not a strict JSON object: bad syntax, a name given twice, too deep, too many values, a NUL
+ * character, half of a surrogate pair, a number that cannot be kept. At most as many as an answer lists.
  */
-export function findJsonFault(text: string): JsonFault | undefined {
+export function findJsonFaults(text: string): JsonFaults {
+  const search = new FaultSearch(text);
   try {
-    new FaultSearch(text).run();
-    return undefined;
+    search.run();
+    return { faults: search.faults, isRead: true };
   } catch (error) {
-    if (error instanceof FaultFound) return error.fault;
+    if (error instanceof SearchEnds) return { faults: search.faults, isRead: false };
     throw error;
   }
 }

@@ -1,5 +1,5 @@
-import { type ApiError, invalidField } from '#src/platform/errors.ts';
-import { findJsonFault, MAX_DEPTH, MAX_VALUES } from './json-fault.ts';
+import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
+import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from './json-fault.ts';
 
 /** The most bytes that a request body may have (completions 1.1): more is an attack or a mistake, never a ballot. */
 export const MAX_BODY_BYTES = 1024 * 1024;
@@ -107,21 +107,32 @@ function parseStrictly(text: string): JsonObject | undefined {
     return undefined;
   }
   const checker = new JsonChecker(text.includes('\\u'));
-  if (MAY_BE_ROUNDED.test(text) && findJsonFault(text) !== undefined) return undefined;
+  if (MAY_BE_ROUNDED.test(text) && findJsonFaults(text).faults.length > 0) return undefined;
   return isObject(value) && checker.accepts(value) && checker.names === names ? value : undefined;
 }
 
-function refusal(text: string): ApiError {
-  const fault = findJsonFault(text);
-  return invalidField(fault?.field ?? '', fault?.message ?? 'must be a JSON object');
+/** A body that is a JSON object. */
+export interface JsonBody {
+  readonly value: JsonObject;
+  /** What of it cannot be kept: it is refused for this and for whatever else is wrong with it, at once. */
+  readonly faults: readonly Issue[];
+}
+
+/** @throws ApiError `validation_error` with all faults up to the one after which the text cannot be read further */
+function readFaulty(text: string): JsonBody {
+  const { faults, isRead } = findJsonFaults(text);
+  if (!isRead || faults.length === 0)
+    throw validationError(faults.length === 0 ? [{ field: '', message: 'must be a JSON object' }] : faults);
+  const value: unknown = JSON.parse(text);
+  return { value: isObject(value) ? value : {}, faults };
 }
 
 /**
  * Reads a body as strict JSON with an object at the top (completions 1.1). The engine's own parser does the work, two
  * cheap passes find what it lets through, and only a body that is refused pays for the explanation.
- * @throws ApiError `validation_error` that names the field and says what is wrong and where.
+ * @throws ApiError `validation_error` that names the field and says what is wrong and where, for what is no JSON object
  */
-export function parseJsonBody(bytes: Uint8Array): JsonObject {
+export function parseJsonBody(bytes: Uint8Array): JsonBody {
   let text: string;
   try {
     text = decoder.decode(bytes);
@@ -129,6 +140,5 @@ export function parseJsonBody(bytes: Uint8Array): JsonObject {
     throw invalidField('', 'must be valid UTF-8');
   }
   const value = parseStrictly(text);
-  if (value === undefined) throw refusal(text);
-  return value;
+  return value === undefined ? readFaulty(text) : { value, faults: [] };
 }

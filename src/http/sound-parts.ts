@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { Issue } from '#src/platform/errors.ts';
+import type { Caller } from './caller.ts';
+
+/** A body of which some parts may be missing, because they are not in the form that the schema asks for. */
+export type SoundParts<T> = T extends readonly (infer Entry)[]
+  ? readonly (SoundParts<Entry> | undefined)[]
+  : T extends object
+    ? { readonly [Name in keyof T]?: SoundParts<T[Name]> | undefined }
+    : T;
+
+/** Whether the form of a field, or of something in it, is wrong. */
+export type IsFaulty = (field: string) => boolean;
+
+/** The form of every field is right. */
+export const NOTHING_FAULTY: IsFaulty = () => false;
+
+/**
+ * What is wrong with the values of a body whose form is wrong elsewhere, so that one answer names both (completions 1.3). It
+ * gets the parts whose form is right; where the form is right throughout, the operation itself judges, under its locks.
+ */
+export type Judge<Target, Body> = (
+  target: Target,
+  sound: SoundParts<Body>,
+  isFaulty: IsFaulty,
+  caller: Caller,
+) => Promise<readonly Issue[]>;
+
+/** No list of a body may be longer. */
+const MOST_ENTRIES = 1_000;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
+  const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+  return wrapped ? withoutWrapping(schema.unwrap()) : schema;
+}
+
+/**
+ * The parts of a value whose form is right. An entry of a list keeps its place.
+ * @param lost names what cannot be kept, whatever its form
+ */
+export function soundParts(schema: z.core.$ZodType, raw: unknown, lost: readonly Issue[] = [], path = ''): unknown {
+  const parsed = z.safeParse(schema, raw);
+  const isLost = path === '' ? lost.length > 0 : faultyFields(lost)(path);
+  if (parsed.success && !isLost) return parsed.data;
+  const inner = withoutWrapping(schema);
+  if (inner instanceof z.ZodObject && isObject(raw)) {
+    const parts = Object.entries<z.core.$ZodType>(inner.shape).filter(([name]) => Object.hasOwn(raw, name));
+    const below = path === '' ? '' : `${path}.`;
+    return Object.fromEntries(
+      parts.map(([name, part]) => [name, soundParts(part, raw[name], lost, `${below}${name}`)]),
+    );
+  }
+  if (inner instanceof z.ZodArray && Array.isArray(raw)) {
+    const entries = raw.slice(0, MOST_ENTRIES);
+    return entries.map((entry, index) => soundParts(inner.element, entry, lost, `${path}[${index}]`));
+  }
+  return undefined;
+}
+
+/** @param issues what is wrong with the form of a body */
+export function faultyFields(issues: readonly Issue[]): IsFaulty {
+  return (field) =>
+    issues.some(
+      (issue) => issue.field === field || issue.field.startsWith(`${field}.`) || issue.field.startsWith(`${field}[`),
+    );
+}
