@@ -58,11 +58,21 @@ export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
   return { origin, size: Number(size), root: hash };
 }
 
-/** The leaf hash that a voter was promised. */
-export function readPromise(note: string, logKey: LogKey): { readonly origin: string; readonly leaf: Buffer } {
-  const [origin = '', words, leaf = ''] = readSignedLines(note, logKey);
+/** What a voter was promised. */
+export interface SignedPromise {
+  readonly origin: string;
+  readonly leaf: Buffer;
+  /** Until when the leaf will be in the log, in Unix ms; undefined in promises of early versions. */
+  readonly untilMs: number | undefined;
+}
+
+const DATE = /^until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/;
+
+export function readPromise(note: string, logKey: LogKey): SignedPromise {
+  const [origin = '', words, leaf = '', date] = readSignedLines(note, logKey);
   const hash = Buffer.from(leaf, 'base64');
-  if (words !== 'this leaf will be in the log' || hash.length !== 32)
+  const untilMs = date === undefined ? undefined : Date.parse(DATE.exec(date)?.[1] ?? '');
+  if (words !== 'this leaf will be in the log' || hash.length !== 32 || Number.isNaN(untilMs))
     throw new Unbelievable('it is no promise of a leaf');
-  return { origin, leaf: hash };
+  return { origin, leaf: hash, untilMs };
 }

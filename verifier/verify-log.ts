@@ -2,7 +2,15 @@ import { type ClosedFigures, compareWithClose, openClose } from './check-close.t
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
-import { type LogKey, readCheckpoint, readLogKey, readPromise, type SignedHead, Unbelievable } from './note.ts';
+import {
+  type LogKey,
+  readCheckpoint,
+  readLogKey,
+  readPromise,
+  type SignedHead,
+  type SignedPromise,
+  Unbelievable,
+} from './note.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
 import { type Read, requireBytes, Unreadable } from './read-service.ts';
 
@@ -16,6 +24,8 @@ export interface VerifyOptions {
   readonly since?: string;
   /** The promise that a voter was given, as a signed note. */
   readonly promise?: string;
+  /** The moment that dates of promises are held against, in Unix ms; the present one unless given. */
+  readonly nowMs?: number;
   readonly onProgress?: (what: string, done: number, of: number) => void;
 }
 
@@ -207,23 +217,37 @@ async function checkLeaves(
       () => 'everything that was in the log then is in it now',
     );
   }
-  if (promised !== undefined) {
-    const ofThisLog = promised.origin === head.origin;
-    const kept = ofThisLog && log.found.has(promised.leaf.toString('hex'));
-    const missing = ofThisLog
-      ? 'the promised ballot is not in the log, which is closed: the promise proves that it was removed'
-      : 'it promises a leaf of another log';
-    // A ballot that was confirmed a moment ago waits for others, or for the close.
-    if (ofThisLog && !kept && log.close === undefined)
-      checks.leaveOut('promise kept', 'not due yet: the ballot waits for the log, which is not closed');
-    else
-      await checks.run(
-        'promise kept',
-        () => demand(kept, missing),
-        () => 'the promised ballot is in the log',
-      );
-  }
+  if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
   return log;
+}
+
+/** A promised leaf must be in the log once its date is past, and in a log that is closed whatever its date. */
+async function checkPromise(
+  { nowMs }: VerifyOptions,
+  checks: Checks,
+  log: ReadLog,
+  head: SignedHead,
+  { origin, leaf, untilMs }: SignedPromise,
+): Promise<void> {
+  const name = 'promise kept';
+  const ofThisLog = origin === head.origin;
+  const kept = ofThisLog && log.found.has(leaf.toString('hex'));
+  const broken = untilMs !== undefined && untilMs < (nowMs ?? Date.now());
+  if (ofThisLog && !kept && !broken && log.close === undefined) {
+    const due =
+      untilMs === undefined ? 'the log is not closed' : `it will be in the log by ${new Date(untilMs).toISOString()}`;
+    checks.leaveOut(name, `not due yet: the ballot waits for others, ${due}`);
+    return;
+  }
+  const why = broken ? 'its date is past' : 'the log is closed';
+  const missing = ofThisLog
+    ? `the promised ballot is not in the log, and ${why}: the promise proves that it was removed`
+    : 'it promises a leaf of another log';
+  await checks.run(
+    name,
+    () => demand(kept, missing),
+    () => 'the promised ballot is in the log',
+  );
 }
 
 /** Opens the ballots, counts them again, and compares with the published results. */

@@ -20,6 +20,16 @@ const SMALLEST_ROLL_SEALED_EARLY = 30;
 export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (
   SELECT coalesce(sum(c.heads), 0) FROM electorate_changes c WHERE c.voting_event_id = e.id))`;
 
+/** SQL. Of an event `e`: a ballot waits that was promised to be in the log by now, give or take a day. */
+const ANY_DUE = sql`EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id AND q.due_at <= now_ms())`;
+
+export async function isAnyBallotDue(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ due: boolean }>(
+    sql`SELECT ${ANY_DUE} AS due FROM voting_events e WHERE e.id = ${eventId}`,
+  );
+  return rows[0]?.due === true;
+}
+
 export async function isSealedOnce(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ once: boolean }>(
     sql`SELECT ${sql.raw(SEALED_ONCE)} AS once FROM voting_events e WHERE e.id = ${eventId}`,
@@ -45,6 +55,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
         CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
+      OR ${ANY_DUE}
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

@@ -27,7 +27,8 @@ export function createLogReceipts(deps: {
   // Each of several processes sees its part; a job that comes before the queue is full leaves it alone.
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   return {
-    promise: (paper, ballot) => signLogPromise(paper.event.id, hashLeaf(leafDataOf(paper, ballot)), deps.logKey),
+    promise: (paper, ballot, untilMs) =>
+      signLogPromise(paper.event.id, hashLeaf(leafDataOf(paper, ballot)), deps.logKey, untilMs),
     confirmed(eventId) {
       const count = (confirmed.get(eventId) ?? 0) + 1;
       if (count < enough) {

@@ -14,7 +14,7 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { closeLog } from './close-log.ts';
 import { configurationHash } from './configuration.ts';
-import { isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
+import { isAnyBallotDue, isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
 import { Frontier } from './frontier.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
@@ -147,8 +147,9 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const final = isFinalAt(paper.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
-    const waits = !final && (await isSealedOnce(tx, eventId));
-    const rows = waits ? [] : await takeQueue(tx, eventId, final ? 1 : least, MOST_TOGETHER);
+    const all = final || (await isAnyBallotDue(tx, eventId));
+    const waits = !all && (await isSealedOnce(tx, eventId));
+    const rows = waits ? [] : await takeQueue(tx, eventId, all ? 1 : least, MOST_TOGETHER);
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, paper.event, head.frontier);
     const after = { ...changed, ballots: head.ballots + rows.length };

@@ -5,18 +5,19 @@ import { type Answer, ok } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
-import { type Clock, monotonicMs } from '#src/platform/clock.ts';
+import { type Clock, DAY_MS, monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { unpackEntries } from './ballot-encoding.ts';
 import { waitingTags } from './ballot-tag.ts';
 import type { BallotWriter } from './ballot-writer.ts';
-import { codeTagOf, normaliseCode, openTime, sealTime } from './confirmation-code.ts';
+import { codeTagOf, normaliseCode, openTimes, sealTimes } from './confirmation-code.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import { type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
 import { openBallot, openWaitingTime, sealWaitingTime } from './sealed-entries.ts';
@@ -35,6 +36,12 @@ export interface ConfirmDeps {
 
 const SALT_BYTES = 32;
 const WRONG_CODES_PER_MINUTE = 20;
+/** A ballot of an event without an end is sealed within this time of its confirmation. */
+export const SEALED_WITHIN_MS = DAY_MS;
+/** Between the moment at which a ballot is due in the log and the date that is promised: an outage is no broken promise. */
+const PROMISE_SLACK_MS = DAY_MS;
+/** Answered by `confirm_ballot` when the event has another end than the caller has read. Nothing is done. */
+const END_MOVED = 'end_moved';
 /** Raised by `confirm_ballot`, so that everything it did is undone. */
 const ALREADY_VOTED = 'VS001';
 
@@ -75,19 +82,46 @@ async function confirmByAnyTag(
   const tags = waitingTags(deps.secrets, paper.event, code);
   let written: Written = { verdict: 'unknown', answer: undefined };
   for (const tag of tags) {
-    const row = confirmRow(deps, paper.event.id, code, tag);
-    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, paper, code, row, verdict);
-    written = await write(deps, row, shape, claim);
+    written = await confirmByTag(deps, paper, code, tag, claim);
     if (written.verdict !== 'unknown') break;
   }
   return written;
 }
 
-function confirmRow(deps: ConfirmDeps, eventId: string, code: string, tag: Buffer): ConfirmRow {
+/** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
+async function confirmByTag(
+  deps: ConfirmDeps,
+  paper: BallotPaper,
+  code: string,
+  tag: Buffer,
+  claim: Claim | undefined,
+): Promise<Written> {
+  let event: Pick<VotingEvent, 'id' | 'endsAt'> | undefined = paper.event;
+  while (event !== undefined) {
+    const row = confirmRow(deps, event, code, tag);
+    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, paper, code, row, verdict);
+    const written = await write(deps, row, shape, claim);
+    if (written.verdict !== END_MOVED) return written;
+    event = await findEventById(deps.db, paper.event.id);
+  }
+  throw notFound();
+}
+
+/** Until when a ballot that is confirmed now will be in the log. @param endsAt the end of its event as it stands */
+function promisedDate(endsAt: number | null, nowMs: number): number {
+  return (endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS) + PROMISE_SLACK_MS;
+}
+
+function confirmRow(
+  deps: ConfirmDeps,
+  { id: eventId, endsAt }: Pick<VotingEvent, 'id' | 'endsAt'>,
+  code: string,
+  tag: Buffer,
+): ConfirmRow {
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
   const secret = !tag.equals(leafTag);
-  const masked = sealTime(code, nowMs);
+  const masked = sealTimes(code, { confirmedMs: nowMs, promisedMs: promisedDate(endsAt, nowMs) });
   return {
     eventId,
     codeTag: tag,
@@ -98,6 +132,7 @@ function confirmRow(deps: ConfirmDeps, eventId: string, code: string, tag: Buffe
     sealedTime: secret ? sealWaitingTime(deps.secrets, eventId, tag, masked) : masked,
     atMs: nowMs,
     newVoterId: deps.ids.sortable('vtr'),
+    endsAt,
   };
 }
 
@@ -113,7 +148,8 @@ function shapeConfirmation(
   const { weightMicro } = verdict;
   const salt = sealed?.salt ?? verdict.salt;
   const sealedTime = openWaitingTime(deps.secrets, eventId, codeTag, verdict.sealedTime);
-  const logPromise = deps.receipts.promise(paper, { codeTag: leafTag, salt, entries, weightMicro });
+  const { promisedMs } = openTimes(code, sealedTime);
+  const logPromise = deps.receipts.promise(paper, { codeTag: leafTag, salt, entries, weightMicro }, promisedMs);
   return ok({ ...viewConfirmation(paper, code, { ...verdict, salt, sealedTime, entries }), logPromise });
 }
 
@@ -174,7 +210,7 @@ function viewConfirmation(
     confirmationCode: code,
     confirmedCount: entries.length,
     totalVotes: entries.length,
-    submittedAt: openTime(code, result.sealedTime),
+    submittedAt: openTimes(code, result.sealedTime).confirmedMs,
     votes: told ? entries : [],
     ...(paper.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };

@@ -1,9 +1,11 @@
 -- Moves a pending ballot into the box's queue and marks the voter as having taken part. Voter and ballot part here for good:
 -- the rows written share nothing but the event. A ballot of an election is found by another tag while it waits (p_code_tag)
--- than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log.
+-- than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says which end of the event
+-- it promises by (p_ends_at, 0 for none; -1 does not ask). What waits is due in the log at the end and its 15 minutes as they
+-- stand now, or a day from now.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
-  p_leaf_tag bytea DEFAULT NULL::bytea, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
+  p_leaf_tag bytea DEFAULT NULL::bytea, p_ends_at bigint DEFAULT -1, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
   OUT sealed_time bytea, OUT salt bytea, OUT status text
 )
  RETURNS record
@@ -59,6 +61,8 @@ BEGIN
     verdict := status;
     RETURN;
   END IF;
+  -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
+  IF p_ends_at <> -1 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
   poll := e.type = 'poll';
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
@@ -91,9 +95,10 @@ BEGIN
   -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
   -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
   BEGIN
-    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at)
+    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, due_at)
     VALUES (p_event, p_ballot, p_code_tag, b.entries, b.weight_micro, p_salt, p_sealed_time,
-      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END);
+      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END,
+      coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms()));
   EXCEPTION WHEN check_violation THEN
     RAISE;
   END;

@@ -6,6 +6,8 @@ import { readTyped } from '#src/platform/typed-text.ts';
 const CODE_CHARACTERS = 26;
 const CODE_BYTES = 16;
 const TIME_BYTES = 6;
+/** Two masked times in clear; sealed they are longer. */
+export const MASKED_TIMES_BYTES = 2 * TIME_BYTES;
 
 /** 128 random bits as 26 characters of Crockford's base32. */
 export function generateConfirmationCode(): string {
@@ -23,19 +25,33 @@ export function codeTagOf(code: string): Buffer {
   return sha256(`code${code}`);
 }
 
-function pad(code: string): Buffer {
-  return sha256(`time${code}`).subarray(0, TIME_BYTES);
+/** The two times of a confirmed ballot. */
+export interface ConfirmTimes {
+  readonly confirmedMs: number;
+  /** Until when the ballot was promised to be in the log; undefined for one that was promised no date. */
+  readonly promisedMs: number | undefined;
 }
 
-/** Hides a time under the code, which is not stored: the voter's server gets the same answer twice, a reader of the database learns no time. */
-export function sealTime(code: string, timeMs: number): Buffer {
-  const bytes = Buffer.alloc(TIME_BYTES);
-  bytes.writeUIntBE(timeMs, 0, TIME_BYTES);
-  const mask = pad(code);
-  return bytes.map((byte, index) => byte ^ (mask[index] ?? 0)) as Buffer;
+/**
+ * Hides when a ballot was confirmed, and until when it was promised to be in the log, under the code, which is not stored:
+ * the voter's server gets the same answer twice, a reader of the database learns no time. Each takes six bytes.
+ */
+export function sealTimes(code: string, { confirmedMs, promisedMs }: ConfirmTimes): Buffer {
+  const times = promisedMs === undefined ? [confirmedMs] : [confirmedMs, promisedMs];
+  const bytes = Buffer.alloc(times.length * TIME_BYTES);
+  for (const [index, time] of times.entries()) bytes.writeUIntBE(time, index * TIME_BYTES, TIME_BYTES);
+  return mask(code, bytes);
 }
 
-export function openTime(code: string, sealed: Uint8Array): number {
-  const mask = pad(code);
-  return Buffer.from(sealed.map((byte, index) => byte ^ (mask[index] ?? 0))).readUIntBE(0, TIME_BYTES);
+export function openTimes(code: string, sealed: Uint8Array): ConfirmTimes {
+  const bytes = mask(code, sealed);
+  return {
+    confirmedMs: bytes.readUIntBE(0, TIME_BYTES),
+    promisedMs: bytes.length < MASKED_TIMES_BYTES ? undefined : bytes.readUIntBE(TIME_BYTES, TIME_BYTES),
+  };
+}
+
+function mask(code: string, bytes: Uint8Array): Buffer {
+  const pad = sha256(`time${code}`);
+  return Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0)));
 }

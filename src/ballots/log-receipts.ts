@@ -11,8 +11,11 @@ export interface ConfirmedBallot {
 
 /** What the ballot log does for a confirm: `ballots` declares it, the log brings it. */
 export interface LogReceipts {
-  /** The signed promise that the ballot will be in the log. The same ballot gets the same promise each time. */
-  promise(paper: BallotPaper, ballot: ConfirmedBallot): string;
+  /**
+   * The signed promise that the ballot will be in the log. The same ballot gets the same promise each time.
+   * @param untilMs the date that it names; undefined for a ballot that was promised none
+   */
+  promise(paper: BallotPaper, ballot: ConfirmedBallot, untilMs: number | undefined): string;
   /** Called after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
   confirmed(eventId: string): void;
 }

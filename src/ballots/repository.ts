@@ -168,6 +168,8 @@ export interface ConfirmRow {
   readonly sealedTime: Buffer;
   readonly atMs: number;
   readonly newVoterId: string;
+  /** The event's end, as the ballot's promise takes it. */
+  readonly endsAt: number | null;
 }
 
 export interface ConfirmVerdict {
@@ -212,11 +214,13 @@ const CONFIRM_COLUMNS = [
   'at bigint',
   'new_voter text',
   'leaf_tag bytea',
+  'ends_at bigint',
 ] as const;
 const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
 
 function confirmColumns(row: ConfirmRow): unknown[] {
-  return [row.eventId, row.codeTag, row.ballotId, row.salt, row.sealedTime, row.atMs, row.newVoterId, row.leafTag];
+  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt } = row;
+  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt ?? 0];
 }
 
 /**

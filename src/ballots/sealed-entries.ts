@@ -1,6 +1,7 @@
 import { base32 } from '#src/platform/ids.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { MASKED_TIMES_BYTES } from './confirmation-code.ts';
 
 /**
  * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
@@ -22,8 +23,6 @@ const HASH_BYTES = 32;
 const LENGTH_BYTES = 4;
 const HEAD_BYTES = 2 * HASH_BYTES + LENGTH_BYTES;
 const BLOCK_BYTES = 128;
-/** A masked time in clear; sealed it is longer. */
-const TIME_BYTES = 6;
 
 type Column = 'entries' | 'sealed_time';
 
@@ -94,13 +93,13 @@ export function openEntries(secrets: Secrets, eventId: string, tag: Uint8Array, 
   return openBallot(secrets, eventId, tag, stored).entries;
 }
 
-/** Seals the masked time of a secret ballot while it waits: it will stand in the box, where it must not be found again. */
+/** Seals the masked times of a secret ballot while it waits: they will stand in the box, where they must not be found again. */
 export function sealWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, masked: Uint8Array): Buffer {
   return seal(secrets, placeOf('sealed_time', eventId, tag), masked);
 }
 
-/** The masked time of a stored ballot, waiting or not. */
+/** The masked times of a stored ballot, waiting or not. */
 export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
-  return bytes.length === TIME_BYTES ? bytes : open(secrets, placeOf('sealed_time', eventId, tag), bytes);
+  return bytes.length <= MASKED_TIMES_BYTES ? bytes : open(secrets, placeOf('sealed_time', eventId, tag), bytes);
 }

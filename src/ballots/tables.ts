@@ -70,7 +70,7 @@ const boxColumns = () => ({
   weightMicro: micro('weight_micro').notNull(),
   /** Empty while a secret ballot waits: it is sealed with the entries. */
   salt: bytes('salt').notNull(),
-  /** When it was confirmed, readable only with the confirmation code: no time can be joined with a voter. */
+  /** When it was confirmed and until when it was promised to be in the log, readable only with the confirmation code: no time can be joined with a voter. */
   sealedTime: bytes('sealed_time').notNull(),
   /** Polls only: pseudonymous ballots carry the visible voter ID, the country and the time. */
   voterId: text('voter_id'),
@@ -81,7 +81,7 @@ const boxColumns = () => ({
 });
 
 /** Confirmed ballots on their way into the log: no voter, taken out in shuffled batches. */
-export const ballotQueue = pgTable('ballot_queue', boxColumns(), (table) => [
+export const ballotQueue = pgTable('ballot_queue', { ...boxColumns(), dueAt: timeMs('due_at') }, (table) => [
   primaryKey({ columns: [table.votingEventId, table.id] }),
   uniqueIndex('ballot_queue_code').on(table.votingEventId, table.codeTag),
 ]);

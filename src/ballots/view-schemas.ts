@@ -25,7 +25,8 @@ export const confirmationView = z
       description: 'Empty when a ballot of a secret event is confirmed again after the close.',
     }),
     logPromise: z.string().meta({
-      description: 'A signed note: the leaf of this ballot will be in the log. Give it to the voter.',
+      description:
+        'A signed note: the leaf of this ballot will be in the log until the date on its fourth line, a day after it is due there (15 minutes after the end of the event as it stood at the confirm; 24 hours after the confirm in an event without an end). Give it to the voter: a promise past its date without its leaf proves that a ballot was removed.',
     }),
     salt: z.string().optional().meta({ description: 'With `ballot.receipt` full: opens the commitment in the log.' }),
   })
@@ -39,7 +40,7 @@ export const confirmationView = z
         totalVotes: 1,
         submittedAt: EXAMPLE.openedAt,
         votes: [{ positionName: 'Chair', candidateName: 'Greta Lind' }],
-        logPromise: `vote.example/${EXAMPLE.event}\nthis leaf will be in the log\nTIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=\n\n— vote.example AAAAAAo=\n`,
+        logPromise: `vote.example/${EXAMPLE.event}\nthis leaf will be in the log\nTIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=\nuntil 2026-11-23T12:00:00.000Z\n\n— vote.example AAAAAAo=\n`,
       },
     ],
   });

@@ -1,4 +1,4 @@
--- Version 6, b5616abbdff472532efc03864d82cdd158738dc5ff83e279292e6060c8913f1a
+-- Version 7, b6162f74d584359286013630df77c8bf438d575259a6d0b551d8f17209a6947e
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -265,7 +265,7 @@ BEGIN
   RETURNING k.claim;
 END $function$;
 
-CREATE OR REPLACE FUNCTION confirm_ballot(p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text, p_leaf_tag bytea DEFAULT NULL::bytea, OUT verdict text, OUT entries bytea, OUT weight_micro bigint, OUT sealed_time bytea, OUT salt bytea, OUT status text)
+CREATE OR REPLACE FUNCTION confirm_ballot(p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text, p_leaf_tag bytea DEFAULT NULL::bytea, p_ends_at bigint DEFAULT '-1'::integer, OUT verdict text, OUT entries bytea, OUT weight_micro bigint, OUT sealed_time bytea, OUT salt bytea, OUT status text)
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
@@ -319,6 +319,8 @@ BEGIN
     verdict := status;
     RETURN;
   END IF;
+  -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
+  IF p_ends_at <> -1 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
   poll := e.type = 'poll';
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
@@ -351,9 +353,10 @@ BEGIN
   -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
   -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
   BEGIN
-    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at)
+    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, due_at)
     VALUES (p_event, p_ballot, p_code_tag, b.entries, b.weight_micro, p_salt, p_sealed_time,
-      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END);
+      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END,
+      coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms()));
   EXCEPTION WHEN check_violation THEN
     RAISE;
   END;
@@ -994,6 +997,12 @@ BEGIN
   IF last IS NULL THEN PERFORM fold_electorate(p_event); END IF;
   RETURN last;
 END $function$;
+
+CREATE OR REPLACE FUNCTION sealed_within_ms()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((24 * 60) * 60) * 1000);
 
 CREATE OR REPLACE FUNCTION sortable_id(p_prefix text)
  RETURNS text

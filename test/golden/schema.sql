@@ -84,6 +84,7 @@ CREATE TABLE ballot_queue (
   country_code text,
   submitted_at bigint,
   released boolean DEFAULT false NOT NULL,
+  due_at bigint,
   CONSTRAINT ballot_queue_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT ballot_queue_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );

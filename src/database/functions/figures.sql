@@ -8,6 +8,10 @@ CREATE OR REPLACE FUNCTION confirm_grace_ms() RETURNS bigint LANGUAGE sql IMMUTA
 CREATE OR REPLACE FUNCTION pending_ballot_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 24 * 60 * 60 * 1000;
 
+-- A ballot of an event without an end is sealed within this time of its confirmation, in milliseconds: `SEALED_WITHIN_MS`.
+CREATE OR REPLACE FUNCTION sealed_within_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 24 * 60 * 60 * 1000;
+
 -- An answer is kept under its Idempotency-Key this long, in milliseconds.
 CREATE OR REPLACE FUNCTION idempotency_kept_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 24 * 60 * 60 * 1000;

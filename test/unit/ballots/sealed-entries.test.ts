@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { waitingTags } from '#src/ballots/ballot-tag.ts';
-import { codeTagOf, generateConfirmationCode, openTime, sealTime } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf, generateConfirmationCode, openTimes, sealTimes } from '#src/ballots/confirmation-code.ts';
 import {
   openBallot,
   openWaitingTime,
@@ -33,8 +33,9 @@ describe('a ballot of an election that waits', () => {
     expect(waitingTags(rotated, ELECTION, code)).toContainEqual(tag);
     const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed });
     expect(openBallot(rotated, 'evt_1', tag, stored)).toMatchObject({ entries: packed, sealed: { codeTag } });
-    const time = sealWaitingTime(before, 'evt_1', tag, sealTime(code, 1_234));
-    expect(openTime(code, openWaitingTime(rotated, 'evt_1', tag, time))).toBe(1_234);
+    const times = { confirmedMs: 1_234, promisedMs: 5_678 };
+    const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times));
+    expect(openTimes(code, openWaitingTime(rotated, 'evt_1', tag, time))).toEqual(times);
   });
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SEALED_WITHIN_MS } from '#src/ballots/confirm-ballot.ts';
 import { FREE_TRIES } from '#src/voters/check-voter.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/views.ts';
@@ -16,10 +17,13 @@ afterAll(() => database.drop());
 test('figures of the rules are the same in the database and in the program', async () => {
   const { rows } = await withClient(database.url, (client) =>
     client.query(
-      `SELECT confirm_grace_ms()::int AS grace, free_wrong_keys() AS tries, disclosed_together() AS together`,
+      `SELECT confirm_grace_ms()::int AS grace, free_wrong_keys() AS tries, disclosed_together() AS together,
+        sealed_within_ms()::int AS sealed`,
     ),
   );
-  expect(rows).toEqual([{ grace: CONFIRM_GRACE_MS, tries: FREE_TRIES, together: DISCLOSED_TOGETHER }]);
+  expect(rows).toEqual([
+    { grace: CONFIRM_GRACE_MS, tries: FREE_TRIES, together: DISCLOSED_TOGETHER, sealed: SEALED_WITHIN_MS },
+  ]);
 });
 
 test('15 minutes and 24 hours stand in no statement', () => {

@@ -295,12 +295,24 @@ describe('the verifier', () => {
   test('shows whether a promise to a voter was kept', async () => {
     const below = createRandom(SEED);
     const { ballots, log } = honestLog(below);
-    const promiseFor = (ballot: StoredBallot) => signLogPromise(EVENT, hashLeaf(leafOf(ballot)), SIGNER);
-    const read = serve(log);
-    const kept = await verifyLog({ read, event: EVENT, promise: promiseFor(at(ballots, 5)) });
-    expect(kept.verified).toBe(true);
-    const broken = await verifyLog({ read, event: EVENT, promise: promiseFor(someBallot(below)) });
-    expect(broken.checks.find(({ status }) => status === 'failed')?.name).toBe('promise kept');
+    const promiseFor = (ballot: StoredBallot, until?: number) =>
+      signLogPromise(EVENT, hashLeaf(leafOf(ballot)), SIGNER, until);
+    const nowMs = Date.UTC(2026, 10, 22);
+    const ask = async (stored: StoredLog, promise: string) => {
+      const { checks } = await verifyLog({ read: serve(stored), event: EVENT, promise, nowMs });
+      return checks.find(({ name }) => name === 'promise kept')?.status;
+    };
+    const open = { ...log, entries: log.entries.slice(0, -1) };
+    open.checkpoint = signHead(open.entries);
+    for (const until of [undefined, nowMs - 1, nowMs + 1]) {
+      expect(await ask(log, promiseFor(at(ballots, 5), until))).toBe('verified');
+      expect(await ask(open, promiseFor(at(ballots, 5), until))).toBe('verified');
+      // Nothing comes behind the close, whatever the date.
+      expect(await ask(log, promiseFor(someBallot(below), until))).toBe('failed');
+    }
+    expect(await ask(open, promiseFor(someBallot(below)))).toBe('left_out');
+    expect(await ask(open, promiseFor(someBallot(below), nowMs + 1))).toBe('left_out');
+    expect(await ask(open, promiseFor(someBallot(below), nowMs - 1))).toBe('failed');
   });
 
   test('refuses a key other than the one that is known', async () => {

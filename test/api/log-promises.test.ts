@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
+import { openLogPromise } from '#src/ballot-log/log-promise.ts';
+import { LEAST_WHILE_OPEN, tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sealDeps } from '#src/work.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+let service: TestService;
+let account: TestAccount;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const openEvent = (settings: Readonly<Record<string, unknown>> = {}) =>
+  createTestEvent(service, account, settings, PLAN);
+
+async function cast({ id, positions }: TestEvent, by = service): Promise<string> {
+  const votes = positions.map((position) => ({ positionId: position.id, candidateId: position.candidates[0] }));
+  const body = { visitorId: visitor(), votes };
+  const path = `/public/voting-events/${id}/ballot/cast`;
+  return demand(await by.call('POST', path, body, { key: account.vote }), 201).confirmationCode;
+}
+
+async function confirm({ id }: TestEvent, confirmationCode: string, by: Pick<TestService, 'call'> = service) {
+  const path = `/public/voting-events/${id}/ballot/confirm`;
+  return demand(await by.call('POST', path, { confirmationCode }, { key: account.vote }), 200);
+}
+
+async function promisedBy(event: TestEvent, logPromise: string): Promise<number> {
+  const { untilMs } = openLogPromise(logPromise, await new LogReader(service, event.id, account.vote).verifier());
+  if (untilMs === undefined) throw new Error('a promise without a date');
+  return untilMs;
+}
+
+async function moveEnd({ id }: TestEvent, endsAt: number | null): Promise<void> {
+  const key = { key: account.write };
+  demand(await service.call('PATCH', `/voting-events/${id}`, { endsAt }, key), 200);
+}
+
+const tend = ({ id }: TestEvent) => tendBallotLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
+
+const isListed = async ({ id }: TestEvent): Promise<boolean> =>
+  (await listEventsToTend(service.deps.db, LEAST_WHILE_OPEN)).includes(id);
+
+/** Tends the log until nothing is left to do: a job may be at it at the same moment. */
+const tendAll = (event: TestEvent) =>
+  eventually(async () => {
+    await tend(event);
+    return (await isListed(event)) ? undefined : true;
+  });
+
+async function waiting({ id }: TestEvent): Promise<number> {
+  const { rows } = await service.deps.db.$client.query('SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [id]);
+  return rows.length;
+}
+
+/** As if so much time had gone by since these ballots were confirmed. */
+const letTimePass = ({ id }: TestEvent, ms: number) =>
+  service.deps.db.$client.query('UPDATE ballot_queue SET due_at = due_at - $2 WHERE voting_event_id = $1', [id, ms]);
+
+describe('the promise of a confirm', () => {
+  test('names a day after the end and its 15 minutes, as the end stood at the confirm', async () => {
+    const endsAt = Date.now() + 3 * DAY_MS;
+    const event = await openEvent({ endsAt });
+    const [early, late] = [await cast(event), await cast(event)];
+    const first = await confirm(event, early);
+    expect(await promisedBy(event, first.logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
+    await moveEnd(event, endsAt + DAY_MS);
+    const second = await confirm(event, late);
+    expect(await promisedBy(event, second.logPromise)).toBe(endsAt + 15 * MINUTE_MS + 2 * DAY_MS);
+    // What was promised stays: asked again later, after a change of the end, and once it is sealed.
+    expect(await confirm(event, early)).toEqual(first);
+    await sealBallots(service, event.id);
+    expect([await confirm(event, early), await confirm(event, late)]).toEqual([first, second]);
+  });
+
+  test('names two days after the confirm where the event has no end, and the same date ever after', async () => {
+    const event = await openEvent();
+    const code = await cast(event);
+    const before = Date.now();
+    const confirmed = await confirm(event, code);
+    const until = await promisedBy(event, confirmed.logPromise);
+    expect([until >= before + 2 * DAY_MS, until <= Date.now() + 2 * DAY_MS]).toEqual([true, true]);
+    await moveEnd(event, Date.now() + 9 * DAY_MS);
+    expect(await confirm(event, code)).toEqual(confirmed);
+    await finishEvent(service, event.id);
+    expect(await confirm(event, code)).toEqual(confirmed);
+  });
+
+  test('goes by the end that stands in the database, also in a process that has read an earlier one', async () => {
+    const other = await service.another();
+    try {
+      for (let round = 1; round <= 5; round += 1) {
+        const event = await openEvent({ endsAt: Date.now() + DAY_MS });
+        const code = await cast(event);
+        const path = `/public/voting-events/${event.id}`;
+        demand(await other.call('GET', path, undefined, { key: account.vote }), 200);
+        const endsAt = Date.now() + (round + 1) * DAY_MS;
+        // No notice of the change has reached the other process yet.
+        await service.deps.db.$client.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [event.id, endsAt]);
+        const { logPromise } = await confirm(event, code, other);
+        expect(await promisedBy(event, logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
+      }
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('ballots that wait for others', () => {
+  test('are sealed 24 hours after the confirm in an event without an end, however few they are', async () => {
+    const event = await openEvent();
+    for (let index = 0; index < 2; index += 1) await confirm(event, await cast(event));
+    await tendAll(event);
+    await letTimePass(event, DAY_MS - MINUTE_MS);
+    await tendAll(event);
+    expect(await waiting(event)).toBe(2);
+    expect(await isListed(event)).toBe(false);
+    await letTimePass(event, MINUTE_MS);
+    expect(await isListed(event)).toBe(true);
+    // One that came since goes along: it is mixed with them.
+    await confirm(event, await cast(event));
+    await tendAll(event);
+    expect(await waiting(event)).toBe(0);
+  });
+
+  test('are sealed when they were first promised to be, though the end was moved to later', async () => {
+    const endsAt = Date.now() + DAY_MS;
+    for (const later of [endsAt + 30 * DAY_MS, null]) {
+      const event = await openEvent({ endsAt });
+      await confirm(event, await cast(event));
+      await moveEnd(event, later);
+      await letTimePass(event, DAY_MS);
+      await tendAll(event);
+      expect(await waiting(event)).toBe(1);
+      await letTimePass(event, 15 * MINUTE_MS);
+      await tendAll(event);
+      expect(await waiting(event)).toBe(0);
+    }
+  });
+
+  test('of an election that is sealed once are sealed earlier only when a promise asks for it', async () => {
+    const endsAt = Date.now() + DAY_MS;
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN, false);
+    const path = `/voting-events/${event.id}`;
+    const key = { key: account.write };
+    demand(await service.call('POST', `${path}/voters`, { name: 'A voter', voterId: 'V-1' }, key), 201);
+    demand(await service.call('PATCH', path, { status: 'open', endsAt }, key), 200);
+    await tendAll(event);
+    const box = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, due_at';
+    await service.deps.db.$client.query(
+      `INSERT INTO ballot_queue (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, $2, $3, $4)`,
+      [event.id, Buffer.alloc(32), Buffer.alloc(6), endsAt + 15 * MINUTE_MS],
+    );
+    expect(await isListed(event)).toBe(false);
+    await letTimePass(event, 2 * DAY_MS);
+    expect(await isListed(event)).toBe(true);
+  });
+});
