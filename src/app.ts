@@ -35,6 +35,7 @@ import { resultRouter } from '#src/results/routes.ts';
 import type { Metrics } from '#src/server/metrics.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
+import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
@@ -81,6 +82,7 @@ export function createApp(
   app.route(`${EVENT}/candidates`, candidateRouter(deps));
   app.route(`${EVENT}/groups`, groupRouter(deps));
   app.route(`${EVENT}/sponsors`, sponsorRouter(deps));
+  app.route('/', notificationRouter(deps));
   app.route(`${EVENT}/voters`, voterRouter(deps));
   app.route('/', paymentRouter(deps, payments));
   app.route('/', resultRouter(deps));

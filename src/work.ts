@@ -18,6 +18,8 @@ import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { announceApprovedJob, discloseAllVoters, discloseVoters } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
+import { listNotifiedVotersJob } from '#src/voters/list-notified-voters.ts';
+import { mailNotifiedVoterJob } from '#src/voters/mail-notified-voter.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
@@ -48,6 +50,8 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedRowsJob(deletions),
     removeDeletedVotersJob(deletions),
     sendVoterKeyJob(mails),
+    listNotifiedVotersJob(deps.db),
+    mailNotifiedVoterJob(mails),
     mailRegistrationJob(mails),
     mailOldAddressJob(mails),
     sendInviteJob(mails),

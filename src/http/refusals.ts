@@ -89,6 +89,12 @@ export const REFUSALS = {
     says: 'This event is closed: its roll no longer changes.',
     when: 'The event is closed: its roll takes no new voter, and no change of status, weight or group.',
   },
+  mails_closed: {
+    code: 'conflict',
+    reason: 'event_closed',
+    says: 'This event is closed: nobody can vote in it any more.',
+    when: 'The event is closed: nobody can vote any more, so that nobody is mailed.',
+  },
   group_in_use: conflict(
     'Positions are open to this group alone. Change or delete them first.',
     'A position asks for this group.',

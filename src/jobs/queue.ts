@@ -68,3 +68,19 @@ export async function enqueue<Payload>(
       identifier => ${job.name}, payload => ${JSON.stringify(payload)}::json, run_at => ${runAt},
       max_attempts => ${options.maxAttempts ?? job.maxAttempts ?? 10}, job_key => ${options.key ?? null})`);
 }
+
+/** Jobs of mass mails wait for every other one of their group. */
+const LAST_PRIORITY = 10;
+
+/** Enqueues many jobs in the caller's transaction, to run when nothing else waits. */
+export async function enqueueLast<Payload>(
+  executor: Executor,
+  job: { readonly name: string; readonly maxAttempts: number; readonly payload: z.ZodType<Payload> },
+  payloads: readonly Payload[],
+): Promise<void> {
+  const texts = sql.param(payloads.map((payload) => JSON.stringify(payload)));
+  await executor.execute(sql`
+    SELECT graphile_worker.add_job(
+      identifier => ${job.name}, payload => p::json, max_attempts => ${job.maxAttempts}, priority => ${LAST_PRIORITY})
+    FROM unnest(${texts}::text[]) AS p`);
+}

@@ -21,7 +21,8 @@ export type IdPrefix =
   | 'bal'
   | 'vot'
   | 'tier'
-  | 'crd';
+  | 'crd'
+  | 'ntf';
 
 export interface Ids {
   /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */

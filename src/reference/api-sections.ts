@@ -51,6 +51,11 @@ export const API_SECTIONS: readonly ApiSection[] = [
     description: 'Who supports an event; shown on the ballot.',
     paths: /^\/voting-events\/:idOrCode\/sponsors/,
   },
+  {
+    name: 'Mails to voters',
+    description: 'Voter keys and reminders to many voters at once.',
+    paths: /^\/voting-events\/:idOrCode\/(voters\/notify|notifications)/,
+  },
   { name: 'Voters', description: 'The roll of an event.', paths: /^\/voting-events\/:idOrCode\/voters/ },
   {
     name: 'Results',

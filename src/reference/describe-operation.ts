@@ -226,6 +226,7 @@ const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   Candidates: EXAMPLE.candidate,
   Groups: EXAMPLE.group,
   Sponsors: EXAMPLE.sponsor,
+  'Mails to voters': EXAMPLE.notification,
   Voters: EXAMPLE.voter,
   Payments: EXAMPLE.payment,
   Collaboration: EXAMPLE.invite,

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, numeric, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type { KeyStatus, VoterSource, VoterStatus } from './types.ts';
+import type { Audience, KeyStatus, NotificationKind, VoterSource, VoterStatus } from './types.ts';
 
 export const voters = pgTable(
   'voters',
@@ -185,4 +185,58 @@ export const voterImports = pgTable(
     finishedAt: timeMs('finished_at'),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.fileHash] })],
+);
+
+/** Mails to many voters that an organizer asked for, and how far they have come. */
+export const notifications = pgTable(
+  'notifications',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    kind: text().$type<NotificationKind>().notNull(),
+    audience: text().$type<Audience>().notNull(),
+    /** Voters of the audience with an address: an estimate for a very large roll, until all of them are listed. */
+    total: integer().notNull(),
+    sent: integer().notNull().default(0),
+    failed: integer().notNull().default(0),
+    skipped: integer().notNull().default(0),
+    /** Of an audience of those who have not voted: whoever had voted by the time of the mail. */
+    voted: integer().notNull().default(0),
+    /** Voters up to this ID are listed. */
+    listedTo: text('listed_to').notNull().default(''),
+    /** Voters whose IDs come behind it were added later, and are none of the audience. */
+    listUntil: text('list_until').notNull(),
+    listedAt: timeMs('listed_at'),
+    createdAt: timeMs('created_at').notNull(),
+    finishedAt: timeMs('finished_at'),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
+);
+
+/** Mails of a notification that have not come to an end. A row goes with the end of its mail, in the transaction that counts it. */
+export const notificationMails = pgTable(
+  'notification_mails',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    notificationId: text('notification_id').notNull(),
+    voterId: text('voter_id').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.notificationId, table.voterId] })],
+);
+
+/**
+ * When a voter was last listed for mails of a kind: not again for some hours. Written for a whole page of the roll at a time,
+ * whether its voters have voted or not.
+ */
+export const notifiedVoters = pgTable(
+  'notified_voters',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    voterId: text('voter_id').notNull(),
+    kind: text().$type<NotificationKind>().notNull(),
+    notifiedAt: timeMs('notified_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.kind] })],
 );

@@ -1,4 +1,4 @@
-import type { voters } from './tables.ts';
+import type { notifications, voters } from './tables.ts';
 
 export type VoterStatus = 'pending' | 'approved' | 'rejected';
 export type VoterSource = 'organizer' | 'registration' | 'poll';
@@ -12,3 +12,12 @@ export type Voter = Readonly<
     disclosed: boolean;
   }
 >;
+
+/** Whom mails go to. */
+export const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
+export type Audience = (typeof AUDIENCES)[number];
+
+export const NOTIFICATION_KINDS = ['key', 'reminder'] as const;
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
+
+export type Notification = Readonly<typeof notifications.$inferSelect>;

@@ -100,4 +100,9 @@ CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE
   DELETE FROM voter_keys WHERE voting_event_id = p_event;
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
+  -- Nothing is mailed any more: what is left of mails to many voters was not sent.
+  DELETE FROM notified_voters WHERE voting_event_id = p_event;
+  DELETE FROM notification_mails WHERE voting_event_id = p_event;
+  UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), skipped = total - sent - failed - voted
+  WHERE voting_event_id = p_event AND finished_at IS NULL;
 $$;

@@ -44,6 +44,8 @@ export const LIFE = {
   /** Titles of positions, names and status of candidates, new candidates, groups. */
   change_names: row('yes', 'yes', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  /** Mails to many voters. */
+  mail_voters: row('yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
   change_standing: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'event_closed'),
   /** A voter's e-mail address or voter ID. */

@@ -51,7 +51,7 @@ function planOf({ name, route }: Example): WorldPlan {
   const quadratic = /Credit/.test(name);
   const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
   return {
-    type: election || /voters/.test(route.path) ? 'election' : 'poll',
+    type: election || /voters|notifications/.test(route.path) ? 'election' : 'poll',
     paid: pays && !quadratic,
     quadratic,
     logged: /\/log\//.test(route.path),

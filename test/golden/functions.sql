@@ -1,4 +1,4 @@
--- Version 7, b6162f74d584359286013630df77c8bf438d575259a6d0b551d8f17209a6947e
+-- Version 5, 43d0b9899e8f5d531117874459afe58aeb1bb0e9c1557bb6e6c02a12d8dc3c26
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -452,7 +452,8 @@ BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN 0; END IF;
   FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
-    'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
+    'notifications', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
     'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
@@ -582,6 +583,11 @@ AS $function$
   DELETE FROM voter_keys WHERE voting_event_id = p_event;
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
+  -- Nothing is mailed any more: what is left of mails to many voters was not sent.
+  DELETE FROM notified_voters WHERE voting_event_id = p_event;
+  DELETE FROM notification_mails WHERE voting_event_id = p_event;
+  UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), skipped = total - sent - failed - voted
+  WHERE voting_event_id = p_event AND finished_at IS NULL;
 $function$;
 
 CREATE OR REPLACE FUNCTION free_wrong_keys()

@@ -137,6 +137,7 @@ async function thingsOf(
     [EXAMPLE.group, () => create(`${path}/groups`, { name: 'South' })],
     [EXAMPLE.sponsor, () => create(`${path}/sponsors`, { name: 'The library' })],
     [EXAMPLE.voter, () => create(`${path}/voters`, { name: 'Uma', email: 'uma@club.example' })],
+    [EXAMPLE.notification, () => create(`${path}/voters/notify`, { audience: 'all', kind: 'key' })],
     [EXAMPLE.invite, invite],
     [
       EXAMPLE.endpoint,

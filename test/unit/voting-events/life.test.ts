@@ -18,6 +18,7 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
     'positions, methods, bounds, budgets, their groups; positions, roles and order of candidates; deletions',
   change_names: 'titles of positions, names and status of candidates, new candidates, names of groups',
   add_voters: 'add voters',
+  mail_voters: 'mail voters their keys, or a reminder',
   change_standing: 'a voter’s status, weight or group',
   change_identity: 'a voter’s e-mail address or voter ID',
   delete_voter: 'delete a voter',

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { takeMail } from '#src/accounts/take-mail.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
+import { findVoter, updateVoter } from './repository.ts';
+import type { SendVoterKeyDeps } from './send-voter-key.ts';
+import type { Notification, Voter } from './types.ts';
+import { hashStoredKey, makeVoterKey } from './voter-key.ts';
+import { keyMail } from './voter-key-mail.ts';
+import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
+
+const payload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
+export type MailNotified = z.output<typeof payload>;
+export const MAIL_NOTIFIED = {
+  name: 'mail_notified_voter',
+  maxAttempts: MAIL_ATTEMPTS,
+  group: 'mails',
+  payload,
+} as const;
+
+/** One mail of a notification. Each attempt at it carries the same key and Message-ID; its end is counted once. */
+export function mailNotifiedVoterJob(deps: SendVoterKeyDeps): Job<MailNotified> {
+  return defineJob({ ...MAIL_NOTIFIED, work: (request, run) => mailNotifiedVoter(deps, request, run) });
+}
+
+interface Addressed {
+  readonly event: VotingEvent;
+  readonly notification: Notification;
+  readonly voter: Voter;
+  readonly email: string;
+}
+
+async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, run: JobRun): Promise<void> {
+  const event = await findEventById(deps.db, request.eventId);
+  const notification = await findNotification(deps.db, request.eventId, request.notificationId);
+  if (event === undefined || notification === undefined) return;
+  if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
+  const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
+  const voter = await findVoter(deps.db, event.id, request.voterId);
+  const nowMs = await readNow(deps.db);
+  if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
+  if (statusAt(event, nowMs) === 'closed') return end('skipped');
+  if (notification.audience === 'not_voted' && voter.hasVoted) return end('voted');
+  // The attempts at a mail count as one.
+  const counted = { to: voter.email, accountId: event.accountId };
+  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return end('skipped');
+  return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
+}
+
+async function deliver(
+  deps: SendVoterKeyDeps,
+  { event, notification, voter, email }: Addressed,
+  nowMs: number,
+  run: JobRun,
+  end: (how: MailEnd) => Promise<void>,
+): Promise<MailEnd> {
+  const key = makeVoterKey(deps.secrets, `${notification.id}/${voter.id}`);
+  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
+  // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, email, keyHash)))) return 'skipped';
+  const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
+  const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
+    if (run.last || fault instanceof GivenUp) await end('failed');
+    throw fault;
+  });
+  if (outcome === 'sent') return 'sent';
+  // The mail of an earlier attempt may have left: a key that arrives must be valid.
+  if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  return 'failed';
+}
+
+/**
+ * Counts how a mail ended and shows it at the voter. Who has not voted gets mails of such an audience alone: nothing of a
+ * failure may be seen at single voters, and none of them may be mailed earlier than the others (completions 5.6).
+ */
+async function endNotifiedMail(
+  { db }: SendVoterKeyDeps,
+  notification: Notification,
+  voterId: string,
+  end: MailEnd,
+): Promise<void> {
+  const isTold = notification.audience !== 'not_voted';
+  await inTransaction(db, async (tx) => {
+    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
+    await holdEvent(tx, notification.votingEventId);
+    if (end === 'sent' || (end === 'failed' && isTold)) {
+      const voter = await findVoter(tx, notification.votingEventId, voterId);
+      if (voter !== undefined && voter.keyStatus !== 'used')
+        await updateVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+    }
+    await endMail(tx, notification, voterId, end, isTold && end !== 'sent');
+  });
+}

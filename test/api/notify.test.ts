@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, finishEvent, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
+import { readMail } from '#test/harness/read-mail.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const HOUR_MS = 3_600_000;
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const create = (settings: object = {}, open = true): Promise<TestEvent> =>
+  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
+const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
+  service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
+const notify = (event: TestEvent, audience: string, kind: string): Promise<TestAnswer> =>
+  asOrganizer(event, 'POST', '/voters/notify', { audience, kind });
+const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
+
+/** Adds voters, and returns their IDs. */
+async function addVoters(event: TestEvent, voters: readonly object[]): Promise<string[]> {
+  const rows = voters.map((voter, index) => ({ name: `Voter ${index}`, ...voter }));
+  const added = demand(await asOrganizer(event, 'POST', '/voters/batch', { voters: rows }), 201);
+  return added.map(({ id }: { id: string }) => id);
+}
+const addresses = (event: TestEvent, ...names: string[]): { email: string }[] =>
+  names.map((name) => ({ email: `${name}@${event.code.toLowerCase()}.example` }));
+
+const mailsOf = (event: TestEvent) =>
+  service
+    .mails()
+    .map(readMail)
+    .filter(({ to }) => to.endsWith(`@${event.code.toLowerCase()}.example`));
+const receivers = (event: TestEvent): string[] =>
+  mailsOf(event)
+    .map(({ to }) => to.split('@')[0] ?? '')
+    .sort();
+
+/** Asks for mails, and waits until all of them have come to an end. */
+async function notifyAll(event: TestEvent, audience: string, kind: string) {
+  const { id, queued } = demand(await notify(event, audience, kind), 202);
+  const end = await eventually(async () => {
+    const shown = demand(await asOrganizer(event, 'GET', `/notifications/${id}`), 200);
+    return shown.finishedAt === null ? undefined : shown;
+  });
+  return { queued, ...end };
+}
+
+/** Casts and confirms the ballot of a voter whose key was mailed. */
+async function vote(event: TestEvent, email: string): Promise<void> {
+  const mail = mailsOf(event).findLast(({ to }) => to === email);
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const path = `/public/voting-events/${event.id}/ballot`;
+  const cast = { voterKey: voterKeyIn(mail?.text ?? ''), email, votes };
+  const { confirmationCode } = demand(await service.call('POST', `${path}/cast`, cast, { key: account.vote }), 201);
+  demand(await service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+}
+
+describe('mails to many voters', () => {
+  test('go to every approved voter with an address, once, and their progress is shown', async () => {
+    const event = await create();
+    const [, , rejected] = await addVoters(event, [...addresses(event, 'a', 'b', 'rejected'), { voterId: 'M-1' }]);
+    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
+    const end = await notifyAll(event, 'all', 'key');
+    expect(end).toEqual({
+      ...{ id: expect.stringMatching(/^ntf_/), queued: 2, kind: 'key', audience: 'all', total: 2, sent: 2, failed: 0 },
+      ...{ skipped: 0, startedAt: expect.any(Number), finishedAt: expect.any(Number) },
+    });
+    expect(receivers(event)).toEqual(['a', 'b']);
+    const keys = mailsOf(event).map(({ text }) => voterKeyIn(text));
+    expect(new Set(keys).size).toBe(2);
+    await vote(event, `a@${event.code.toLowerCase()}.example`);
+    const listed = demand(await asOrganizer(event, 'GET', '/voters?keyStatus=sent'), 200);
+    expect(listed).toHaveLength(2);
+    const audit = demand(await asOrganizer(event, 'GET', '/audit?action=voters.notified'), 200);
+    expect(audit).toMatchObject([{ resource: end.id, after: { audience: 'all', kind: 'key', total: 2 } }]);
+  });
+
+  test('of one kind come to a voter at least 24 hours apart, reminders 6 hours', async () => {
+    const event = await create();
+    await addVoters(event, addresses(event, 'a'));
+    const back = (ms: number) =>
+      query('UPDATE notified_voters SET notified_at = notified_at - $2 WHERE voting_event_id = $1', event.id, ms);
+    expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 1, sent: 1 });
+    expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 1, sent: 1 });
+    await addVoters(event, addresses(event, 'b'));
+    expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 1, total: 2, sent: 1, skipped: 1 });
+    await back(6 * HOUR_MS + 1_000);
+    expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 0, sent: 0, skipped: 2 });
+    expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 2, sent: 2 });
+    await back(24 * HOUR_MS);
+    expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 2, sent: 2 });
+  });
+
+  test('go to those without a valid key: never mailed, or their address changed', async () => {
+    const event = await create({}, false);
+    const [, b] = await addVoters(event, addresses(event, 'a', 'b'));
+    expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 2, sent: 2 });
+    await addVoters(event, addresses(event, 'c'));
+    expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 1, total: 1, sent: 1, skipped: 0 });
+    const [other] = addresses(event, 'b2');
+    demand(await asOrganizer(event, 'PATCH', `/voters/${b}`, { ...other }), 200);
+    await query('DELETE FROM notified_voters WHERE voting_event_id = $1', event.id);
+    expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 1, sent: 1 });
+    // The notice to the old address is among them.
+    expect(receivers(event)).toEqual(['a', 'b', 'b', 'b2', 'c']);
+  });
+
+  test('remind in their own words, and bring a key that votes', async () => {
+    const event = await create({ votingPageUrl: 'https://vote.example/#{voterKey}' });
+    await addVoters(event, addresses(event, 'a'));
+    await notifyAll(event, 'all', 'reminder');
+    const [mail] = mailsOf(event);
+    expect(mail?.subject).toBe('Reminder: "An event"');
+    expect(mail?.text).toContain(`https://vote.example/#${voterKeyIn(mail?.text ?? '')}`);
+    await vote(event, mail?.to ?? '');
+  });
+
+  test('to those who have not voted pass over who has, and show nothing of it before the result is final', async () => {
+    const event = await create();
+    const voters = addresses(event, 'a', 'b', 'c');
+    await addVoters(event, voters);
+    await notifyAll(event, 'all', 'key');
+    await vote(event, voters[0]?.email ?? '');
+    const before = receivers(event);
+    const end = await notifyAll(event, 'not_voted', 'reminder');
+    expect(end).toMatchObject({ queued: 3, total: 3, sent: 3, failed: 0, skipped: 0 });
+    expect(receivers(event)).toEqual([...before, 'b', 'c'].sort());
+    // The other audiences are the same whoever voted.
+    expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 0, total: 3, skipped: 3 });
+    await finishEvent(service, event.id);
+    const final = demand(await asOrganizer(event, 'GET', `/notifications/${end.id}`), 200);
+    expect(final).toMatchObject({ total: 3, sent: 2, failed: 0, skipped: 1 });
+  });
+
+  test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
+    const free = await createTestAccount(service, 'free');
+    const event = await createTestEvent(service, free, { type: 'election' }, PLURALITY);
+    const call = (method: string, path: string, body?: object) =>
+      service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
+    demand(await call('POST', '/voters', { name: 'A', ...addresses(event, 'a')[0] }), 201);
+    const run = async () => {
+      const { id } = demand(await call('POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
+      return eventually(async () => {
+        const shown = demand(await call('GET', `/notifications/${id}`), 200);
+        return shown.finishedAt === null ? undefined : shown;
+      });
+    };
+    const { takeMail } = await import('#src/accounts/take-mail.ts');
+    for (let count = 0; count < 500; count += 1)
+      await takeMail(service.deps.db, service.deps.secrets, { to: `x${count}@used.example`, accountId: free.id });
+    expect(await run()).toMatchObject({ total: 1, sent: 0, skipped: 1 });
+    await query('DELETE FROM mail_quotas');
+    expect(await run()).toMatchObject({ total: 1, sent: 1, skipped: 0 });
+  });
+
+  test('asked for twice at once through two processes come to each voter once', async () => {
+    const event = await create();
+    const names = Array.from({ length: 60 }, (_, index) => `v${index}`);
+    await addVoters(event, addresses(event, ...names));
+    const other = await service.another();
+    try {
+      const ask = (one: TestService) =>
+        one.call(
+          'POST',
+          `/voting-events/${event.id}/voters/notify`,
+          { audience: 'all', kind: 'key' },
+          { key: account.write },
+        );
+      const answers = await Promise.all([service, other, service, other].map(ask));
+      expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
+      const ended = await eventually(async () => {
+        const all = demand(await asOrganizer(event, 'GET', '/notifications'), 200);
+        return all.every(({ finishedAt }: { finishedAt: number | null }) => finishedAt !== null) ? all : undefined;
+      });
+      const sum = (name: string): number =>
+        ended.reduce((total: number, one: Record<string, number>) => total + (one[name] ?? 0), 0);
+      expect([sum('sent'), sum('skipped'), sum('failed')]).toEqual([60, 180, 0]);
+      expect(receivers(event)).toEqual([...names].sort());
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('end with the close, and none begin after it', async () => {
+    const event = await create();
+    await addVoters(event, addresses(event, 'a'));
+    demand(await asOrganizer(event, 'PATCH', '', { status: 'closed' }), 200);
+    const refused = await notify(event, 'all', 'key');
+    expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_closed']);
+    const stuck = 'ntf_stuck';
+    await query(
+      `INSERT INTO notifications (voting_event_id, id, kind, audience, total, list_until, created_at)
+       VALUES ($1, $2, 'key', 'all', 1, '', now_ms())`,
+      event.id,
+      stuck,
+    );
+    await finishEvent(service, event.id);
+    const shown = demand(await asOrganizer(event, 'GET', `/notifications/${stuck}`), 200);
+    expect(shown).toMatchObject({ skipped: 1, finishedAt: expect.any(Number) });
+  });
+
+  test('go with their event', async () => {
+    const event = await create();
+    await addVoters(event, addresses(event, 'a'));
+    await notifyAll(event, 'all', 'key');
+    expect((await asOrganizer(event, 'DELETE', '')).status).toBe(204);
+    await eventually(async () => {
+      const { rows } = await query('SELECT 1 FROM voting_events WHERE id = $1', event.id);
+      return rows.length === 0 ? true : undefined;
+    });
+    for (const table of ['notifications', 'notification_mails', 'notified_voters'])
+      expect((await query(`SELECT 1 FROM ${table} WHERE voting_event_id = $1`, event.id)).rows).toEqual([]);
+  });
+});
+
+describe('the routes of mails to many voters', () => {
+  test('refuse what is not theirs, and mail nobody then', async () => {
+    const event = await create();
+    await addVoters(event, addresses(event, 'a'));
+    const path = `/voting-events/${event.id}/voters/notify`;
+    const body = { audience: 'all', kind: 'key' };
+    const bad: [unknown, string][] = [
+      [{}, 'audience'],
+      [{ audience: 'all' }, 'kind'],
+      [{ audience: 'some', kind: 'key' }, 'audience'],
+      [{ audience: 'all', kind: 'letter' }, 'kind'],
+      [{ ...body, voterIds: [] }, 'voterIds'],
+      [{ audience: null, kind: 'key' }, 'audience'],
+    ];
+    for (const [sent, field] of bad) {
+      const answer = await service.call('POST', path, sent, { key: account.write });
+      expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
+        ...[422, 'validation_error', field],
+      ]);
+    }
+    const codes = async (method: string, target: string, key: string | undefined, sent?: unknown) => {
+      const answer = await service.call(method, target, sent, key === undefined ? {} : { key });
+      return [answer.status, answer.body.error.code];
+    };
+    const stranger = await createTestAccount(service);
+    expect(await codes('POST', path, undefined, body)).toEqual([401, 'unauthorized']);
+    expect(await codes('POST', path, account.read, body)).toEqual([403, 'insufficient_scope']);
+    expect(await codes('POST', path, account.vote, body)).toEqual([403, 'insufficient_scope']);
+    expect(await codes('POST', path, stranger.write, body)).toEqual([404, 'not_found']);
+    expect(await codes('POST', `${path}?x=1`, account.write, body)).toEqual([400, 'bad_request']);
+    expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
+    for (const target of [
+      `/voting-events/${event.id}/notifications`,
+      `/voting-events/${event.id}/notifications/ntf_x`,
+    ]) {
+      expect(await codes('GET', target, account.vote)).toEqual([403, 'insufficient_scope']);
+      expect(await codes('GET', target, stranger.read)).toEqual([404, 'not_found']);
+      expect(await codes('GET', `${target}?x=1`, account.read)).toEqual([400, 'bad_request']);
+    }
+    expect(await codes('GET', `/voting-events/${event.id}/notifications/ntf_x`, account.read)).toEqual([
+      404,
+      'not_found',
+    ]);
+    const viewer = await createTestAccount(service);
+    await shareEvent(service, account, event, viewer, 'viewer');
+    const refused = await service.call('POST', path, body, { key: viewer.write });
+    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
+    const list = await service.call('GET', `/voting-events/${event.id}/notifications`, undefined, { key: viewer.read });
+    expect(list.body).toEqual({ data: [], nextCursor: null });
+    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const inPoll = await notify(poll, 'all', 'key');
+    expect([inPoll.status, inPoll.body.error.details.reason]).toEqual([409, 'not_an_election']);
+    expect(receivers(event)).toEqual([]);
+  });
+
+  test('give a repeat under one Idempotency-Key the first answer, and mail once', async () => {
+    const event = await create();
+    await addVoters(event, addresses(event, 'a'));
+    const ask = () =>
+      service.call(
+        'POST',
+        `/voting-events/${event.code}/voters/notify`,
+        { audience: 'all', kind: 'key' },
+        { key: account.write, headers: { 'Idempotency-Key': event.id } },
+      );
+    const [first, second] = [await ask(), await ask()];
+    expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
+    expect(demand(await asOrganizer(event, 'GET', '/notifications'), 200)).toHaveLength(1);
+    expect(demand(await asOrganizer(event, 'GET', '/notifications?kind=reminder'), 200)).toEqual([]);
+    expect(demand(await asOrganizer(event, 'GET', '/notifications?audience=all&search=key'), 200)).toHaveLength(1);
+  });
+});

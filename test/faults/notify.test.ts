@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
+import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
+import { createRoll } from '#test/harness/mail-voters.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
+
+let service: TestService;
+let account: TestAccount;
+let mails: MailServer;
+let workers: WorkerProcess[];
+
+const work = async (): Promise<WorkerProcess> => {
+  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  workers.push(worker);
+  return worker;
+};
+
+beforeEach(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  mails = await startMailServer();
+  workers = [];
+});
+afterEach(async () => {
+  await mails.stop();
+  for (const worker of workers) await worker.kill();
+  await service.stop();
+});
+
+type Roll = Awaited<ReturnType<typeof createRoll>>;
+
+const notify = async (roll: Roll): Promise<string> => {
+  const body = { audience: 'all', kind: 'key' };
+  const path = `/voting-events/${roll.event.id}/voters/notify`;
+  return demand(await service.call('POST', path, body, { key: account.write }), 202).id;
+};
+const read = async (roll: Roll, id: string) => {
+  const path = `/voting-events/${roll.event.id}/notifications/${id}`;
+  return demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+};
+const ended = (roll: Roll, id: string) =>
+  eventually(async () => {
+    const shown = await read(roll, id);
+    return shown.finishedAt === null ? undefined : shown;
+  }, 90_000);
+
+test('kill -9 in the middle of mails to many voters loses none and doubles at most those under way, each with its key and name', {
+  timeout: 150_000,
+}, async () => {
+  mails.answerWith(async () => {
+    await pause(100);
+    return undefined;
+  });
+  // More than one page of the roll.
+  const roll = await createRoll(service, account, 620);
+  const id = await notify(roll);
+  for (const share of [10, 60, 300]) {
+    const pair = await Promise.all([work(), work()]);
+    await eventually(() => (mails.received.length >= share ? true : undefined), 60_000);
+    await pair[0].kill();
+    await eventually(() => (mails.received.length >= share + 20 ? true : undefined), 60_000);
+    await pair[1].kill();
+  }
+  mails.answerWith(async () => undefined);
+  await work();
+  expect(await ended(roll, id)).toMatchObject({ total: 620, sent: 620, failed: 0, skipped: 0 });
+  expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(620);
+  // Five at a time in each of six processes.
+  expect(mails.received.length).toBeLessThanOrEqual(620 + 6 * 5);
+  for (const { email } of roll.voters) {
+    const own = mails.received.filter(({ to }) => to === email);
+    expect(new Set(own.map(({ messageId }) => messageId)).size).toBe(1);
+    expect(new Set(own.map(({ voterKey }) => voterKey)).size).toBe(1);
+  }
+});
+
+test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', {
+  timeout: 90_000,
+}, async () => {
+  const roll = await createRoll(service, account, 3);
+  const [gone, content] = roll.voters;
+  mails.refuse(gone?.email ?? '', 550);
+  mails.answerWith(async ({ to }) => (to === content?.email ? { code: 554, words: '5.7.1 refused' } : undefined));
+  await work();
+  const id = await notify(roll);
+  expect(await ended(roll, id)).toMatchObject({ total: 3, sent: 1, failed: 2, skipped: 0 });
+  for (const voter of [gone, content]) expect(await roll.keyStatus(voter?.id ?? '')).toBe('failed');
+  mails.answerWith(async () => undefined);
+  const again = await notify(roll);
+  expect(await ended(roll, again)).toMatchObject({ total: 3, sent: 1, failed: 1, skipped: 1 });
+});
+
+test('a single voter key is mailed before the mails to many that wait', { timeout: 90_000 }, async () => {
+  mails.answerWith(async () => {
+    await pause(200);
+    return undefined;
+  });
+  const roll = await createRoll(service, account, 100);
+  await work();
+  await notify(roll);
+  await eventually(() => (mails.received.length >= 5 ? true : undefined), 60_000);
+  const last = roll.voters.slice(-1);
+  const before = mails.received.length;
+  await roll.mail(last);
+  await eventually(() => (mails.received.some(({ to }) => to === last[0]?.email) ? true : undefined), 60_000);
+  expect(mails.received.length - before).toBeLessThan(50);
+});
