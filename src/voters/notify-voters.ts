@@ -14,7 +14,7 @@ import type { notifyVotersBody } from './notification-schemas.ts';
 
 /**
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
- * @throws ApiError 409 `not_an_election` in a poll, 409 `event_closed` once nobody can vote any more
+ * @throws ApiError 409 `not_an_election` in a poll, 409 `event_closed` once no one can vote any more
  */
 export async function notifyVoters(
   tx: Transaction,

@@ -202,7 +202,7 @@ export const notifications = pgTable(
     sent: integer().notNull().default(0),
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
-    /** Of an audience of those who have not voted: whoever had voted by the time of the mail. */
+    /** For an audience of those who have not voted: voters who had voted by the time of the mail. */
     voted: integer().notNull().default(0),
     /** Voters up to this ID are listed. */
     listedTo: text('listed_to').notNull().default(''),

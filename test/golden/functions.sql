@@ -1,4 +1,4 @@
--- Version 5, 43d0b9899e8f5d531117874459afe58aeb1bb0e9c1557bb6e6c02a12d8dc3c26
+-- Version 8, ff248d3e5bf593da43f209f4adc482d5698e5af19f626929395220771a25e5c1
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
