@@ -31,7 +31,7 @@ const PAPER_RETRIES = 5;
  * Casts a ballot: it is stored as pending, and counts once it is confirmed (contract, "Cast body").
  * @throws ApiError 422 for entries against the rules, all at once; 403 and 409 for who may not cast; 429 after wrong keys
  */
-export async function castVotes(
+export async function castBallot(
   deps: CastDeps,
   { caller, event }: VoteCaller,
   body: CastBody,

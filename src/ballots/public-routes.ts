@@ -10,7 +10,7 @@ import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
-import { castVotes } from './cast-ballot.ts';
+import { castBallot } from './cast-ballot.ts';
 import { confirmVotes, withoutChoices } from './confirm-ballot.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import * as operations from './operations.ts';
@@ -46,7 +46,7 @@ export function ballotRouter(deps: Deps, payments: CheckoutDeps, receipts: LogRe
       return claimFirst(c, (claim) => finishCheckout(payments, order, claim));
     }
     const price = target.event.payToVote;
-    if (price === null) return claimWithin(c, (claim) => castVotes(deps, target, ballot, claim));
+    if (price === null) return claimWithin(c, (claim) => castBallot(deps, target, ballot, claim));
     if (!('visitorId' in ballot)) throw new Error('only ballots of polls are paid for');
     return claimFirst(c, (claim) => startPaidVote({ ...deps, ...payments }, target, price, ballot, claim));
   });

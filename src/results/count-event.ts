@@ -15,7 +15,7 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/views.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { readBox } from './read-box.ts';
-import { type Moment, readMoment, type WaitingBallot } from './read-moment.ts';
+import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldElectorate, readTurnoutByGroup } from './repository.ts';
 import { PaperLacks, RunningCount } from './running-count.ts';
 import type { EventResults } from './view-schemas.ts';
@@ -51,14 +51,14 @@ function keepsBack({ event }: BallotPaper, nowMs: number): boolean {
  * Whether the count moves with the disclosure: for the public always, for organizers where a weight has few holders, because a
  * weighted count would show how they voted.
  */
-function isStepped(audience: Audience, moment: Moment): boolean {
-  return audience === 'public' || (audience === 'organizer' && moment.rare);
+function isInSteps(audience: Audience, inputs: CountInputs): boolean {
+  return audience === 'public' || (audience === 'organizer' && inputs.rare);
 }
 
-/** A count that has caught up, and what belongs to its moment. */
+/** A count that has caught up, and what belongs to that moment. */
 interface Present {
   readonly running: RunningCount;
-  readonly moment: Moment;
+  readonly inputs: CountInputs;
   readonly seed: Buffer | undefined;
   readonly lot: Lot | null;
 }
@@ -70,7 +70,7 @@ interface Counted {
 }
 
 /** Which report of an event: with ballots held back from the public, whole, or without those reversed after the close. */
-type ReportKind = 'stepped' | 'whole' | 'after reversals';
+type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
@@ -138,8 +138,8 @@ export class EventCounter {
     if (number === undefined) return undefined;
     let page: RoundPage | undefined;
     await this.#inTurn(paper.event.id, async () => {
-      const { running, moment, lot } = await this.#present(paper, audience, nowMs, false);
-      await this.#withMoment(paper, running, moment, async (options) => {
+      const { running, inputs, lot } = await this.#present(paper, audience, nowMs, false);
+      await this.#withInputs(paper, running, inputs, async (options) => {
         page = running.rounds(number, { ...options, lot }, fromRound);
       });
     });
@@ -202,33 +202,33 @@ export class EventCounter {
     const { event } = paper;
     const running = await this.#running(paper);
     const whole = await this.#catchUp(event.id, running, keepsBack(paper, nowMs));
-    const moment = isStepped(audience, whole) ? whole : { ...whole, hidden: [] };
+    const inputs = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, paper, running, nowMs);
     }
-    if (moment.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
-    const seed = moment.lot === undefined ? undefined : openSeed(this.#secrets, event, moment.lot.seed);
-    const root = moment.lot?.root ?? (closing ? Buffer.from(moment.log.root()) : null);
+    if (inputs.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
+    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
+    const root = inputs.lot?.root ?? (closing ? Buffer.from(inputs.log.root()) : null);
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot = seed === undefined || root === null ? null : { seed: seed.toString('hex'), root: root.toString('hex') };
-    return { running, moment, seed, lot };
+    return { running, inputs, seed, lot };
   }
 
   async #count(paper: BallotPaper, audience: Audience, nowMs: number, closing = false): Promise<EventResults> {
     const { event } = paper;
-    const { running, moment, seed, lot } = await this.#present(paper, audience, nowMs, closing);
-    const final = isFinalAt(event, nowMs) && (moment.lot?.root ?? null) !== null;
+    const { running, inputs, seed, lot } = await this.#present(paper, audience, nowMs, closing);
+    const final = isFinalAt(event, nowMs) && (inputs.lot?.root ?? null) !== null;
     const { stats, positions } = await this.#report(
       paper,
       running,
-      moment,
-      audience === 'public' ? 'stepped' : 'whole',
+      inputs,
+      audience === 'public' ? 'disclosed' : 'whole',
       lot,
     );
     const left =
-      moment.reversed.length === 0 ? null : await this.#report(paper, running, moment, 'after reversals', lot);
-    const { identity, roll } = moment.changes;
+      inputs.reversed.length === 0 ? null : await this.#report(paper, running, inputs, 'after reversals', lot);
+    const { identity, roll } = inputs.changes;
     return {
       votingEventId: event.id,
       title: event.title,
@@ -237,15 +237,15 @@ export class EventCounter {
       stats: {
         ...stats,
         ...{ identityChanges: identity, rollChanges: roll },
-        disclosure: disclosureOf(event, moment.waiting),
+        disclosure: disclosureOf(event, inputs.waiting),
       },
       positions,
       afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
       byGroup: final ? await this.#turnoutByGroup(event.id) : null,
       log: {
-        size: moment.log.size,
-        rootHash: Buffer.from(moment.log.root()).toString('base64'),
-        close: moment.close === undefined ? null : openClose(moment.close.salt, moment.close.content),
+        size: inputs.log.size,
+        rootHash: Buffer.from(inputs.log.root()).toString('base64'),
+        close: inputs.close === undefined ? null : openClose(inputs.close.salt, inputs.close.content),
       },
       lot: {
         seedHash: seed === undefined ? null : sha256(seed).toString('hex'),
@@ -266,22 +266,22 @@ export class EventCounter {
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
-  async #catchUp(eventId: string, running: RunningCount, keepsBack: boolean): Promise<Moment> {
+  async #catchUp(eventId: string, running: RunningCount, keepsBack: boolean): Promise<CountInputs> {
     const pool = this.#db.$client;
     let disclosed = false;
     for (;;) {
-      const moment = await readMoment(pool, eventId, running.lastLeaf, keepsBack);
-      if (moment.box === undefined) {
+      const inputs = await readCountInputs(pool, eventId, running.lastLeaf, keepsBack);
+      if (inputs.box === undefined) {
         running.lastLeaf = await readBox(pool, eventId, running.lastLeaf, (bytes, start, end, weightMicro) =>
           running.addPacked(bytes, start, end, weightMicro, 1),
         );
-      } else if (!disclosed && moment.hidden.length >= DISCLOSED_TOGETHER) {
+      } else if (!disclosed && inputs.hidden.length >= DISCLOSED_TOGETHER) {
         await discloseVoters(this.#db, eventId);
         disclosed = true;
       } else {
-        await running.add(moment.box.ballots, 1);
-        running.lastLeaf = moment.box.last;
-        return moment;
+        await running.add(inputs.box.ballots, 1);
+        running.lastLeaf = inputs.box.last;
+        return inputs;
       }
     }
   }
@@ -290,20 +290,20 @@ export class EventCounter {
   async #report(
     paper: BallotPaper,
     running: RunningCount,
-    moment: Moment,
+    inputs: CountInputs,
     kind: ReportKind,
     lot: Lot | null,
   ): Promise<Counted> {
     const name = `${paper.event.id} ${kind}`;
-    const madeOf = describe(running, moment, lot);
+    const madeOf = describe(running, inputs, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
     let counted: Counted | undefined;
-    const leftOut = kind === 'after reversals' ? moment.reversed : [];
-    await this.#withMoment(
+    const leftOut = kind === 'after reversals' ? inputs.reversed : [];
+    await this.#withInputs(
       paper,
       running,
-      moment,
+      inputs,
       async (options) => {
         counted = await shape(running, { ...options, lot });
       },
@@ -315,10 +315,10 @@ export class EventCounter {
   }
 
   /** Has the count hold, while it is asked, what belongs to the moment and is not in the box to stay. */
-  async #withMoment(
+  async #withInputs(
     paper: BallotPaper,
     running: RunningCount,
-    moment: Moment,
+    inputs: CountInputs,
     ask: (options: Omit<ReportOptions, 'lot'>) => Promise<void>,
     leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
@@ -327,13 +327,13 @@ export class EventCounter {
         ...one,
         entries: openEntries(this.#secrets, paper.event.id, one.codeTag, one.entries),
       }));
-    const [queue, notCounted] = [open(moment.queue), open([...moment.hidden, ...moment.voided, ...leftOut])];
+    const [queue, notCounted] = [open(inputs.queue), open([...inputs.hidden, ...inputs.voided, ...leftOut])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
     await ask({
-      electorateMicro: paper.event.type === 'election' ? moment.electorate.weightMicro : null,
-      wholeWeights: !moment.fractional && running.fractional === 0,
-      unitWeights: !moment.weighted && running.weighted === 0,
+      electorateMicro: paper.event.type === 'election' ? inputs.electorate.weightMicro : null,
+      wholeWeights: !inputs.fractional && running.fractional === 0,
+      unitWeights: !inputs.weighted && running.weighted === 0,
     });
     await running.add(notCounted, 1);
     await running.add(queue, -1);
@@ -341,14 +341,14 @@ export class EventCounter {
 }
 
 /** What a report is made of: two that agree in it are the same. */
-function describe(running: RunningCount, moment: Moment, lot: Lot | null): string {
+function describe(running: RunningCount, inputs: CountInputs, lot: Lot | null): string {
   const hash = createHash('sha256');
-  for (const ballots of [moment.queue, moment.hidden, moment.voided, moment.reversed]) {
+  for (const ballots of [inputs.queue, inputs.hidden, inputs.voided, inputs.reversed]) {
     hash.update(`${ballots.length};`);
     for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
   }
-  const { weightMicro } = moment.electorate;
-  const { fractional, weighted } = moment;
+  const { weightMicro } = inputs.electorate;
+  const { fractional, weighted } = inputs;
   const made = [running.paperVersion, running.lastLeaf, weightMicro, fractional, weighted, lot?.seed, lot?.root];
   return [...made, hash.digest('hex')].join(' ');
 }

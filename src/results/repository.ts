@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import type { Database, Executor } from '#src/database/client.ts';
-import type { WaitingBallot } from './read-moment.ts';
+import type { WaitingBallot } from './read-count-inputs.ts';
 
 /** Of a ballot `b`: it does not count. Lists and records hold the ballots that the result is made of. */
 const isVoid = sql.raw(NOT_COUNTED);

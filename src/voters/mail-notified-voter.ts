@@ -8,7 +8,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
-import { findVoter, updateVoter } from './repository.ts';
+import { findVoter, storeVoter } from './repository.ts';
 import type { SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Notification, Voter } from './types.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
@@ -92,7 +92,7 @@ async function endNotifiedMail(
     if (end === 'sent' || (end === 'failed' && isTold)) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       if (voter !== undefined && voter.keyStatus !== 'used')
-        await updateVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+        await storeVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
     }
     await endMail(tx, notification, voterId, end, isTold && end !== 'sent');
   });

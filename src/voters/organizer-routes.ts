@@ -19,7 +19,7 @@ import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { changeVotersBody, createVoterBody, createVotersBody, updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
-import { changeVoter, judgeChangeParts } from './update-voter.ts';
+import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import { viewVoter } from './views.ts';
 
 export function voterRouter(deps: Deps): Hono<Env> {
@@ -83,7 +83,7 @@ export function voterRouter(deps: Deps): Hono<Env> {
   router.on(...operations.getVoter, voter, async (c) => answer(c, ok(viewVoter(c.get('target').row))));
   router.on(...operations.updateVoter, voter, updateBody, (c) =>
     change(c, async (tx) =>
-      ok(viewVoter(await changeVoter(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
+      ok(viewVoter(await updateVoter(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
     ),
   );
   router.on(...operations.deleteVoter, voter, (c) =>

@@ -214,7 +214,7 @@ export async function updateVoters(
 }
 
 /** @throws a unique violation of `voters_email` or `voters_voter_id` */
-export async function updateVoter(
+export async function storeVoter(
   tx: Transaction,
   eventId: string,
   id: string,

@@ -10,7 +10,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { findVoter, updateVoter } from './repository.ts';
+import { findVoter, storeVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { type KeyMail, keyMail, waitingMail } from './voter-key-mail.ts';
@@ -90,6 +90,6 @@ async function setKeyStatus(
   await inTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     await holdEvent(tx, eventId);
-    await updateVoter(tx, eventId, voter.id, { keyStatus });
+    await storeVoter(tx, eventId, voter.id, { keyStatus });
   });
 }

@@ -17,7 +17,7 @@ import { recordEvent } from '#src/webhooks/record-event.ts';
 import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import { mailOldAddress } from './mail-old-address.ts';
 import { giveVotersBack, keepRejected, placeOf } from './place-repository.ts';
-import { findVoter, hasBallot, type NewVoter, updateVoter } from './repository.ts';
+import { findVoter, hasBallot, type NewVoter, storeVoter } from './repository.ts';
 import type { updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { shownStatusOf, viewVoter } from './views.ts';
@@ -118,7 +118,7 @@ async function movePlace(
 }
 
 /** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
-export async function changeVoter(
+export async function updateVoter(
   tx: Transaction,
   deps: VoterDeps & { readonly secrets: Secrets },
   organizer: Organizer,
@@ -137,7 +137,7 @@ export async function changeVoter(
   if (ended) await deleteVoterKeys(tx, event.id, [id]);
   try {
     const keyStatus = ended ? ({ keyStatus: 'none' } as const) : {};
-    await updateVoter(tx, event.id, id, { ...columnsOf(changed), ...keyStatus, updatedAt: event.lockedAt });
+    await storeVoter(tx, event.id, id, { ...columnsOf(changed), ...keyStatus, updatedAt: event.lockedAt });
   } catch (fault) {
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;

@@ -3,7 +3,7 @@ import pg, { type Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type CastRequest, castBallots, confirmBallots } from '#src/ballots/repository.ts';
-import { readMoment } from '#src/results/read-moment.ts';
+import { readCountInputs } from '#src/results/read-count-inputs.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { findTaken, listVoters } from '#src/voters/repository.ts';
@@ -110,7 +110,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       8,
       (_on, db) => findTaken(db, of().event.id, ['v9@example.org'], ['ID8']),
     ],
-    ['by results that are warm', 10, (on) => readMoment(on, of().event.id, BigInt(share(0.99)), false)],
+    ['by results that are warm', 10, (on) => readCountInputs(on, of().event.id, BigInt(share(0.99)), false)],
   ];
 }
 

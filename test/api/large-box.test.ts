@@ -4,7 +4,7 @@ import { loadPaper } from '#src/ballot-paper/paper.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
-import { MAX_BOX_ROWS } from '#src/results/read-moment.ts';
+import { MAX_BOX_ROWS } from '#src/results/read-count-inputs.ts';
 import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadPaper } from '#src/ballot-paper/paper.ts';
-import { castVotes } from '#src/ballots/cast-ballot.ts';
+import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
@@ -125,7 +125,7 @@ describe('an event that voters ask for', () => {
     const votes = [{ positionId: position?.id ?? '', candidateId: position?.candidates[0] ?? '' }];
     const caller = { ...(await first.deps.authenticator.authenticate(`Bearer ${account.vote}`)) };
     await expect(
-      castVotes(first.deps, { ...remembered, caller }, { visitorId: visitor(), votes }, undefined),
+      castBallot(first.deps, { ...remembered, caller }, { visitorId: visitor(), votes }, undefined),
     ).rejects.toThrow('changed meanwhile');
     const { rows } = await first.deps.db.$client.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [
       event.id,

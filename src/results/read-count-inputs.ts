@@ -11,7 +11,7 @@ export interface WaitingBallot {
 }
 
 /** Everything of an event that results are made of and that a running count does not have yet, at one moment. */
-export interface Moment {
+export interface CountInputs {
   /** The box from the asked leaf on; undefined where that is too much for one answer. */
   readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
   /** Confirmed ballots that are not in the log yet. */
@@ -132,7 +132,12 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
  * them. It reads what is new and nothing else, by index, however many ballots and voters there are.
  * @param keepsBack whether the event is secret and not final: what it keeps back is asked for then
  */
-export async function readMoment(pool: Pool, eventId: string, afterLeaf: bigint, keepsBack: boolean): Promise<Moment> {
+export async function readCountInputs(
+  pool: Pool,
+  eventId: string,
+  afterLeaf: bigint,
+  keepsBack: boolean,
+): Promise<CountInputs> {
   const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + HIDDEN] : ['read_moment_2', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
