@@ -108,7 +108,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
   return {
     ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads(), changePlaces: createChangePlaces() },
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
-    // Who changes an event sees the change with their next request; other processes are notified by the database.
+    // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),
   };
 }

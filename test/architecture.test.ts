@@ -228,7 +228,11 @@ describe('the house', () => {
       text
         .split('\n')
         .filter((line) => /^\s*(?:\/\/|\*|\/\*|--)/.test(line))
-        .filter((line) => /\b(?:told|tells?|anew|whoever|nobody|shall|hungry|doubtful)\b/i.test(line))
+        .filter(
+          (line) =>
+            /\b(?:told|tells?|anew|whoever|nobody|shall|hungry|doubtful)\b/i.test(line) ||
+            /^\s*(?:\/\/|\/\*\*?|\*|--) (?:Of|Who|Whoever) /.test(line),
+        )
         .map((line) => `${name}: ${line.trim()}`),
     );
     expect(dialect).toEqual([]);

@@ -14,7 +14,7 @@ function demand(holds: boolean, otherwise: string): void {
 export interface ClosedFigures {
   /** An exact decimal. */
   readonly weight: string;
-  /** Of the approved voters, an exact decimal; undefined in polls and in closes of the first version. */
+  /** Weight of the approved voters, an exact decimal; undefined in polls and in closes of the first version. */
   readonly electorate: string | undefined;
 }
 

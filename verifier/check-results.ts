@@ -35,7 +35,7 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
   say(BigInt(Math.trunc(numberOf(published['totalVotes']) || 0)) === own.totalVotes, 'the total');
   say(numberOf(published['ballots']) === Number(tally.answered), 'the number of ballots');
-  // Who of a group's position could have answered and did not, no ballot shows.
+  // Ballots do not show which voters of a group could have answered its position and did not.
   if (!position.grouped)
     say(numberOf(published['abstentions']) === Number(tally.ballots - tally.answered), 'the abstentions');
   if (own.outcome !== null) say(fieldsOf(published['referendum'])['outcome'] === own.outcome, 'the outcome');

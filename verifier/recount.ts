@@ -23,7 +23,7 @@ export interface Recount {
   readonly tied: readonly string[];
   readonly totalVotes: bigint;
   readonly outcome: string | null;
-  /** Who was elected and eliminated in each round; null where there are no rounds. */
+  /** The elected and eliminated of each round; null where there are no rounds. */
   readonly rounds: readonly { readonly elected: readonly string[]; readonly eliminated: readonly string[] }[] | null;
 }
 

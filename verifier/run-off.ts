@@ -14,7 +14,7 @@ interface OpenRound {
   readonly eliminated: string[];
 }
 
-/** Who of those with the lowest tally goes out: earlier rounds first, then the last in the order of ties. */
+/** The one of those with the lowest tally who goes out: earlier rounds first, then the last in the order of ties. */
 export function unluckiest(
   tally: PositionTally,
   lowest: readonly string[],

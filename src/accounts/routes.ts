@@ -5,7 +5,7 @@ import { answer } from '#src/http/send.ts';
 import * as operations from './operations.ts';
 import type { MeView } from './view-schemas.ts';
 
-/** Who am I: for connection tests, with any key. */
+/** The account and scopes of the caller's key, for connection tests. */
 export function accountRouter(): Hono<Env> {
   const router = new Hono<Env>();
   router.on(...operations.getMe, async (c) =>

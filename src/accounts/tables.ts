@@ -35,7 +35,7 @@ export const apiKeys = pgTable(
   (table) => [uniqueIndex('api_keys_hash').on(table.hash), index('api_keys_account').on(table.accountId)],
 );
 
-/** Who changed what and when. Never a ballot, never a secret. */
+/** The author, kind and time of each change. Never a ballot, never a secret. */
 export const auditEntries = pgTable(
   'audit_entries',
   {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 
-/** Who a request is made by (completions 2.3). */
+/** The account and key behind a request (completions 2.3). */
 export const meView = z
   .object({
     account: z.object({ id: z.string(), name: z.string(), plan: z.string() }),

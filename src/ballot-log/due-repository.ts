@@ -3,7 +3,7 @@ import type { Executor } from '#src/database/client.ts';
 
 // Which logs have something to do: to be opened, filled, closed or checked.
 
-/** Of an event `e`: no ballot can come any more. */
+/** True for an event `e` that no ballot can come to any more. */
 export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()`;
 
 /**

@@ -126,7 +126,7 @@ function consistencyRanges(from: number, to: number): Range[] {
       begin = middle;
     }
   }
-  // Who checks holds the root of the smaller tree already when that tree is one complete node.
+  // The checker holds the root of the smaller tree already when that tree is one complete node.
   if (begin > 0) fromRoot.push({ begin, end });
   return fromRoot.reverse();
 }

@@ -110,7 +110,7 @@ function nameOfLogs(stored: Stored, note: string | undefined): string | undefine
   return parseCheckpointBody(note.slice(0, note.lastIndexOf('\n\n') + 1)).origin.replace(/\/[^/]*$/, '');
 }
 
-/** Of the possible seeds the one that the logs were signed with so far. */
+/** The seed, among the possible ones, that the logs were signed with so far. */
 function findLogSeed(config: Config, stored: Stored, note: string | undefined): Buffer | undefined {
   const name = nameOfLogs(stored, note);
   if (name === undefined) return logSeeds(config)[0];

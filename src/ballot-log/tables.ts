@@ -87,7 +87,7 @@ export const voidedBallots = pgTable(
   {
     votingEventId: eventId(),
     codeTag: bytes('code_tag').notNull(),
-    /** Of the `void` leaf; null while it waits. */
+    /** Index of the `void` leaf; null while it waits. */
     leafIndex: count('leaf_index'),
   },
   (table) => [

@@ -242,7 +242,7 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
   return confirmVerdict(rows[0]);
 }
 
-/** Of one run, for one event: the rest is for the next, so that an event of very many keeps no other waiting. */
+/** The most of one run for one event: the rest is for the next run, so that a large event keeps no other waiting. */
 const DROPPING_MS = 20_000;
 
 /** Events with ballots that can no longer be confirmed: a day old, or past the time after the close. */

@@ -19,7 +19,7 @@ export interface RecoverySettings {
 }
 
 export interface Recovered {
-  /** Of the restored server from now on. */
+  /** The timeline that the restored server follows from now on. */
   readonly timeline: number;
   /** When the last transaction was committed that is there, Unix milliseconds; null where the log held none. */
   readonly lastCommitAt: number | null;

@@ -8,7 +8,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 export interface Beat {
   /** The database's time, Unix ms. */
   readonly databaseMs: number;
-  /** Of `monotonicMs`. */
+  /** By the clock of `monotonicMs`. */
   readonly askedAt: number;
   readonly answeredAt: number;
 }

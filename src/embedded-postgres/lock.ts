@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { hasCode } from './files.ts';
 
-/** Who holds a home, as it says of itself; `port` once its server takes connections. */
+/** The holder of a home, as it says of itself; `port` once its server takes connections. */
 const ownerSchema = z.object({
   pid: z.int().positive(),
   purpose: z.enum(['service', 'command']),
@@ -113,7 +113,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Who holds a locked home. Undefined while the new holder has not yet written over what a crashed one left. */
+/** The holder of a locked home. Undefined while the new holder has not yet written over what a crashed one left. */
 export async function readOwner(home: string): Promise<Owner | undefined> {
   try {
     const owner = ownerSchema.parse(JSON.parse(await readFile(ownerFile(home), 'utf8')));

@@ -5,9 +5,9 @@ import { EXAMPLE } from './example-values.ts';
 /** What an answer of one status is: the document shows it, and tests hold every answer against it. */
 export interface AnswerShape {
   readonly description: string;
-  /** Of a JSON body. Left out where there is none, or where it is text. */
+  /** Schema of a JSON body. Left out where there is none, or where it is text. */
   readonly schema?: z.ZodType;
-  /** Of a body that is not JSON, such as `text/plain`; several where the request decides. */
+  /** Content type of a body that is not JSON, such as `text/plain`; several where the request decides. */
   readonly contentType?: string | readonly string[];
   /** Headers of this answer alone, with what they mean. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 export type Scope = 'read' | 'write' | 'vote' | 'observe';
 
-/** Who sent a request, as authentication found it. Only authentication makes one. */
+/** The sender of a request, as authentication found it. Only authentication makes one. */
 export interface Caller {
   readonly keyId: string;
   readonly accountId: string;

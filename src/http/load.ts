@@ -22,7 +22,7 @@ export const MOST_PRESSURE: Readonly<Record<Urgency, Pressure>> = {
   confirm: { waiting: 1_200, underWay: 2_000, delayMs: 1_200 },
 };
 
-/** Of a route that says nothing of it: what only reads is given up first. */
+/** The rank of a route that states none: reads are given up first. */
 export function urgencyOf({ urgency, method }: { readonly urgency?: Urgency; readonly method: string }): Urgency {
   return urgency ?? (method === 'GET' ? 'read' : 'change');
 }

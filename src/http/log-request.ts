@@ -9,7 +9,7 @@ export interface ObservedRequest {
   readonly route: string;
   readonly status: number;
   readonly ms: number;
-  /** Of a refusal: the code of the error table, and the reason beside it where there is one. */
+  /** For a refusal: the code of the error table, and the reason beside it where there is one. */
   readonly code?: string | undefined;
   readonly reason?: unknown;
 }

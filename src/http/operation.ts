@@ -40,7 +40,7 @@ export interface Operation {
   readonly refusals?: readonly RefusalCase[];
   /** Never refused for how often it is asked, or how much there is to do. Takes no key: `scope: 'none'`. */
   readonly unlimited?: true;
-  /** Of an operation without a key: what one address may ask. Left out: the usual. */
+  /** For an operation without a key: how much one address may ask. Left out: the usual. */
   readonly requestsPerMinute?: number;
   /** How late it is given up where there is too much to do; by its method unless said otherwise. */
   readonly urgency?: Urgency;

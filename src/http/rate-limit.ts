@@ -3,7 +3,7 @@ import { RecentMap } from '#src/platform/recent-map.ts';
 
 /** The burst is ten seconds of the sustained rate. */
 const BURST_SECONDS = 10;
-/** Of an address that sends no key. */
+/** The limit of an address that sends no key. */
 export const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
 /** Quotas kept of each kind. */
 const MAX_TRACKED = 50_000;

@@ -4,7 +4,7 @@ import type { PaymentAttempt, PaymentPurpose } from './types.ts';
 /** What was given for the money, and what the caller is answered. */
 export interface Fulfilled {
   readonly data: unknown;
-  /** Of a ballot: kept on the attempt, so that a lost answer costs no vote. */
+  /** The code of a ballot, kept on the attempt so that a lost answer costs no vote. */
   readonly confirmationCode?: string;
 }
 
@@ -13,7 +13,7 @@ export interface Fulfilled {
  * theirs, and are put together where the service is.
  */
 export interface Fulfilment {
-  /** Of the first answer; every later one is 200. */
+  /** Status of the first answer; every later one is 200. */
   readonly firstStatus: 200 | 201;
   /**
    * Gives what was paid for, in the transaction that marks the attempt fulfilled.

@@ -30,9 +30,9 @@ export function emailKey(address: string): string {
 
 /** The only parts of an address that a mask shows. */
 export interface MaskParts {
-  /** Of the name before the @. */
+  /** What a mask shows of the name before the @. */
   readonly name: string;
-  /** Of the domain. */
+  /** What a mask shows of the domain. */
   readonly domain: string;
   /** The domain's last label. */
   readonly ending: string;

@@ -255,7 +255,7 @@ function exampleParameter(section: string | undefined, name: string): JsonSchema
 
 const inOneOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ');
 
-/** Who may call it, in words. */
+/** The callers it takes, in words. */
 function keySentence(route: Operation): string {
   const scopes = scopesOf(route);
   if (!isKeyed(route)) return 'Takes no key.';

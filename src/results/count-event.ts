@@ -255,7 +255,7 @@ export class EventCounter {
     };
   }
 
-  /** Of a final result, so it is read once. */
+  /** Belongs to a final result, so it is read once. */
   async #turnoutByGroup(eventId: string): Promise<EventResults['byGroup']> {
     const known = this.#byGroup.get(eventId);
     if (known !== undefined) return known;

@@ -6,7 +6,7 @@ import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { RunningCount, type SavedRunningCount } from './running-count.ts';
 import { countSnapshots } from './tables.ts';
 
-/** Of what `serialize` writes here; another version is not read. */
+/** Version of what `serialize` writes here; another version is not read. */
 const FORMAT = 2;
 
 interface SnapshotDeps {

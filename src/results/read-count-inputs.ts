@@ -59,7 +59,7 @@ interface ClosedLog {
 /** A box that has grown by more since it was counted last is streamed. */
 export const MAX_BOX_ROWS = 2_000;
 
-/** Of a ballot `b`: it was made void. Ballots are hidden before the close alone, so every void counts here. */
+/** True for a ballot `b` that was made void. Ballots are hidden before the close alone, so every void counts here. */
 const IS_VOID =
   'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';

@@ -28,7 +28,7 @@ export async function readStats(
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
     counting.summary(paper, nowMs),
-    // Of the event as it is now: these make no new version of the paper.
+    // Read from the event as it is now: these settings make no new version of the paper.
     findEventById(db, event.id),
   ]);
   if (figures.waiting && isFinalAt(event, nowMs)) {

@@ -3,7 +3,7 @@ import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
-/** Of a ballot `b`: it does not count. Lists and records hold the ballots that the result is made of. */
+/** True for a ballot `b` that does not count. Lists and records hold the ballots that the result is made of. */
 const isVoid = sql.raw(NOT_COUNTED);
 
 /** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
@@ -23,7 +23,7 @@ export async function foldElectorate(db: Database, eventId: string): Promise<voi
   await db.execute(sql`SELECT fold_electorate(${eventId})`);
 }
 
-/** Who of each group took part, of the approved voters; groups that are smaller than `least` are left out. */
+/** Approved voters of each group, and how many took part; groups that are smaller than `least` are left out. */
 export async function readTurnoutByGroup(
   executor: Executor,
   eventId: string,

@@ -10,7 +10,7 @@ export const countSnapshots = pgTable('count_snapshots', {
   votingEventId: text('voting_event_id')
     .primaryKey()
     .references(() => votingEvents.id, { onDelete: 'cascade' }),
-  /** Of the paper that the ballots were counted by; a change of it makes the snapshot worthless. */
+  /** Version of the paper that the ballots were counted by; a change of it makes the snapshot worthless. */
   paperVersion: micro('paper_version').notNull(),
   lastLeaf: micro('last_leaf').notNull(),
   state: bytes('state').notNull(),

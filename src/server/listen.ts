@@ -71,7 +71,7 @@ function refusalOf(code: string | undefined): ApiError {
 
 /** How far a peer has come with an answer that waits for it. */
 interface Writing {
-  /** Of `performance.now()`. */
+  /** By the clock of `performance.now()`. */
   readonly since: number;
   readonly taken: number;
   readonly takenAt: number;

@@ -22,7 +22,7 @@ export class BallotSums {
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #isValue: BallotRule['isValue'];
-  /** Of values minus `leftOut`: then nothing needs to be added for those whom a ballot leaves out. */
+  /** Sums of values minus `leftOut`: then nothing needs to be added for those whom a ballot leaves out. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
   #answeredMicro: bigint;

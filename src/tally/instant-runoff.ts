@@ -43,7 +43,7 @@ function runRounds(count: RankedCount): Ended {
   }
 }
 
-/** Who has a majority keeps it, so the winner is one of the two. */
+/** A candidate with a majority keeps it, so the winner is one of the two. */
 function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
   while (count.continuing().length > 2) {
     count.log.open(count.continuing(), 0n);

@@ -23,7 +23,7 @@ export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): M
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: sure, bound: sure ? null : 'lower' };
 }
 
-/** Who is level already needs no change. */
+/** A candidate who is level already needs no change. */
 export const NO_MARGIN: Margin = { votes: '0', exact: true, bound: null };
 
 /** What decides the winners of a position whose candidates are compared by one figure each. */

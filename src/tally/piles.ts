@@ -22,7 +22,7 @@ export type Passed = readonly Received[];
 const LISTED_FROM = 64;
 
 /**
- * Who holds which ballots, during one count. With few candidates a transfer looks through all groups in their order: reading
+ * The holders of all ballots, during one count. With few candidates a transfer looks through all groups in their order: reading
  * a byte of each is far cheaper than jumping through memory after a list of them. With many, each holds so few that lists
  * win: a thousand eliminations would read everything a thousand times. Sums run in plain integers: weights are cut into digits
  * ("limbs") small enough that all heads at full value times a digit stay below 2^53, and are put together as bigint once
@@ -38,7 +38,7 @@ export class Piles {
   readonly #rankings: Rankings;
   /** 1 for the candidates who may receive ballots, and for the number that ends a ranking: none. */
   readonly #receives: Uint8Array;
-  /** Who holds each group: a candidate, or the number that ends a ranking. */
+  /** The holder of each group: a candidate, or the number that ends a ranking. */
   readonly #holder: Uint8Array | Uint16Array;
   /** The cell that names the holder of each group. */
   readonly #cursor: Uint32Array;

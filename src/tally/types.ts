@@ -216,16 +216,16 @@ export interface Margin {
   /** Votes, or weight where not every weight is 1, whose change changes a winner: an exact decimal. */
   readonly votes: string;
   readonly exact: boolean;
-  /** Of what is not exact: the true figure is at least (`lower`) or at most (`upper`) this. */
+  /** For a figure that is not exact: the true one is at least (`lower`) or at most (`upper`) this. */
   readonly bound: 'lower' | 'upper' | null;
 }
 
-/** Of all pairs of standing candidates: the weight of the ballots that rank one above the other. */
+/** For each pair of standing candidates: the weight of the ballots that rank one above the other. */
 export interface Pairwise {
   readonly candidateIds: readonly string[];
   /** `table[a][b]`: the weight that prefers candidate a to candidate b. */
   readonly table: readonly (readonly string[])[];
-  /** Who is preferred to every other. */
+  /** The candidate preferred to every other. */
   readonly condorcetWinner: string | null;
 }
 

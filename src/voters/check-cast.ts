@@ -4,7 +4,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { Identity } from './identity.ts';
 import { hashSentKey } from './voter-key.ts';
 
-/** Who asks to cast: a voter of an election by its key, or a participant of a poll by all its identities. */
+/** The participant who asks to cast: a voter of an election by its key, or a participant of a poll by all its identities. */
 export type Participant =
   | { readonly identity: Identity; readonly voterKey: string }
   | { readonly identities: readonly string[] };

@@ -203,7 +203,7 @@ async function announceVoters(
   return voters;
 }
 
-/** Who adds voters: an organizer, or the operator, who has no key. */
+/** The actor who adds voters: an organizer, or the operator, who has no key. */
 export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & {
   readonly caller: { readonly keyId: string | null };
 };

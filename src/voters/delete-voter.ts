@@ -19,7 +19,7 @@ import type { Voter } from './types.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
-/** Of one run: what is left queues up again behind other deletions. */
+/** The most of one run: the rest queues up again behind other deletions. */
 const REMOVING_MS = 1_000;
 
 const payload = z.strictObject({ eventId: z.string() });

@@ -133,7 +133,7 @@ export const voterKeyFailures = pgTable(
 );
 
 /**
- * Who has confirmed a ballot. One row for each thing that may vote once: a voter of an election, a poll's visitor ID,
+ * Participants who have confirmed a ballot. One row for each thing that may vote once: a voter of an election, a poll's visitor ID,
  * e-mail or voter ID. No code, no ballot, no time: nothing here can be joined with the box.
  */
 export const participation = pgTable(
@@ -149,7 +149,7 @@ export const participation = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
 );
 
-/** Who voted in a secret event and is not disclosed yet (completions 5.6). */
+/** Voters of a secret event who voted and are not disclosed yet (completions 5.6). */
 export const undisclosedVoters = pgTable(
   'undisclosed_voters',
   {

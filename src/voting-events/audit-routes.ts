@@ -25,7 +25,7 @@ function viewChange(change: RecordedChange): ChangeView {
   };
 }
 
-/** Who changed what and when (completions 3, "Results, votes, exports", 5). `key` is null where the service or its operator acted. */
+/** The author, kind and time of each change (completions 3, "Results, votes, exports", 5). `key` is null where the service or its operator acted. */
 export function auditRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();

@@ -9,7 +9,7 @@ const MAX_KEPT = 20_000;
 
 interface Kept {
   readonly access: EventAccess;
-  /** Of `performance.now()`, from before it was asked for. */
+  /** By the clock of `performance.now()`, from before it was asked for. */
   readonly readAt: number;
 }
 

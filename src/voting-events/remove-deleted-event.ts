@@ -12,7 +12,7 @@ export const REMOVE_DELETED_EVENT = {
   payload,
 } as const;
 
-/** Of one run. A large event then queues up again behind other deletions, which wait no longer than this. */
+/** The most of one run. A large event then queues up again behind other deletions, which wait no longer than this. */
 const REMOVING_MS = 1_000;
 
 /** Removes what a deleted event left, in chunks. A run that is cut off is followed by one that goes on behind it. */

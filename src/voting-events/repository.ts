@@ -284,7 +284,7 @@ export async function countRollChange(
   await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
 }
 
-/** Of these events the ones in which somebody voted who is not disclosed yet. */
+/** The events, among these, in which somebody voted who is not disclosed yet. */
 export async function listWaiting(executor: Executor, eventIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM unnest(${sql.param(eventIds)}::text[]) AS e (id)

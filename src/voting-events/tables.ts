@@ -67,9 +67,9 @@ export const votingEvents = pgTable(
     announcedStatus: text('announced_status').$type<'open' | 'closed'>(),
     /** Plan limit of voters, one conditional update. */
     voterCount: integer('voter_count').notNull().default(0),
-    /** Of these: voters that registered themselves and hold a place under the ceiling of registrations. */
+    /** Among these: voters that registered themselves and hold a place under the ceiling of registrations. */
     registrationCount: integer('registration_count').notNull().default(0),
-    /** Of these: voters that registered themselves and were rejected. They hold no place. */
+    /** Among these: voters that registered themselves and were rejected. They hold no place. */
     rejectedRegistrationCount: integer('rejected_registration_count').notNull().default(0),
     /** Last small number given to a position or candidate; numbers are never used again. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
@@ -92,7 +92,7 @@ export const votingEvents = pgTable(
   ],
 );
 
-/** Who an event is shared with: an invite, and once it is accepted the account that did. */
+/** The accounts an event is shared with: an invite, and once it is accepted the account that did. */
 export const eventInvites = pgTable(
   'event_invites',
   {

@@ -131,7 +131,7 @@ export class WebhookSender {
 
   /** Looks for endpoints with something due, keeps those that are held, and drops what was read of one that was changed. */
   async #look(): Promise<void> {
-    // Of this process alone: what counts between processes is the database's time, in the statement.
+    // The time of this process alone: what counts between processes is the database's time, in the statement.
     const nowMs = monotonicMs();
     for (const queue of this.#queues.values()) {
       queue.wake();
