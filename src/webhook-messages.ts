@@ -25,6 +25,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
     { id: EXAMPLE.event, code: EXAMPLE.eventCode, title: 'Board of the reading club' },
   ),
   'voting_event.opened': votingEventView,
+  'voting_event.closing': votingEventView,
   'voting_event.closed': votingEventView,
   'candidate.created': candidateView,
   'candidate.updated': candidateView,
@@ -32,6 +33,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'voter.created': voterView,
   'voter.updated': voterView,
   'voter.deleted': fact({ id }, { id: EXAMPLE.voter }),
+  'voter.mail_failed': voterView,
   'ballot.confirmed': fact({ votingEventId, ballots: z.int() }, { votingEventId: EXAMPLE.event, ballots: 3 }),
   'payment.succeeded': attemptView,
   'payment.fulfilled': attemptView,
@@ -67,6 +69,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'voting_event.updated': 'A voting event was changed, or got or lost its payment business.',
   'voting_event.deleted': 'A voting event was deleted.',
   'voting_event.opened': 'A voting event takes ballots, because somebody opened it or its `startsAt` has come.',
+  'voting_event.closing':
+    'The `endsAt` of a voting event is 24 hours away, or was set nearer than that: once for each end that is set. The owner gets a mail, too.',
   'voting_event.closed': 'A voting event takes no more ballots, because somebody closed it or its `endsAt` has come.',
   'candidate.created': 'A candidate was created or has registered.',
   'candidate.updated': 'A candidate was changed, approved, rejected or withdrawn.',
@@ -74,6 +78,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'voter.created': 'A voter was put on the roll or has registered.',
   'voter.updated': 'A voter was changed, approved or rejected.',
   'voter.deleted': 'A voter was taken off the roll.',
+  'voter.mail_failed':
+    'A mail to a voter was refused for good, or given up after two days of trying: the voter has no voter key from it.',
   'ballot.confirmed': 'Ballots were confirmed: how many count by now. At most once in 5 seconds an event.',
   'payment.succeeded': 'A payer has paid: make the second call.',
   'payment.fulfilled':
@@ -82,7 +88,7 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'payment.cancelled': 'A payment was given up: nobody paid in time, or it cannot be fulfilled any more.',
   'payment.refunded': 'What was paid went back to the payer.',
   'payment.refund_failed':
-    'The provider refused for 30 days to give a payment back: the organizer has to pay the payer back by hand.',
+    'The provider refused for 30 days to give a payment back, or did not answer: the organizer has to pay the payer back by hand.',
   'payment.reversed': 'A payment was taken back at the provider after it was fulfilled, by a refund or a chargeback.',
   'results.published': 'Results have become public.',
   'log.checkpoint': 'The ballot log has grown, and its new head is signed.',

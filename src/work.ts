@@ -23,6 +23,7 @@ import { mailNotifiedVoterJob } from '#src/voters/mail-notified-voter.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
+import { announceClosingJob, mailClosingJob } from '#src/voting-events/announce-closing.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { removeDeletedEventJob } from '#src/voting-events/remove-deleted-event.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
@@ -60,6 +61,8 @@ export function allJobs(deps: Deps): AnyJob[] {
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
+    announceClosingJob(deps),
+    mailClosingJob(mails),
     announceApprovedJob(deps),
   ];
 }

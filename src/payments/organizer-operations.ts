@@ -3,7 +3,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { answersNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { listBusinessesQuery, listPaymentsQuery } from './schemas.ts';
-import { attemptView, businessView } from './view-schemas.ts';
+import { businessView, organizerAttemptView } from './view-schemas.ts';
 
 export const listPaymentBusinesses = operation({
   operationId: 'listPaymentBusinesses',
@@ -56,7 +56,7 @@ export const listPayments = operation({
   scope: 'read',
   description:
     'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
-  answers: answersNewest(attemptView, 'The payments of the event.'),
+  answers: answersNewest(organizerAttemptView, 'The payments of the event.'),
   query: listPaymentsQuery,
 });
 
@@ -75,6 +75,6 @@ export const getPayment = operation({
   method: 'GET',
   path: '/voting-events/:idOrCode/payments/:id',
   scope: 'read',
-  answers: answersOne(attemptView, 'The payment.'),
+  answers: answersOne(organizerAttemptView, 'The payment.'),
   refusals: ['payment_unavailable'],
 });

@@ -17,7 +17,7 @@ import { findBusiness, listBusinesses } from './business-repository.ts';
 import { linkBusiness, unlinkBusiness } from './link-business.ts';
 import * as operations from './organizer-operations.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { readPayment } from './read-payment.ts';
+import { listBackgrounds, NO_BACKGROUND, readOrganizerPayment } from './read-payment.ts';
 import { linkBusinessBody } from './schemas.ts';
 import { viewBusiness, viewListedAttempt } from './views.ts';
 import { writePaymentsCsv } from './write-payments-csv.ts';
@@ -57,14 +57,16 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   router.on(...operations.listPayments, event, (c) =>
     costly(c, c.get('caller').accountId, async () => {
       const found = await listAttempts(deps.reads, c.get('target').event.id, c.get('query'));
-      return listNewest(found, found.rows.map(viewListedAttempt).reverse());
+      const backgrounds = await listBackgrounds(deps.reads, c.get('target').event.id, found.rows);
+      const shown = found.rows.map((row, index) => viewListedAttempt(row, backgrounds[index] ?? NO_BACKGROUND));
+      return listNewest(found, shown.reverse());
     }),
   );
   router.on(...operations.getPaymentsCsv, event, (c) =>
     costly(c, c.get('caller').accountId, async () => csv(() => writePaymentsCsv(deps.reads, c.get('target').event.id))),
   );
   router.on(...operations.getPayment, event, async (c) =>
-    answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
+    answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
   return router;
 }

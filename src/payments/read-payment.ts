@@ -1,19 +1,53 @@
+import type { Executor } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt } from './attempt-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
 import type { PaymentDeps } from './payment-deps.ts';
+import { listRefunds } from './refund-repository.ts';
 import type { PaymentAttempt } from './types.ts';
-import { viewAttempt } from './views.ts';
+import { type AttemptBackground, viewAttempt, viewOrganizerAttempt } from './views.ts';
 
 /**
  * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).
  * A provider that is away leaves what is known. @throws ApiError `not_found`; 403 `payment_unavailable`
  */
 export async function readPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
+  return ok(viewAttempt(deps.secrets, await findUpToDate(deps, votingEventId, id)));
+}
+
+/** The same for its organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
+export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
+  const attempt = await findUpToDate(deps, votingEventId, id);
+  const [background = NO_BACKGROUND] = await listBackgrounds(deps.db, votingEventId, [attempt]);
+  return ok(viewOrganizerAttempt(deps.secrets, attempt, background));
+}
+
+/** The answer for an attempt whose business is gone. */
+export const NO_BACKGROUND: AttemptBackground = { livemode: true, refunds: [] };
+
+/** What stands beside attempts of one event, in their order. */
+export async function listBackgrounds(
+  executor: Executor,
+  votingEventId: string,
+  attempts: readonly PaymentAttempt[],
+): Promise<AttemptBackground[]> {
+  const businessIds = [...new Set(attempts.map(({ paymentBusinessId }) => paymentBusinessId))];
+  const ids = attempts.map(({ id }) => id);
+  const refunds = Map.groupBy(await listRefunds(executor, votingEventId, ids), ({ attemptId }) => attemptId);
+  const found = await Promise.all(businessIds.map((id) => findBusinessEver(executor, id)));
+  const livemodes = new Map(found.map((business) => [business?.id, business?.livemode]));
+  return attempts.map(({ id, paymentBusinessId }) => ({
+    livemode: livemodes.get(paymentBusinessId) ?? true,
+    refunds: refunds.get(id) ?? [],
+  }));
+}
+
+async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string): Promise<PaymentAttempt> {
   const attempt = await findAttempt(deps.db, { votingEventId, id });
   if (attempt === undefined) throw notFound();
-  return ok(viewAttempt(deps.secrets, await upToDate(deps, attempt)));
+  return upToDate(deps, attempt);
 }
 
 async function upToDate(deps: PaymentDeps, attempt: PaymentAttempt): Promise<PaymentAttempt> {

@@ -3,6 +3,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
@@ -18,9 +19,14 @@ type RefundPayment = z.output<typeof payload>;
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, group: 'payments', payload } as const;
 /** How often a provider that is still busy with a refund is asked, and how soon after its first refusal. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
-/** A refusal may pass, as where the merchant's balance is too small: asked again this long, less and less often. */
+/** A refusal may pass, as where the merchant's balance is too small, and so may silence: asked again this long, less and less often. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
+/** What may pass by itself within a day is no matter for a person. */
+const ALARM_AFTER_MS = DAY_MS;
+
+/** What a provider answered to a refund, or that it did not. */
+type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code: string };
 
 /** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
 export async function giveBack(
@@ -60,26 +66,32 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
 async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<void> {
   const refund = await findRefund(deps.db, ref);
   if (refund === undefined || refund.status === 'refunded' || refund.status === 'failed') return;
-  const result = await askForRefund(deps, ref, refund);
+  const result = await askForRefund(deps, ref, refund).catch((fault: unknown): RefundAnswer => {
+    const known = summariseFault(fault);
+    deps.log.warn({ attempt: ref.attemptId, fault: known }, 'a provider did not answer to a refund');
+    return { kind: 'unanswered', code: known.name };
+  });
   await inTransaction(deps.db, async (tx) => {
     const attempt = await lockAttempt(tx, { votingEventId: ref.votingEventId, id: ref.attemptId });
     const nowMs = await readNow(tx);
     const ageMs = nowMs - refund.createdAt;
-    const givenUp = result.kind === 'refused' && ageMs >= GIVE_UP_MS;
-    const status = givenUp ? 'failed' : result.kind;
-    const moved = await moveRefund(tx, ref, status, result.kind === 'refused' ? null : result.refundId);
+    const givenUp = result.kind !== 'refunded' && ageMs >= GIVE_UP_MS;
+    const answered = result.kind === 'unanswered' ? refund.status : result.kind;
+    const refundId = 'refundId' in result ? result.refundId : null;
+    const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, refundId);
     if (attempt === undefined || moved === undefined) return;
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
-    if (result.kind === 'pending') return askAgain(tx, ref, nowMs + ASK_AGAIN_MS);
     // Each pause is as long as all before it together.
     if (!givenUp) await askAgain(tx, ref, nowMs + Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS));
     if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');
-    if (!givenUp && refund.status === 'refused') return;
+    const isFirstRefusal = result.kind === 'refused' && refund.status !== 'refused';
+    const isLate = result.kind !== 'refused' && ageMs >= ALARM_AFTER_MS;
+    if (!givenUp && !isFirstRefusal && !isLate) return;
     deps.log.error(
-      { attempt: ref.attemptId, code: result.code, alarm: 'refund_refused' },
+      { attempt: ref.attemptId, code: 'code' in result ? result.code : null, alarm: 'refund_refused' },
       givenUp
-        ? 'a provider refused for 30 days to give a payment back: a person has to'
-        : 'a provider refuses to give a payment back: it is asked again for 30 days',
+        ? 'a provider did not give a payment back in 30 days: a person has to'
+        : 'a provider does not give a payment back: it is asked again for 30 days',
     );
   });
 }

@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { paymentRefunds } from './tables.ts';
@@ -35,6 +35,20 @@ export async function insertRefund(
 export async function findRefund(executor: Executor, ref: RefundRef): Promise<Refund | undefined> {
   const [row] = await executor.select().from(paymentRefunds).where(at(ref));
   return row;
+}
+
+/** The refunds of some attempts of an event, oldest first. */
+export async function listRefunds(
+  executor: Executor,
+  votingEventId: string,
+  attemptIds: readonly string[],
+): Promise<Refund[]> {
+  if (attemptIds.length === 0) return [];
+  return executor
+    .select()
+    .from(paymentRefunds)
+    .where(and(eq(paymentRefunds.votingEventId, votingEventId), inArray(paymentRefunds.attemptId, [...attemptIds])))
+    .orderBy(asc(paymentRefunds.createdAt));
 }
 
 /** Moves a refund on; undefined when it has ended already. */

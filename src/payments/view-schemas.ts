@@ -70,6 +70,62 @@ export const attemptView = z
   });
 export type AttemptView = z.output<typeof attemptView>;
 
+/** What only the organizer sees of an attempt: what stands beside it in the provider's own lists (completions 7.4). */
+const organizerPart = {
+  providerDetails: z
+    .object({
+      reference: z.string().nullable().meta({ description: 'Which of the references of the attempt was paid.' }),
+      paymentId: z.string(),
+      paidAt: timeShape().nullable(),
+      feeMinor: z.int().nullable().meta({ description: "The provider's fee; null where it is not asked for it." }),
+      livemode: z.boolean(),
+    })
+    .nullable()
+    .meta({ description: 'Once the provider has taken money.' }),
+  refund: z
+    .object({
+      status: z
+        .enum(['pending', 'refunded', 'failed'])
+        .meta({ description: '`failed` when the provider did not give it back in 30 days: pay it back by hand.' }),
+      amountMinor: z.int(),
+      requestedAt: timeShape(),
+      finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),
+    })
+    .nullable()
+    .meta({ description: 'Once the payment was given back, or is to be.' }),
+};
+
+/** A payment attempt for its organizer. */
+export const organizerAttemptView = attemptView.extend(organizerPart).meta({
+  id: 'OrganizerPaymentAttempt',
+  description: 'One payment, from the first call to its end, with what the provider calls it.',
+  examples: [
+    {
+      id: EXAMPLE.payment,
+      votingEventId: EXAMPLE.event,
+      purpose: 'vote',
+      status: 'succeeded',
+      provider: 'provider_a',
+      amountMinor: 500,
+      currency: 'usd',
+      confirmationCode: null,
+      createdAt: EXAMPLE.openedAt,
+      updatedAt: EXAMPLE.openedAt,
+      refundedAt: null,
+      reversedAt: null,
+      providerDetails: {
+        reference: null,
+        paymentId: 'pi_1',
+        paidAt: EXAMPLE.openedAt,
+        feeMinor: null,
+        livemode: true,
+      },
+      refund: null,
+    },
+  ],
+});
+export type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
+
 /** The body of a 402 (contract, "Payment-required body"). */
 export const paymentRequiredView = z
   .object({

@@ -1,8 +1,9 @@
 import type { Secrets } from '#src/platform/secrets.ts';
 import { amountInMainUnit } from './providers/currencies.ts';
 import type { CheckoutPage } from './providers/provider.ts';
+import type { Refund } from './refund-repository.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentBusiness } from './types.ts';
-import type { AttemptView, BusinessView, PaymentRequiredView } from './view-schemas.ts';
+import type { AttemptView, BusinessView, OrganizerAttemptView, PaymentRequiredView } from './view-schemas.ts';
 
 /** A payment business (contract, "Payment business"). */
 export function viewBusiness(business: PaymentBusiness): BusinessView {
@@ -49,10 +50,49 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
   };
 }
 
-/** An attempt as lists and files show it: a reader of them all has no use for a ballot's code. */
-export const viewListedAttempt = (attempt: PaymentAttempt): AttemptView => ({
+/** What belongs to an attempt beside its own row. */
+export interface AttemptBackground {
+  readonly livemode: boolean;
+  /** Every payment of the attempt that goes back. */
+  readonly refunds: readonly Refund[];
+}
+
+/** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
+export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
+  const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
+  const isLive = status === 'fulfilled' || status === 'succeeded';
+  const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
+  const row = own ?? (isLive ? undefined : refunds.at(-1));
+  if (row === undefined && refundedAt === null) return null;
+  const ended = row?.status === 'failed' ? 'failed' : 'pending';
+  return {
+    status: refundedAt === null ? ended : 'refunded',
+    amountMinor: row?.amountMinor ?? amountMinor,
+    requestedAt: row?.createdAt ?? refundedAt ?? attempt.updatedAt,
+    finishedAt: refundedAt,
+  };
+}
+
+function organizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
+  const { providerPaymentId: paymentId, providerReference: reference, paidAt } = attempt;
+  const { livemode } = background;
+  // Fees are part of payouts, and not asked for.
+  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor: null, livemode };
+  return { providerDetails: details, refund: refundOf(attempt, background) };
+}
+
+/** An attempt for its organizer (completions 7.4). */
+export const viewOrganizerAttempt = (
+  secrets: Secrets,
+  attempt: PaymentAttempt,
+  background: AttemptBackground,
+): OrganizerAttemptView => ({ ...viewAttempt(secrets, attempt), ...organizerPart(attempt, background) });
+
+/** An attempt as lists and files show it: those who read them all have no use for a ballot's code. */
+export const viewListedAttempt = (attempt: PaymentAttempt, background: AttemptBackground): OrganizerAttemptView => ({
   ...attemptWithoutCode(attempt),
   confirmationCode: null,
+  ...organizerPart(attempt, background),
 });
 
 function providerPart(page: CheckoutPage) {

@@ -3,7 +3,7 @@ import { takeMail } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
@@ -11,6 +11,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { sealConfirmation } from './confirm-address.ts';
+import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { startConfirmation, stopConfirmation } from './registration-repository.ts';
 import { findVoter } from './repository.ts';
@@ -57,7 +58,8 @@ async function mailRegistration(
   const expires = event.voterApproval === 'automatic';
   if (expires) await change(deps, eventId, startConfirmation, voterId);
   try {
-    const outcome = await deliverMail(deps, run, registrationMail(event, email, link));
+    const words = registrationMail(event, email, link);
+    const outcome = await deliverVoterMail(deps, run, voter, { ...words, holdsKey: false });
     if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
   } catch (fault) {
     if (expires) await change(deps, eventId, stopConfirmation, voterId);

@@ -2,15 +2,16 @@ import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { findVoter, storeVoter } from './repository.ts';
+import { findVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { type KeyMail, keyMail, waitingMail } from './voter-key-mail.ts';
@@ -52,7 +53,8 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const counted = { to: voter.email, accountId: event.accountId };
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
-    await deliverMail(deps, run, waitingMail(event, voter.email, voter.status));
+    const words = waitingMail(event, voter.email, voter.status);
+    await deliverVoterMail(deps, run, voter, { ...words, holdsKey: false });
     return;
   }
   const key = makeVoterKey(deps.secrets, request.seed);
@@ -69,27 +71,9 @@ async function mailKey(
   const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, mail.key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, mail.to, keyHash)))) return;
-  const outcome = await deliverMail(deps, run, keyMail(event, voter, mail)).catch(async (fault: unknown) => {
-    if (run.last || fault instanceof GivenUp) await setKeyStatus(deps, event.id, voter, 'failed');
-    throw fault;
-  });
-  await setKeyStatus(deps, event.id, voter, outcome === 'sent' ? 'sent' : 'failed');
+  const outcome = await deliverVoterMail(deps, run, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
   // The mail of an earlier attempt may have left: a key that arrives must be valid.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
-}
-
-async function setKeyStatus(
-  deps: SendVoterKeyDeps,
-  eventId: string,
-  voter: Voter,
-  keyStatus: 'sent' | 'failed',
-): Promise<void> {
-  if (voter.keyStatus === 'used') return;
-  await inTransaction(deps.db, async (tx) => {
-    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
-    await holdEvent(tx, eventId);
-    await storeVoter(tx, eventId, voter.id, { keyStatus });
-  });
 }

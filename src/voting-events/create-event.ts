@@ -12,6 +12,7 @@ import { type Issue, validationError } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
+import { scheduleClosing } from './announce-closing.ts';
 import { scheduleAnnouncements } from './announce-status.ts';
 import { columnsOf, type Settings, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
@@ -115,6 +116,7 @@ export async function createEvent(tx: Transaction, deps: EventDeps, caller: Call
     },
   });
   await scheduleAnnouncements(tx, event);
+  await scheduleClosing(tx, undefined, event, nowMs);
   // Last: another creation in the same account waits from here to the commit.
   const limit = plan.votingEvents;
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);

@@ -6,6 +6,7 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
+import { scheduleClosing } from './announce-closing.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { columnsOf, reopeningIssue, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
@@ -82,6 +83,7 @@ export async function updateVotingEvent(
     },
   });
   await scheduleAnnouncements(tx, after);
+  await scheduleClosing(tx, before, after, nowMs);
   const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
   return (await announceResults(tx, deps, told, nowMs)) ?? told;
 }

@@ -4,6 +4,7 @@ export const EVENT_TYPES = {
   'voting_event.updated': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'voting_event.deleted': 'The id, code and title of a voting event',
   'voting_event.opened': 'A voting event, as GET /voting-events/:idOrCode gives it',
+  'voting_event.closing': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'voting_event.closed': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'candidate.created': 'A candidate, as GET …/candidates/:id gives it',
   'candidate.updated': 'A candidate, as GET …/candidates/:id gives it',
@@ -12,6 +13,8 @@ export const EVENT_TYPES = {
     'A voter who was added, imported or registered, as GET …/voters/:id gives it; not the participants of a poll',
   'voter.updated': 'A voter, as GET …/voters/:id gives it',
   'voter.deleted': 'The id of a voter',
+  'voter.mail_failed':
+    'A voter, as GET …/voters/:id gives it; after the mail of a voter key its `keyStatus` is `failed`',
   'ballot.confirmed': 'The voting event and how many ballots it has: no voter, no choice, no code',
   'payment.succeeded': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.fulfilled': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { MailFault } from '#src/mail/mail-fault.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
 import type { ApiContract } from '#test/harness/api-document.ts';
 import {
@@ -134,6 +135,22 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     });
     return { votingEventId, data };
   },
+  // The end lies 24 hours and a moment ahead.
+  async 'voting_event.closing'(listen) {
+    const { account, votingEventId, base } = await prepare({}, PLAN, true);
+    await service.deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
+      account.id,
+      'owner@club.example',
+    ]);
+    await listen(account);
+    const endsAt = Date.now() + 24 * 3_600_000 + 2_000;
+    await organize(account, 'PATCH', base, { endsAt });
+    const mail = await eventually(() => service.mails().find((text) => text.includes('To: owner@club.example')));
+    expect(mail).toContain('is_about_to_close');
+    expect(Date.now()).toBeGreaterThanOrEqual(endsAt - 24 * 3_600_000);
+    const data = await organize(account, 'PATCH', base, { description: 'No other end, no other message' });
+    return { votingEventId, data: { ...data, description: null, updatedAt: expect.any(Number) } };
+  },
   async 'candidate.created'(listen) {
     const { account, event, votingEventId, base } = await prepare();
     await listen(account);
@@ -185,6 +202,22 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     await listen(account);
     await organize(account, 'DELETE', `${base}/voters/${id}`);
     return { votingEventId, data: { id } };
+  },
+  // As if the mail server had refused the recipient: the mails of this service land in a folder, which takes them all.
+  async 'voter.mail_failed'(listen) {
+    const { account, votingEventId, base } = await prepare({ type: 'election' }, PLAN, true);
+    const { id } = await organize(account, 'POST', `${base}/voters`, { name: 'Vera', email: 'gone@club.example' });
+    await listen(account);
+    const refusal = vi
+      .spyOn(service.deps.mailer, 'send')
+      .mockRejectedValueOnce(new MailFault('recipient_refused', 'EENVELOPE', '550 to RCPT TO'));
+    await organize(account, 'POST', `${base}/voters/${id}/voter-key`);
+    const data = await eventually(async () => {
+      const voter = await organize(account, 'GET', `${base}/voters/${id}`);
+      return voter.keyStatus === 'failed' ? voter : undefined;
+    });
+    refusal.mockRestore();
+    return { votingEventId, data };
   },
   async 'ballot.confirmed'(listen) {
     const { account, event, votingEventId } = await prepare({}, PLAN, true);

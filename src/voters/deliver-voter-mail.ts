@@ -1,0 +1,59 @@
+import { type Database, inTransaction } from '#src/database/client.ts';
+import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, type MailOutcome } from '#src/mail/deliver-mail.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
+import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { findVoter, storeVoter } from './repository.ts';
+import type { Voter } from './types.ts';
+import { viewVoter } from './views.ts';
+
+export interface VoterMailDeps extends RecordDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}
+
+/** A mail, and whether its end is the voter's `keyStatus`. */
+type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
+
+/**
+ * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused for good or given up.
+ * @throws as `deliverMail` does
+ */
+export async function deliverVoterMail(
+  deps: VoterMailDeps,
+  run: JobRun,
+  voter: Pick<Voter, 'votingEventId' | 'id'>,
+  { holdsKey, ...mail }: VoterMail,
+): Promise<MailOutcome> {
+  const finish = (isSent: boolean) => recordOutcome(deps, voter, holdsKey, isSent);
+  const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
+    if (run.last || fault instanceof GivenUp) await finish(false);
+    throw fault;
+  });
+  await finish(outcome === 'sent');
+  return outcome;
+}
+
+async function recordOutcome(
+  deps: VoterMailDeps,
+  { votingEventId, id }: Pick<Voter, 'votingEventId' | 'id'>,
+  holdsKey: boolean,
+  isSent: boolean,
+): Promise<void> {
+  if (isSent && !holdsKey) return;
+  const keyStatus = isSent ? 'sent' : 'failed';
+  await inTransaction(deps.db, async (tx) => {
+    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
+    const event = await holdEvent(tx, votingEventId);
+    const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
+    if (event === undefined || voter === undefined) return;
+    if (holdsKey && voter.keyStatus !== 'used') await storeVoter(tx, votingEventId, id, { keyStatus });
+    if (isSent) return;
+    // The same words for a voter who has used a key: the message says nothing of who voted.
+    const shown = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
+    await announce(tx, deps, { accountId: event.accountId, votingEventId }, 'voter.mail_failed', [shown]);
+  });
+}
