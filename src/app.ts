@@ -39,7 +39,7 @@ import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
-import { findEventByReference, findOwnEvent } from '#src/voting-events/find-event.ts';
+import { findAccess } from '#src/voting-events/find-access.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
 import { eventRouter } from '#src/voting-events/organizer-routes.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
@@ -87,7 +87,10 @@ export function createApp(
   app.route('/', paymentRouter(deps, payments));
   app.route('/', resultRouter(deps));
   app.route('/', exportRouter(deps));
-  app.route('/', webhookRouter(deps, eventFinders(deps)));
+  app.route(
+    '/',
+    webhookRouter(deps, (accountId, reference) => findAccess(deps.db, accountId, reference)),
+  );
   app.route(PUBLIC_EVENT, publicBallotPaperRouter(deps, registrationCheckout(payments)));
   app.route(PUBLIC_EVENT, publicVoterRouter(deps));
   app.route('/confirm-address', confirmationRouter(deps));
@@ -112,12 +115,6 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     changed: (eventId) => deps.events.forget(eventId),
   };
 }
-
-/** Webhooks stand above events in the house: their router is given what it asks of events. */
-const eventFinders = ({ db }: Deps): Parameters<typeof webhookRouter>[1] => ({
-  seen: async (accountId, code) => (await findEventByReference(db, accountId, code)).id,
-  owned: async (accountId, code) => (await findOwnEvent(db, accountId, code)).id,
-});
 
 function describeApp(operations: readonly Operation[], { config, version }: Deps) {
   return describeApi({

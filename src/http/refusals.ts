@@ -189,7 +189,6 @@ const WORDINGS = {
   },
   openings_before_close: { like: 'openings_not_available', says: 'Ballots are opened after the close.' },
   openings_before_final: { like: 'openings_not_available', says: 'Ballots are opened once the result is final.' },
-  owner_only: { like: 'role', says: 'This event is shared with you; this takes its owner.' },
   owner_changes_code: { like: 'role', says: 'Only the owner of an event changes its code.' },
   delete_needs_force: {
     like: 'event_has_ballots',

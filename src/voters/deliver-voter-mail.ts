@@ -1,9 +1,10 @@
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, type MailOutcome } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import type { Voter } from './types.ts';
@@ -52,8 +53,19 @@ async function recordOutcome(
     if (event === undefined || voter === undefined) return;
     if (holdsKey && voter.keyStatus !== 'used') await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;
-    // The same words for a voter who has used a key: the message says nothing of who voted.
-    const shown = viewVoter(holdsKey ? { ...voter, keyStatus } : voter);
-    await announce(tx, deps, { accountId: event.accountId, votingEventId }, 'voter.mail_failed', [shown]);
+    await publishMailFailure(tx, deps, event, holdsKey ? { ...voter, keyStatus } : voter);
   });
+}
+
+/**
+ * Publishes that a mail to a voter failed, in the transaction that notes it.
+ * @param voter with the `keyStatus` that the mail leaves, also where the voter has used a key: the message must not say who voted
+ */
+export async function publishMailFailure(
+  tx: Transaction,
+  deps: RecordDeps,
+  { accountId, id: votingEventId }: Pick<VotingEvent, 'accountId' | 'id'>,
+  voter: Voter,
+): Promise<void> {
+  await announce(tx, deps, { accountId, votingEventId }, 'voter.mail_failed', [viewVoter(voter)]);
 }

@@ -7,6 +7,7 @@ import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { publishMailFailure } from './deliver-voter-mail.ts';
 import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import type { SendVoterKeyDeps } from './send-voter-key.ts';
@@ -80,19 +81,21 @@ async function deliver(
  * failure may be seen at single voters, and none of them may be mailed earlier than the others (completions 5.6).
  */
 async function endNotifiedMail(
-  { db }: SendVoterKeyDeps,
+  deps: SendVoterKeyDeps,
   notification: Notification,
   voterId: string,
   end: MailEnd,
 ): Promise<void> {
   const isTold = notification.audience !== 'not_voted';
-  await inTransaction(db, async (tx) => {
+  await inTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
-    await holdEvent(tx, notification.votingEventId);
+    const event = await holdEvent(tx, notification.votingEventId);
     if (end === 'sent' || (end === 'failed' && isTold)) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       if (voter !== undefined && voter.keyStatus !== 'used')
-        await storeVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+        await updateVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+      if (end === 'failed' && event !== undefined && voter !== undefined)
+        await publishMailFailure(tx, deps, event, { ...voter, keyStatus: end });
     }
     await endMail(tx, notification, voterId, end, isTold && end !== 'sent');
   });

@@ -44,18 +44,18 @@ const MOST_SECRETS = 5;
 export async function createEndpoint(
   tx: Transaction,
   deps: EndpointDeps,
-  caller: Caller,
+  owner: Pick<Caller, 'accountId' | 'plan' | 'keyId'>,
   votingEventId: string | null,
   body: NewEndpoint,
 ): Promise<EndpointWithSecret> {
-  const limit = deps.plans[caller.plan as keyof Plans].webhookEndpoints;
-  if ((await countEndpointsLocked(tx, caller.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
+  const limit = deps.plans[owner.plan as keyof Plans].webhookEndpoints;
+  if ((await countEndpointsLocked(tx, owner.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
   const id = deps.ids.sortable('whe');
   const secret = generateWebhookSecret();
   const nowMs = deps.clock.now();
   const endpoint = await insertEndpoint(tx, {
     id,
-    accountId: caller.accountId,
+    accountId: owner.accountId,
     votingEventId,
     url: body.url,
     description: body.description ?? null,
@@ -67,7 +67,7 @@ export async function createEndpoint(
     createdAt: nowMs,
     updatedAt: nowMs,
   });
-  await record(tx, deps, caller, endpoint, 'created', { eventTypes: endpoint.eventTypes });
+  await record(tx, deps, owner, endpoint, 'created', { eventTypes: endpoint.eventTypes });
   return { endpoint, secret };
 }
 
@@ -176,7 +176,7 @@ function checkActive({ status }: WebhookEndpoint): void {
 async function record(
   tx: Transaction,
   deps: EndpointDeps,
-  caller: Caller,
+  caller: Pick<Caller, 'keyId'>,
   endpoint: WebhookEndpoint,
   what: string,
   after: Record<string, unknown>,

@@ -19,7 +19,8 @@ export const listWebhookEndpoints = operation({
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'read',
-  description: 'Those of one event with `votingEventCode`; without it, those of the account.',
+  description:
+    'Those of one event with `votingEventCode`, whoever of its editors made them; without it, those of the account.',
   answers: answersList(endpointView, 'The endpoints.'),
   refusals: ['not_found'],
   query: listEndpointsQuery,
@@ -53,6 +54,7 @@ export const updateWebhookEndpoint = operation({
   scope: 'write',
   answers: answersOne(endpointView, 'The endpoint as it is now.'),
   example: { status: 'disabled' },
+  refusals: ['role'],
 });
 
 export const deleteWebhookEndpoint = operation({
@@ -62,6 +64,7 @@ export const deleteWebhookEndpoint = operation({
   path: '/webhook-endpoints/:id',
   scope: 'write',
   answers: answersNothing('The endpoint is gone.'),
+  refusals: ['role'],
 });
 
 export const testWebhookEndpoint = operation({
@@ -71,7 +74,7 @@ export const testWebhookEndpoint = operation({
   path: '/webhook-endpoints/:id/test',
   scope: 'write',
   answers: answersQueued('The message is on its way; see the deliveries.'),
-  refusals: ['endpoint_disabled'],
+  refusals: ['role', 'endpoint_disabled'],
 });
 
 export const rotateWebhookSecret = operation({
@@ -81,6 +84,7 @@ export const rotateWebhookSecret = operation({
   path: '/webhook-endpoints/:id/rotate-secret',
   scope: 'write',
   answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
+  refusals: ['role'],
 });
 
 export const listWebhookDeliveries = operation({
@@ -112,7 +116,7 @@ export const retryWebhookDelivery = operation({
   path: '/webhook-endpoints/:id/deliveries/:deliveryId/retry',
   scope: 'write',
   answers: answersQueued('The message is on its way again.'),
-  refusals: ['endpoint_disabled'],
+  refusals: ['role', 'endpoint_disabled'],
 });
 
 export const listWebhookEventTypes = operation({

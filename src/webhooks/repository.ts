@@ -39,17 +39,12 @@ export async function listEndpoints(
     .orderBy(asc(webhookEndpoints.id));
 }
 
-export async function findEndpoint(
-  executor: Executor,
-  accountId: string,
-  id: string,
-): Promise<WebhookEndpoint | undefined> {
+/** An endpoint of any account. */
+export async function findEndpoint(executor: Executor, id: string): Promise<WebhookEndpoint | undefined> {
   const [row] = await executor
     .select()
     .from(webhookEndpoints)
-    .where(
-      and(eq(webhookEndpoints.accountId, accountId), eq(webhookEndpoints.id, id), isNull(webhookEndpoints.retiredAt)),
-    );
+    .where(and(eq(webhookEndpoints.id, id), isNull(webhookEndpoints.retiredAt)));
   return row;
 }
 

@@ -8,9 +8,9 @@ export const FEATURES = {
   /** Figures of a final result stay those of the close; `afterReversals` shows what is left (7.4). */
   afterReversals: true,
   /** `refund` and `providerDetails` of the organizer's payment attempt (7.4). Off: absent, or as they should be. */
-  refundDetails: false,
+  refundDetails: true,
   /** `voting_event.closing`, `voter.mail_failed`, `payment.refund_failed` among the event types. */
-  newWebhooks: false,
+  newWebhooks: true,
   /** `finalAt` of the event. Off: absent, or as it should be. */
-  laterEventFields: false,
+  laterEventFields: true,
 } as const;

@@ -4,6 +4,7 @@ import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, isObject, type Json, type Spec } from './kit.ts';
 import type { Model, Route } from './model.ts';
+import { roleOf } from './sharing.ts';
 import type { Endpoint } from './state.ts';
 
 export const EVENT_TYPES = [
@@ -58,11 +59,14 @@ function create(model: Model, { body, key }: Context): Expected[] {
   if (issues.length > 0) return [invalid(issues)];
   const code = body['votingEventCode'];
   const event = typeof code === 'string' ? model.find(code) : undefined;
-  if (code !== undefined && (event === undefined || event.account !== key.account))
-    return [notFound(), unfit(['votingEventCode'])];
+  const role = event === undefined || event.deleted ? undefined : roleOf(event, key.account);
+  if (code !== undefined && role === undefined) return [notFound(), unfit(['votingEventCode'])];
+  if (role === 'viewer') return [refuse(403, 'forbidden', 'role')];
+  // The endpoints of an event are its owner's, whoever of its editors makes them.
+  const account = event?.account ?? key.account;
   const endpoint: Endpoint = {
     id: '',
-    account: key.account,
+    account,
     eventId: event?.id ?? null,
     url: String(body['url']),
     description: typeof body['description'] === 'string' ? kit.clean(body['description']) : null,
@@ -70,8 +74,8 @@ function create(model: Model, { body, key }: Context): Expected[] {
     status: 'active',
     secrets: [],
   };
-  const mine = model.endpoints.filter((one) => one.account === key.account).length;
-  const max = MOST[key.account.plan];
+  const mine = model.endpoints.filter((one) => one.account === account).length;
+  const max = MOST[account.plan];
   if (mine >= max) return [refuse(422, 'plan_limit', undefined, { details: { max } })];
   const done = ok(201, { ...endpointBody(endpoint), secret: SECRET }, (answer) => {
     endpoint.id = kit.text(at(answer, 'data', 'id'));
@@ -84,6 +88,7 @@ function patch(model: Model, context: Context): Expected[] {
   const { body } = context;
   const endpoint = endpointOf(model, context);
   if (endpoint === undefined) return [];
+  if (looksOnly(model, endpoint, context)) return [refuse(403, 'forbidden', 'role')];
   const issues = [...kit.check(body, { ...spec, status: kit.among('active', 'disabled') }), ...twice(body)];
   if (issues.length > 0) return [invalid(issues)];
   if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
@@ -91,8 +96,16 @@ function patch(model: Model, context: Context): Expected[] {
   return [ok(200, { ...endpointBody(next), secret: kit.ABSENT }, () => Object.assign(endpoint, next))];
 }
 
-const endpointOf = (model: Model, { id, key }: Context): Endpoint | undefined =>
-  model.endpoints.find((one) => one.id === id && one.account === key.account);
+/** Undefined where the caller's account may not see the endpoint. */
+function roleAt(model: Model, endpoint: Endpoint, { key }: Context): ReturnType<typeof roleOf> {
+  if (endpoint.account === key.account) return 'owner';
+  const event = model.events.find((one) => one.id === endpoint.eventId && !one.deleted);
+  return event === undefined ? undefined : roleOf(event, key.account);
+}
+const endpointOf = (model: Model, context: Context): Endpoint | undefined =>
+  model.endpoints.find((one) => one.id === context.id && roleAt(model, one, context) !== undefined);
+const looksOnly = (model: Model, endpoint: Endpoint, context: Context): boolean =>
+  roleAt(model, endpoint, context) === 'viewer';
 const one = (
   method: string,
   path: string,
@@ -105,6 +118,7 @@ const one = (
   handle: (model, context) => {
     const endpoint = endpointOf(model, context);
     if (endpoint === undefined) return [notFound()];
+    if (scope === 'write' && looksOnly(model, endpoint, context)) return [refuse(403, 'forbidden', 'role')];
     const given = context.request.body;
     const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
     return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
@@ -119,8 +133,10 @@ export const hookRoutes: readonly Route[] = [
     handle: (model, { query, key }) => {
       const code = query.get('votingEventCode');
       const event = code === null ? undefined : model.find(code);
-      if (code !== null && (event === undefined || event.account !== key.account)) return [notFound()];
-      const rows = model.endpoints.filter((row) => row.account === key.account && row.eventId === (event?.id ?? null));
+      if (code !== null && (event === undefined || event.deleted || roleOf(event, key.account) === undefined))
+        return [notFound()];
+      const account = event?.account ?? key.account;
+      const rows = model.endpoints.filter((row) => row.account === account && row.eventId === (event?.id ?? null));
       return [listed(new kit.Bag(rows.map((row) => ({ ...endpointBody(row), secret: kit.ABSENT }))))];
     },
   },

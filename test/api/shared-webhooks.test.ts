@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let service: TestService;
+let owner: TestAccount;
+let viewer: TestAccount;
+let editor: TestAccount;
+let stranger: TestAccount;
+let event: TestEvent;
+
+beforeAll(async () => {
+  service = await startTestService();
+  owner = await createTestAccount(service);
+  // Their own plans would allow two endpoints.
+  [viewer, editor, stranger] = [
+    await createTestAccount(service, 'free'),
+    await createTestAccount(service, 'free'),
+    await createTestAccount(service),
+  ];
+  event = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  await shareEvent(service, owner, event, viewer, 'viewer');
+  await shareEvent(service, owner, event, editor, 'editor');
+});
+afterAll(() => service.stop());
+
+const call = (account: TestAccount, method: string, path: string, body?: unknown) =>
+  service.call(method, `/webhook-endpoints${path}`, body, { key: account.write });
+
+const bodyFor = (url: string) => ({ url, eventTypes: ['candidate.created'], votingEventCode: event.code });
+
+/** Every route about one endpoint, and what the role that changes gets. */
+const ROUTES = [
+  { method: 'GET', path: '', changes: false },
+  { method: 'GET', path: '/deliveries', changes: false },
+  { method: 'GET', path: '/deliveries/csv', changes: false },
+  { method: 'PATCH', path: '', body: { description: 'Ours' }, changes: true },
+  { method: 'POST', path: '/test', changes: true },
+  { method: 'POST', path: '/rotate-secret', changes: true },
+  { method: 'POST', path: '/deliveries/:delivery/retry', changes: true },
+  { method: 'DELETE', path: '', changes: true },
+] as const;
+
+async function endpointOf(account: TestAccount, limited = true): Promise<{ id: string; delivery: string }> {
+  const { votingEventCode, ...body } = bodyFor('https://hooks.example.com/x');
+  const { id } = demand(await call(account, 'POST', '', limited ? { ...body, votingEventCode } : body), 201);
+  const { id: delivery } = demand(await call(account, 'POST', `/${id}/test`), 202);
+  return { id, delivery };
+}
+
+describe('webhook endpoints of a shared event', () => {
+  test.each(ROUTES)('$method /webhook-endpoints/:id$path agrees with the role', async (route) => {
+    const { id, delivery } = await endpointOf(owner);
+    const path = `/${id}${route.path.replace(':delivery', delivery)}`;
+    const body = 'body' in route ? route.body : undefined;
+    const unknown = await call(stranger, route.method, `/whe_none${route.path.replace(':delivery', delivery)}`, body);
+    const hidden = await call(stranger, route.method, path, body);
+    const bare = ({ error: { requestId: _id, ...rest } }: { error: { requestId: string } }) => rest;
+    expect([hidden.status, bare(hidden.body)]).toEqual([404, bare(unknown.body)]);
+    const seen = await call(viewer, route.method, path, body);
+    if (route.changes)
+      expect([seen.status, seen.body.error.details]).toEqual([
+        403,
+        { reason: 'role', role: 'viewer', required: 'editor' },
+      ]);
+    else expect(seen.status).toBe(200);
+    expect((await call(editor, route.method, path, body)).status).toBeLessThan(300);
+  });
+
+  test('are created by editors, count for the plan of the owner, and are listed to all who see the event', async () => {
+    const made: string[] = [];
+    for (let number = 0; number < 3; number += 1) made.push((await endpointOf(editor)).id);
+    for (const account of [owner, editor, viewer]) {
+      const listed = demand(await call(account, 'GET', `?votingEventCode=${event.code}`), 200);
+      expect(listed.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(made));
+      // Those of an account are its own.
+      const own = demand(await call(account, 'GET', ''), 200);
+      expect(own).toEqual([]);
+    }
+    const refused = await call(viewer, 'POST', '', bodyFor('https://hooks.example.com/x'));
+    expect([refused.status, refused.body.error.details]).toEqual([
+      403,
+      { reason: 'role', role: 'viewer', required: 'editor' },
+    ]);
+    expect((await call(stranger, 'POST', '', bodyFor('https://hooks.example.com/x'))).status).toBe(404);
+  });
+
+  test('get the messages of the event, and those of the account stay its own', async () => {
+    const receiver = await startReceiver();
+    const { id } = demand(await call(editor, 'POST', '', bodyFor(receiver.url)), 201);
+    const target = `/voting-events/${event.id}/candidates`;
+    const body = { name: 'Cy', positionIds: [event.positions[0]?.id] };
+    const candidate = demand(await service.call('POST', target, body, { key: owner.write }), 201);
+    const message = await eventually(() => receiver.received[0]);
+    expect(JSON.parse(message.body)).toMatchObject({ type: 'candidate.created', data: { id: candidate.id } });
+    const { id: account } = await endpointOf(owner, false);
+    for (const guest of [viewer, editor]) expect((await call(guest, 'GET', `/${account}`)).status).toBe(404);
+    // Taken back: neither seen nor changed any more.
+    const { data: invites } = (
+      await service.call('GET', `/voting-events/${event.id}/invites`, undefined, { key: owner.read })
+    ).body;
+    const own = invites.find(({ role }: { role: string }) => role === 'editor');
+    await service.call('DELETE', `/voting-events/${event.id}/invites/${own.id}`, undefined, { key: owner.write });
+    expect((await call(editor, 'GET', `/${id}`)).status).toBe(404);
+    expect((await call(owner, 'DELETE', `/${id}`)).status).toBe(204);
+    await receiver.stop();
+  });
+});
