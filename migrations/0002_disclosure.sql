@@ -5,7 +5,7 @@ CREATE TABLE "undisclosed_voters" (
 	"voter_id" text NOT NULL,
 	CONSTRAINT "undisclosed_voters_voting_event_id_voter_id_pk" PRIMARY KEY("voting_event_id","voter_id")
 );
-ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade ON UPDATE no action;
 -- Approved by the first use of a key, which is not shown before the vote is.
 ALTER TABLE "voters" ADD COLUMN "approved_by_key" boolean DEFAULT false NOT NULL;
 CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;

@@ -49,13 +49,16 @@ export interface SignedHead {
   readonly origin: string;
   readonly size: number;
   readonly root: Buffer;
+  /** Ballots confirmed by then, sealed or waiting; undefined where an early version signed. */
+  readonly confirmed: number | undefined;
 }
 
 export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
-  const [origin = '', size = '', root = ''] = readSignedLines(note, logKey);
+  const [origin = '', size = '', root = '', more = ''] = readSignedLines(note, logKey);
+  const confirmed = /^confirmed (0|[1-9]\d{0,14})$/.exec(more)?.[1];
   const hash = Buffer.from(root, 'base64');
   if (!/^(0|[1-9]\d{0,14})$/.test(size) || hash.length !== 32) throw new Unbelievable('it is no checkpoint');
-  return { origin, size: Number(size), root: hash };
+  return { origin, size: Number(size), root: hash, confirmed: confirmed === undefined ? undefined : Number(confirmed) };
 }
 
 /** What a voter was promised. */

@@ -217,8 +217,31 @@ async function checkLeaves(
       () => 'everything that was in the log then is in it now',
     );
   }
+  await checkConfirmed(checks, log, head, earlier);
   if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
   return log;
+}
+
+/** Every ballot of the log was confirmed, none that was confirmed is gone, and none waits behind the close. */
+async function checkConfirmed(
+  checks: Checks,
+  log: ReadLog,
+  { confirmed }: SignedHead,
+  earlier: SignedHead | undefined,
+): Promise<void> {
+  const before = earlier?.confirmed;
+  if (confirmed === undefined && before === undefined) return;
+  await checks.run(
+    'confirmed',
+    () => {
+      const now = confirmed ?? 0;
+      demand(now >= (before ?? 0), `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
+      demand(now >= log.ballots, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
+      demand(log.close === undefined || now === log.ballots, `${now - log.ballots} ballots were left out at the close`);
+    },
+    () =>
+      `${confirmed} ballots were confirmed${log.close === undefined ? `, ${(confirmed ?? 0) - log.ballots} of them wait for others` : ''}`,
+  );
 }
 
 /** A promised leaf must be in the log once its date is past, and in a log that is closed whatever its date. */

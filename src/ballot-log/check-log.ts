@@ -11,7 +11,14 @@ import { Frontier } from './frontier.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { equalHashes, hashLeaf } from './merkle-tree.ts';
 import { raiseAlarm } from './raise-alarm.ts';
-import { findCheckpointAt, findHead, listCheckpoints, readLeaves, readSealedBallots } from './repository.ts';
+import {
+  findHead,
+  findLastCheckpoint,
+  type LogHead,
+  listCheckpoints,
+  readLeaves,
+  readSealedBallots,
+} from './repository.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 import type { Witness } from './witness.ts';
@@ -68,7 +75,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
   const surplus = await findSurplus(deps.db, eventId);
   if (surplus !== undefined) return `there is ${surplus} that no log accounts for`;
-  return (await checkSignature(deps, eventId, size)) ?? checkWitness(deps, eventId);
+  return (await checkSignature(deps, eventId, head)) ?? checkWitness(deps, eventId, head);
 }
 
 /** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
@@ -154,11 +161,17 @@ async function checkTiles(
 }
 
 /** Older checkpoints may have been signed by a key that was replaced; the one that is served must bear the present one's. */
-async function checkSignature(deps: CheckDeps, eventId: string, size: number): Promise<string | undefined> {
-  const last = await findCheckpointAt(deps.db, eventId, size);
-  if (last === undefined) return `nothing was signed at ${size} leaves`;
+async function checkSignature(
+  deps: CheckDeps,
+  eventId: string,
+  { frontier, confirmed }: LogHead,
+): Promise<string | undefined> {
+  const last = await findLastCheckpoint(deps.db, eventId);
+  if (last?.size !== frontier.size) return `nothing was signed at ${frontier.size} leaves`;
   try {
-    openCheckpoint(last.note, deps.logKey);
+    const signed = openCheckpoint(last.note, deps.logKey);
+    const agrees = signed.size === frontier.size && equalHashes(signed.rootHash, frontier.root());
+    if (!agrees || (signed.confirmed ?? confirmed) !== confirmed) return 'the last checkpoint is of another head';
     return undefined;
   } catch (fault) {
     if (!(fault instanceof NoteRefused)) throw fault;
@@ -189,10 +202,13 @@ async function checkBallots(
   return missing === undefined ? undefined : `the ballot at ${missing} is missing in the box`;
 }
 
-async function checkWitness(deps: CheckDeps, eventId: string): Promise<string | undefined> {
+async function checkWitness(deps: CheckDeps, eventId: string, { confirmed }: LogHead): Promise<string | undefined> {
   const remembered = await deps.witness.recall(eventId);
   if (remembered === undefined) return undefined;
   const [stored] = await listCheckpoints(deps.db, eventId, remembered.size - 1, remembered.size);
-  const known = stored !== undefined && equalHashes(stored.rootHash, remembered.rootHash);
+  const known =
+    stored !== undefined &&
+    equalHashes(stored.rootHash, remembered.rootHash) &&
+    confirmed >= (remembered.confirmed ?? 0);
   return known ? undefined : `what was signed at ${remembered.size} leaves is not there: an older state was restored`;
 }

@@ -25,11 +25,16 @@ export async function findSurplus(executor: Executor, eventId: string): Promise<
         AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile'
       WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = l.voting_event_id AND x.size > l.size) THEN 'a checkpoint'
       WHEN EXISTS (SELECT 1 FROM ballots x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index >= l.size) THEN 'a ballot'
-      WHEN e.type = 'election' AND (SELECT count(*) FROM participation x WHERE x.voting_event_id = e.id)
-        < (SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id) + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id)
-        THEN 'a ballot of nobody'
+      WHEN present < l.confirmed THEN 'a signature for more ballots than are there'
+      WHEN took_part < present THEN 'a ballot of nobody'
+      WHEN took_part > present THEN 'a participant without a ballot'
     END AS surplus
-    FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id WHERE l.voting_event_id = ${eventId}`);
+    FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
+    CROSS JOIN LATERAL (SELECT (SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id)
+      + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id) AS present) AS box
+    CROSS JOIN LATERAL (SELECT CASE WHEN e.type = 'election'
+      THEN (SELECT count(*) FROM participation x WHERE x.voting_event_id = e.id) END AS took_part) AS roll
+    WHERE l.voting_event_id = ${eventId}`);
   return rows[0]?.surplus ?? undefined;
 }
 

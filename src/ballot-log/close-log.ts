@@ -50,7 +50,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
     // Void ballots are out of the count; their leaves come first.
     if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
-    await requireUndisputed(deps, tx, event.id, head.frontier);
+    await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count);
@@ -61,7 +61,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
     await markFinal(tx, event.id, nowMs);
-    return recordCheckpoint(tx, deps, event, head.frontier);
+    return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
   if (note !== undefined) await deps.witness.remember(event.id, note);
 }

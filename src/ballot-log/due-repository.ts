@@ -23,6 +23,9 @@ export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND $
 /** SQL. Of an event `e`: a ballot waits that was promised to be in the log by now, give or take a day. */
 const ANY_DUE = sql`EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id AND q.due_at <= now_ms())`;
 
+/** SQL. Of an event `e` and its log `l`: ballots were confirmed since the head was signed. */
+const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id)`;
+
 export async function isAnyBallotDue(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ due: boolean }>(
     sql`SELECT ${ANY_DUE} AS due FROM voting_events e WHERE e.id = ${eventId}`,
@@ -55,7 +58,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
         CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
-      OR ${ANY_DUE}
+      OR ${ANY_DUE} OR ${NOT_SIGNED_FOR}
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

@@ -31,6 +31,8 @@ export const getLogCheckpoint = operation({
   method: 'GET',
   path: '/checkpoint',
   scope: VOTE_OR_OBSERVE,
+  description:
+    'Four lines: origin, number of leaves, root hash, and `confirmed <n>`, the ballots confirmed so far, those included that wait for the log. Signed again within a minute while that number changes.',
   answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
 });
 

@@ -4,12 +4,13 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { logOrigin, signCheckpoint } from './checkpoint.ts';
 import type { Frontier } from './frontier.ts';
-import { insertCheckpoint } from './repository.ts';
+import { insertCheckpoint, updateNote } from './repository.ts';
 import type { NoteSigner } from './signed-note.ts';
 
 /**
  * Signs the head of a log, stores it as a checkpoint and publishes `log.checkpoint`, in the transaction that
  * appended to the log. Every checkpoint comes to be here and nowhere else.
+ * @param confirmed ballots confirmed so far, in the log or on their way
  * @returns the signed note
  */
 export async function recordCheckpoint(
@@ -17,13 +18,28 @@ export async function recordCheckpoint(
   deps: RecordDeps & { readonly logKey: NoteSigner },
   event: VotingEvent,
   frontier: Frontier,
+  confirmed: number,
 ): Promise<string> {
   const { size } = frontier;
   const rootHash = Buffer.from(frontier.root());
-  const note = signCheckpoint({ origin: logOrigin(deps.logKey.name, event.id), size, rootHash }, deps.logKey);
+  const note = await renewNote(tx, deps, event.id, frontier, confirmed);
   await insertCheckpoint(tx, event.id, { size, rootHash, note }, await readNow(tx));
   const about = { accountId: event.accountId, votingEventId: event.id };
   const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
   await announce(tx, deps, about, 'log.checkpoint', [fact]);
+  return note;
+}
+
+/** Signs the head as it stands with the number of ballots confirmed so far, for readers of the log; its size is one that was signed. */
+export async function renewNote(
+  tx: Transaction,
+  { logKey }: { readonly logKey: NoteSigner },
+  eventId: string,
+  frontier: Frontier,
+  confirmed: number,
+): Promise<string> {
+  const head = { origin: logOrigin(logKey.name, eventId), size: frontier.size, rootHash: frontier.root() };
+  const note = signCheckpoint({ ...head, confirmed }, logKey);
+  await updateNote(tx, eventId, confirmed, note);
   return note;
 }

@@ -7,6 +7,8 @@ export interface LogHead {
   readonly frontier: Frontier;
   /** Ballots in the log, void ones too. */
   readonly ballots: number;
+  /** What the head's signature says last: ballots confirmed, those in the queue included. */
+  readonly confirmed: number;
   readonly configHash: string;
   readonly configSeq: number;
   readonly paperVersion: number;
@@ -43,6 +45,11 @@ export async function findHead(executor: Executor, eventId: string): Promise<Log
 export async function lockHead(tx: Transaction, eventId: string): Promise<LogHead | undefined> {
   const [row] = await tx.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId)).for('update');
   return row === undefined ? undefined : headOf(row);
+}
+
+/** Stores the note that is served from now on. */
+export async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {
+  await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, eventId));
 }
 
 function headColumns(head: LogHead) {
@@ -143,12 +150,15 @@ export async function insertCheckpoint(
 
 export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
   const [row] = await executor
-    .select(checkpointColumns)
+    .select({ ...checkpointColumns, renewed: ballotLogs.note })
     .from(logCheckpoints)
+    .innerJoin(ballotLogs, eq(ballotLogs.votingEventId, logCheckpoints.votingEventId))
     .where(eq(logCheckpoints.votingEventId, eventId))
     .orderBy(desc(logCheckpoints.size))
     .limit(1);
-  return row;
+  if (row === undefined) return undefined;
+  const { renewed, ...stored } = row;
+  return { ...stored, note: renewed ?? stored.note };
 }
 
 export async function findCheckpointAt(

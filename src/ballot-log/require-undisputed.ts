@@ -1,7 +1,6 @@
 import type { Transaction } from '#src/database/client.ts';
-import type { Frontier } from './frontier.ts';
 import { equalHashes } from './merkle-tree.ts';
-import { findCheckpointAt } from './repository.ts';
+import { countQueue, findCheckpointAt, type LogHead } from './repository.ts';
 import type { Witness } from './witness.ts';
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
@@ -20,21 +19,27 @@ export class LogSetBack extends Error {
 }
 
 /**
- * The root of the head must be that of its last checkpoint, and what was signed last must be in the log.
+ * The root of the head must be that of its last checkpoint, what was signed last must be in the log, and no confirmed ballot
+ * that was signed for may be gone, whether it waits or is sealed.
  * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
  */
 export async function requireUndisputed(
   deps: { readonly witness: Witness },
   tx: Transaction,
   eventId: string,
-  frontier: Frontier | undefined,
+  head: LogHead | undefined,
 ): Promise<void> {
   const remembered = await deps.witness.recall(eventId);
   const isStored = async (signed: { readonly size: number; readonly rootHash: Uint8Array }): Promise<boolean> => {
     const stored = await findCheckpointAt(tx, eventId, signed.size);
     return stored !== undefined && equalHashes(stored.rootHash, signed.rootHash);
   };
+  const { frontier } = head ?? {};
   const genuine = frontier === undefined || (await isStored({ size: frontier.size, rootHash: frontier.root() }));
-  if (genuine && (remembered === undefined || (await isStored(remembered)))) return;
-  throw new LogSetBack(genuine ? 'ballot_log_set_back' : 'ballot_log_changed', frontier?.size ?? 0, remembered?.size);
+  const present = (head?.ballots ?? 0) + (await countQueue(tx, eventId));
+  const isComplete = present >= (head?.confirmed ?? 0);
+  const known = remembered === undefined || ((await isStored(remembered)) && present >= (remembered.confirmed ?? 0));
+  if (genuine && isComplete && known) return;
+  const alarm = genuine && isComplete ? 'ballot_log_set_back' : 'ballot_log_changed';
+  throw new LogSetBack(alarm, frontier?.size ?? 0, remembered?.size);
 }

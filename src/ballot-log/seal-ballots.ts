@@ -20,9 +20,10 @@ import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { raiseAlarm } from './raise-alarm.ts';
-import { recordCheckpoint } from './record-checkpoint.ts';
+import { recordCheckpoint, renewNote } from './record-checkpoint.ts';
 import {
   type BoxRow,
+  countQueue,
   insertBallots,
   insertHead,
   type LogHead,
@@ -124,7 +125,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
 }
 
 interface Step {
-  /** The checkpoint that was signed, if anything was appended. */
+  /** The checkpoint that was signed, if anything was appended or confirmed. */
   readonly note: string | undefined;
   /** Whether there may be more to move. */
   readonly more: boolean;
@@ -141,7 +142,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const nowMs = await readNow(tx);
     if (paper === undefined || !hasBegun(paper.event, nowMs)) return NOTHING;
     const found = await lockHead(tx, eventId);
-    await requireUndisputed(deps, tx, eventId, found?.frontier);
+    await requireUndisputed(deps, tx, eventId, found);
     const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
     const before = head.frontier.size;
     const final = isFinalAt(paper.event, nowMs);
@@ -156,14 +157,20 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     if (found === undefined) await insertHead(tx, eventId, after);
     else if (head.frontier.size > before || after.paperVersion !== head.paperVersion)
       await updateHead(tx, eventId, after);
-    if (head.frontier.size === before) return NOTHING;
-    const note = await recordCheckpoint(tx, deps, paper.event, head.frontier);
+    const confirmed = after.ballots + (await countQueue(tx, eventId));
+    if (head.frontier.size === before) {
+      const note =
+        confirmed === head.confirmed ? undefined : await renewNote(tx, deps, eventId, head.frontier, confirmed);
+      return { note, more: false };
+    }
+    const note = await recordCheckpoint(tx, deps, paper.event, head.frontier, confirmed);
     return { note, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
   });
 }
 
 const EMPTY_HEAD = {
   ballots: 0,
+  confirmed: 0,
   configHash: '',
   configSeq: 0,
   paperVersion: 0,

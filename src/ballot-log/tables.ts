@@ -15,6 +15,9 @@ export const ballotLogs = pgTable('ballot_logs', {
   size: count('size').notNull(),
   /** Ballots among them, void ones too. */
   ballots: count('ballots').notNull(),
+  /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. No note where an earlier version signed last. */
+  confirmed: count('confirmed').notNull().default(0),
+  note: text(),
   /** The right edge of the tree (`frontier.ts`). */
   frontier: bytes('frontier').notNull(),
   /** The configuration that was recorded last, and the version of the paper it was read from. */

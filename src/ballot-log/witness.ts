@@ -7,7 +7,12 @@ import type { NoteVerifier } from './signed-note.ts';
 export interface Remembered {
   readonly size: number;
   readonly rootHash: Uint8Array;
+  /** Ballots confirmed by then; undefined where an earlier version signed. */
+  readonly confirmed?: number;
 }
+
+const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
+  one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
 
 /**
  * Remembers the last checkpoint of each log in a folder outside of the database: a database that was set back to an older
@@ -43,13 +48,12 @@ export class Witness {
       written = undefined;
     }
     const kept = this.#kept.get(eventId);
-    return kept !== undefined && kept.size > (written?.size ?? -1) ? kept : written;
+    return kept !== undefined && isLater(kept, written) ? kept : written;
   }
 
   /** Written to a file beside and renamed: a crash leaves the old one or the new one. Best after the commit it speaks of. */
   async remember(eventId: string, note: string): Promise<void> {
-    const { size, rootHash } = openCheckpoint(note, this.#verifier);
-    this.#kept.set(eventId, { size, rootHash });
+    this.#kept.set(eventId, openCheckpoint(note, this.#verifier));
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const beside = `${this.#file(eventId)}.${process.pid}.new`;
     await writeFile(beside, note, { mode: 0o600 });

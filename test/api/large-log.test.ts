@@ -50,7 +50,7 @@ beforeAll(async () => {
       await appendLeaves(tx, eventId, frontier, leaves);
       if (to !== EARLIER && to !== SIZE) return;
       rootAt.set(to, frontier.root());
-      await recordCheckpoint(tx, deps, event, frontier);
+      await recordCheckpoint(tx, deps, event, frontier, 0);
     });
   }
   const head = { frontier, ballots: 0, configHash: '', configSeq: 0, paperVersion: event.paperVersion };
@@ -62,6 +62,7 @@ beforeAll(async () => {
       rollScatteredAt: null,
       lotSeed: null,
       lotRoot: null,
+      confirmed: 0,
       closeSalt: null,
       closeContent: null,
     }),

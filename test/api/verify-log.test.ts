@@ -109,7 +109,14 @@ describe('the verifier, run against the service', () => {
     expect(
       first.report.checks.map(({ name, status }: { name: string; status: string }) => `${name} ${status}`),
     ).toEqual([
-      ...['key verified', 'signature verified', 'leaves verified', 'root verified', 'close verified'],
+      ...[
+        'key verified',
+        'signature verified',
+        'leaves verified',
+        'root verified',
+        'confirmed verified',
+        'close verified',
+      ],
       ...['openings verified', 'weight verified', 'recount verified'],
     ]);
     const again = await run('src/cli.ts', event, key, '--since', path.join(folder, 'first.txt'));

@@ -1,4 +1,4 @@
--- Version 8, ff248d3e5bf593da43f209f4adc482d5698e5af19f626929395220771a25e5c1
+-- Version 9, f739226ac5fa61c61c84a7fbc2cbc54bfcd363eb95407781825a125066fa4c98
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -629,7 +629,7 @@ CREATE OR REPLACE FUNCTION guard_log_head()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) THEN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) OR NEW.confirmed < OLD.confirmed THEN
     RAISE EXCEPTION 'a ballot log only grows' USING ERRCODE = 'restrict_violation';
   END IF;
   IF OLD.close_salt IS NOT NULL AND (NEW.close_salt IS DISTINCT FROM OLD.close_salt OR NEW.close_content IS DISTINCT FROM OLD.close_content) THEN

@@ -65,6 +65,8 @@ CREATE TABLE ballot_logs (
   lot_root bytea,
   close_salt bytea,
   close_content text,
+  confirmed bigint DEFAULT 0 NOT NULL,
+  note text,
   CONSTRAINT ballot_logs_pkey PRIMARY KEY (voting_event_id),
   CONSTRAINT ballot_logs_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );

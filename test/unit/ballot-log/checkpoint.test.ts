@@ -81,3 +81,12 @@ test('neither a promise can be shown as a checkpoint nor a checkpoint as a promi
   expect(() => openLogPromise(signCheckpoint(checkpoint, signer), verifier)).toThrow(NoteRefused);
   expect(() => openLogPromise(signNote('words\n', signer), verifier)).toThrow(NoteRefused);
 });
+
+test('a checkpoint may count the ballots confirmed so far, on a line behind the root', () => {
+  const counted = { ...checkpoint, confirmed: 12 };
+  const note = signCheckpoint(counted, signer);
+  expect(note.split('\n')[3]).toBe('confirmed 12');
+  expect(openCheckpoint(note, verifier)).toEqual(counted);
+  for (const confirmed of [-1, 1.5, Number.NaN, 1e16])
+    expect(() => signCheckpoint({ ...checkpoint, confirmed }, signer)).toThrow(RangeError);
+});
