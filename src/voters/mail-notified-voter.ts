@@ -93,7 +93,7 @@ async function endNotifiedMail(
     if (end === 'sent' || (end === 'failed' && isTold)) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       if (voter !== undefined && voter.keyStatus !== 'used')
-        await updateVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+        await storeVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
       if (end === 'failed' && event !== undefined && voter !== undefined)
         await publishMailFailure(tx, deps, event, { ...voter, keyStatus: end });
     }
