@@ -22,6 +22,7 @@ import { listNotifiedVotersJob } from '#src/voters/list-notified-voters.ts';
 import { mailNotifiedVoterJob } from '#src/voters/mail-notified-voter.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
+import { forgetOldImports } from '#src/voters/roll-import-repository.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { announceClosingJob, mailClosingJob } from '#src/voting-events/announce-closing.ts';
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
@@ -85,6 +86,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => forgetFullQuotas(deps.db),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
+    { name: 'forget_roll_imports', schedule: '53 * * * *', work: () => forgetOldImports(deps.db) },
     { name: 'fold_roll_figures', schedule: '* * * * *', work: () => foldAllRollFigures(deps.db) },
     { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
     {

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { AnswerShapes } from './answer-shapes.ts';
 import type { Scope } from './caller.ts';
 import type { Env } from './env.ts';
-import type { JsonObject } from './json/strict-json.ts';
+import type { BodyBounds, JsonObject } from './json/strict-json.ts';
 import type { Urgency } from './load.ts';
 import type { RefusalCase } from './refusals.ts';
 import { type Role, roleFor } from './role.ts';
@@ -46,6 +46,8 @@ export interface Operation {
   readonly urgency?: Urgency;
   /** Takes bytes as they come, because a signature is over them. */
   readonly bytes?: true;
+  /** How large its body may be; the usual bounds when left out. */
+  readonly bounds?: BodyBounds;
   /** The only query parameters it takes. None when left out. */
   readonly query?: z.ZodType;
   /** A body that passes the schema, and works against the event that the examples are about. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { type JsonBody, MAX_BODY_BYTES, parseJsonBody } from './json/strict-json.ts';
+import { type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
 
-function tooLarge(): ApiError {
-  return invalidField('', `must have at most ${MAX_BODY_BYTES} bytes`);
+function tooLarge(maxBytes: number): ApiError {
+  return invalidField('', `must have at most ${maxBytes} bytes`);
 }
 
 function brokenOff(): ApiError {
@@ -15,10 +15,10 @@ function brokenOff(): ApiError {
 /**
  * Reads a body, counting while it comes: an announced length can refuse it early, but is never believed. What is left
  * unread of a body that is refused stays on the connection, which the server drains or closes after its answer.
- * @throws ApiError `validation_error` past 1 MiB, `bad_request` when the sender stops in the middle.
+ * @throws ApiError `validation_error` past the bound of 1 MiB, or the operation's own; `bad_request` when the sender stops in the middle.
  */
-export function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> {
-  if (Number(incoming.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
+export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUNDS.bytes): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
   if (incoming.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
@@ -31,9 +31,9 @@ export function readRequestBody(incoming: IncomingMessage): Promise<Uint8Array> 
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
       chunks.push(chunk);
-      if (length <= MAX_BODY_BYTES) return;
+      if (length <= maxBytes) return;
       release();
-      reject(tooLarge());
+      reject(tooLarge(maxBytes));
     };
     const onEnd = (): void => {
       release();
@@ -58,8 +58,9 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   const known = c.get('json');
   if (known !== undefined) return known;
   const { incoming } = c.env;
-  const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming) : new Uint8Array();
-  const json = bytes.length > 0 || c.get('operation').bodyFor !== undefined ? parseJsonBody(bytes) : undefined;
+  const { bounds = USUAL_BOUNDS, bodyFor } = c.get('operation');
+  const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
+  const json = bytes.length > 0 || bodyFor !== undefined ? parseJsonBody(bytes, bounds) : undefined;
   c.set('json', json);
   return json;
 }

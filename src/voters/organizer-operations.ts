@@ -1,9 +1,16 @@
 import { z } from 'zod';
-import { answersBulkChange, answersCreated, answersOne, answersPage, answersQueued } from '#src/http/answer-shapes.ts';
+import {
+  answersBulkChange,
+  answersCreated,
+  answersOne,
+  answersPage,
+  answersQueued,
+  answersText,
+} from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { listVotersQuery } from './schemas.ts';
-import { voterView } from './view-schemas.ts';
+import { importedRollView, voterView } from './view-schemas.ts';
 
 export const listVoters = operation({
   operationId: 'listVoters',
@@ -42,6 +49,38 @@ export const createVoters = operation({
       { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
     ],
   },
+});
+
+export const importRoll = operation({
+  operationId: 'importRoll',
+  summary: 'Import up to 5,000 voters, with a report of the rows that were not taken',
+  method: 'POST',
+  path: '/import',
+  scope: 'write',
+  description:
+    'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
+  bounds: { bytes: 4 * 1024 * 1024, values: 60_000 },
+  answers: answersOne(importedRollView, 'What became of the rows.'),
+  refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+  example: {
+    mode: 'partial',
+    voters: [
+      { name: 'Vera Okafor', email: 'vera@club.example' },
+      { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+    ],
+  },
+});
+
+export const getVotersCsv = operation({
+  operationId: 'getVotersCsv',
+  summary: 'Read the roll as a table (CSV)',
+  method: 'GET',
+  path: '/csv',
+  scope: 'read',
+  description:
+    'Every voter, in the order of their creation. Who took part is shown as in the list: in an election at least five voters at a time until the result is final.',
+  answers: answersText('text/csv', 'The voters, oldest first.'),
+  refusals: ['plan_feature'],
 });
 
 export const changeVoters = operation({

@@ -1,26 +1,31 @@
 import { Hono } from 'hono';
+import { requireFeature } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
-import { change } from '#src/http/answer-once.ts';
+import { csv } from '#src/http/answer-csv.ts';
+import { change, changeInSteps } from '#src/http/answer-once.ts';
 import { body, noBody } from '#src/http/body.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
+import { findTarget } from '#src/http/find-target.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { loadEvent, loadRow, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { batchField, createVoters, judgeRowParts, singleField } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
+import { importPart, importWhole } from './import-roll.ts';
 import * as operations from './organizer-operations.ts';
 import { rejectVoters, strangerIssues } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
-import { changeVotersBody, createVoterBody, createVotersBody, updateVoterBody } from './schemas.ts';
+import { changeVotersBody, createVoterBody, createVotersBody, importRollBody, updateVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import { viewVoter } from './views.ts';
+import { writeVotersCsv } from './write-voters-csv.ts';
 
 export function voterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
@@ -44,6 +49,11 @@ export function voterRouter(deps: Deps): Hono<Env> {
   const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
     judgeChangeParts(deps.db, target, sent, isFaulty),
   );
+  const exported = findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
+    return organizer;
+  });
   const router = new Hono<Env>();
   router.on(...operations.listVoters, event, async (c) => {
     const [{ event: row }, { limit, cursor, voted, ...filter }] = [c.get('target'), c.get('query')];
@@ -72,6 +82,13 @@ export function voterRouter(deps: Deps): Hono<Env> {
     ),
   );
   router.all('/batch', noOtherMethod);
+  router.on(...operations.importRoll, event, replayIfAnswered(), body(importRollBody), (c) => {
+    const [target, sent] = [c.get('target'), c.get('body')];
+    if (sent.mode === 'all' || sent.dryRun === true)
+      return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent)));
+    return changeInSteps(c, (claim) => importPart(deps, target, sent, claim));
+  });
+  router.all('/import', noOtherMethod);
   router.on(...operations.changeVoters, event, replayIfAnswered(), bulkBody, (c) =>
     change(c, async (tx) => {
       const { action, voterIds } = c.get('body');
@@ -80,6 +97,10 @@ export function voterRouter(deps: Deps): Hono<Env> {
     }),
   );
   router.all('/bulk', noOtherMethod);
+  router.on(...operations.getVotersCsv, exported, (c) =>
+    costly(c, c.get('caller').accountId, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
+  );
+  router.all('/csv', noOtherMethod);
   router.on(...operations.getVoter, voter, async (c) => answer(c, ok(viewVoter(c.get('target').row))));
   router.on(...operations.updateVoter, voter, updateBody, (c) =>
     change(c, async (tx) =>

@@ -43,6 +43,16 @@ export const createVoterBody = z.strictObject({
 export const createVotersBody = z.strictObject({
   voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
 });
+/** Rows are judged one by one: what is wrong with one of them is said in the answer. */
+export const importRollBody = z.strictObject({
+  mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
+  dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
+  voters: z
+    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterBody' } }))
+    .min(1, 'must hold at least one voter')
+    .max(5_000, 'must hold at most 5000 voters'),
+});
+
 export const updateVoterBody = z
   .strictObject(voterFields.partial().shape)
   .refine((body) => Object.keys(body).length > 0, 'must change at least one field');

@@ -1,8 +1,19 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, numeric, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type { Audience, KeyStatus, NotificationKind, VoterSource, VoterStatus } from './types.ts';
+import type { Audience, KeyStatus, NotificationKind, RejectedRow, VoterSource, VoterStatus } from './types.ts';
 
 export const voters = pgTable(
   'voters',
@@ -239,4 +250,23 @@ export const notifiedVoters = pgTable(
     notifiedAt: timeMs('notified_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.kind] })],
+);
+
+/**
+ * How far an import of rows over the API has come. Written in the transaction of the voters it speaks of, so that the repeat of
+ * a request that was cut off goes on behind its last row.
+ */
+export const rollImports = pgTable(
+  'roll_imports',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    /** Names the request by its Idempotency-Key and content. */
+    requestKey: bytes('request_key').notNull(),
+    rowsDone: integer('rows_done').notNull(),
+    accepted: integer().notNull(),
+    rejectedCount: integer('rejected_count').notNull(),
+    rejected: jsonb().$type<readonly RejectedRow[]>().notNull(),
+    startedAt: timeMs('started_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.requestKey] })],
 );

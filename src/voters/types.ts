@@ -21,3 +21,12 @@ export const NOTIFICATION_KINDS = ['key', 'reminder'] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
 export type Notification = Readonly<typeof notifications.$inferSelect>;
+
+/** A row of an import that was not taken, and the first thing for which it was not. */
+export interface RejectedRow {
+  /** Its place among the rows that were sent. */
+  readonly index: number;
+  /** Empty where the row as a whole is meant. */
+  readonly field: string;
+  readonly message: string;
+}

@@ -44,6 +44,26 @@ export const voterView = z
   });
 export type VoterView = z.output<typeof voterView>;
 
+/** What became of the rows of an import (completions 10.3). */
+export const importedRollView = z
+  .object({
+    accepted: z.int().meta({ description: 'Rows that are voters now, or would be.' }),
+    rejected: z.array(z.object({ index: z.int(), field: z.string(), message: z.string() })).meta({
+      description: 'Rows that were not taken, at most 1,000 of them, each with the first thing that is wrong.',
+    }),
+    rejectedCount: z.int(),
+  })
+  .meta({
+    id: 'ImportedRoll',
+    examples: [
+      {
+        accepted: 2,
+        rejected: [{ index: 2, field: 'email', message: 'is already used by another voter of this event' }],
+        rejectedCount: 1,
+      },
+    ],
+  });
+
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
 export const registeredVoterView = z
   .object({

@@ -1,4 +1,4 @@
--- Version 9, f739226ac5fa61c61c84a7fbc2cbc54bfcd363eb95407781825a125066fa4c98
+-- Version 10, 6a8e620045a4c761d77a919d6f614986688a7ee02386eb9a9d2ab81672ed16cd
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -453,7 +453,7 @@ BEGIN
   IF NOT FOUND THEN RETURN 0; END IF;
   FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
     'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
-    'notifications', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
+    'notifications', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
     'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(

@@ -55,11 +55,13 @@ function below(path: string, name: string): string {
 class FaultSearch {
   readonly faults: JsonFault[] = [];
   readonly #text: string;
+  readonly #maxValues: number;
   #at = 0;
   #values = 0;
 
-  constructor(text: string) {
+  constructor(text: string, maxValues: number) {
     this.#text = text;
+    this.#maxValues = maxValues;
   }
 
   /** @throws SearchEnds */
@@ -111,7 +113,7 @@ class FaultSearch {
 
   #readValue(path: string, depth: number): void {
     this.#values += 1;
-    if (this.#values > MAX_VALUES) this.#refuseText('', `must hold at most ${MAX_VALUES} values`);
+    if (this.#values > this.#maxValues) this.#refuseText('', `must hold at most ${this.#maxValues} values`);
     const first = this.#next();
     if (first === '{' || first === '[') {
       if (depth > MAX_DEPTH) this.#refuseText(path, `must not be nested more than ${MAX_DEPTH} deep`);
@@ -211,8 +213,8 @@ class FaultSearch {
  * Everything for which a text is not a strict JSON object: bad syntax, a name given twice, too deep, too many values, a NUL
  * character, half of a surrogate pair, a number that cannot be kept. At most as many as an answer lists.
  */
-export function findJsonFaults(text: string): JsonFaults {
-  const search = new FaultSearch(text);
+export function findJsonFaults(text: string, maxValues = MAX_VALUES): JsonFaults {
+  const search = new FaultSearch(text, maxValues);
   try {
     search.run();
     return { faults: search.faults, isRead: true };

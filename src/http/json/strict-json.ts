@@ -4,6 +4,14 @@ import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from './json-fault.ts';
 /** The most bytes that a request body may have (completions 1.1): more is an attack or a mistake, never a ballot. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
+/** How large a body may be. */
+export interface BodyBounds {
+  readonly bytes: number;
+  readonly values: number;
+}
+
+export const USUAL_BOUNDS: BodyBounds = { bytes: MAX_BODY_BYTES, values: MAX_VALUES };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
@@ -68,15 +76,17 @@ class JsonChecker {
   names = 0;
   values = 0;
   readonly #escaped: boolean;
+  readonly #maxValues: number;
 
   /** Only text with `\u` in it can hold a NUL or half of a surrogate pair: the bytes are valid UTF-8, and JSON refuses a bare NUL. */
-  constructor(escaped: boolean) {
+  constructor(escaped: boolean, maxValues: number) {
     this.#escaped = escaped;
+    this.#maxValues = maxValues;
   }
 
   accepts(value: unknown): boolean {
     this.values += 1;
-    if (this.values > MAX_VALUES) return false;
+    if (this.values > this.#maxValues) return false;
     if (typeof value === 'string') return !this.#escaped || isKeepableText(value);
     if (typeof value === 'number') return isKeepableNumber(value);
     if (Array.isArray(value)) return value.every((item) => this.accepts(item));
@@ -97,7 +107,7 @@ class JsonChecker {
 const MAY_BE_ROUNDED = /[\d.]{17}|[eE]-\d{3}/;
 
 /** The object that a text is, when it is strict JSON in every respect; undefined when it is not, whatever the reason. */
-function parseStrictly(text: string): JsonObject | undefined {
+function parseStrictly(text: string, maxValues: number): JsonObject | undefined {
   const names = countNames(text);
   if (names === undefined) return undefined;
   let value: unknown;
@@ -106,8 +116,8 @@ function parseStrictly(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-  const checker = new JsonChecker(text.includes('\\u'));
-  if (MAY_BE_ROUNDED.test(text) && findJsonFaults(text).faults.length > 0) return undefined;
+  const checker = new JsonChecker(text.includes('\\u'), maxValues);
+  if (MAY_BE_ROUNDED.test(text) && findJsonFaults(text, maxValues).faults.length > 0) return undefined;
   return isObject(value) && checker.accepts(value) && checker.names === names ? value : undefined;
 }
 
@@ -119,8 +129,8 @@ export interface JsonBody {
 }
 
 /** @throws ApiError `validation_error` with all faults up to the one after which the text cannot be read further */
-function readFaulty(text: string): JsonBody {
-  const { faults, isRead } = findJsonFaults(text);
+function readFaulty(text: string, maxValues: number): JsonBody {
+  const { faults, isRead } = findJsonFaults(text, maxValues);
   if (!isRead || faults.length === 0)
     throw validationError(faults.length === 0 ? [{ field: '', message: 'must be a JSON object' }] : faults);
   const value: unknown = JSON.parse(text);
@@ -132,13 +142,13 @@ function readFaulty(text: string): JsonBody {
  * cheap passes find what it lets through, and only a body that is refused pays for the explanation.
  * @throws ApiError `validation_error` that names the field and says what is wrong and where, for what is no JSON object
  */
-export function parseJsonBody(bytes: Uint8Array): JsonBody {
+export function parseJsonBody(bytes: Uint8Array, { values } = USUAL_BOUNDS): JsonBody {
   let text: string;
   try {
     text = decoder.decode(bytes);
   } catch {
     throw invalidField('', 'must be valid UTF-8');
   }
-  const value = parseStrictly(text);
-  return value === undefined ? readFaulty(text) : { value, faults: [] };
+  const value = parseStrictly(text, values);
+  return value === undefined ? readFaulty(text, values) : { value, faults: [] };
 }

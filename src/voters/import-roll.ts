@@ -1,0 +1,198 @@
+import type { z } from 'zod';
+import { planLimit } from '#src/accounts/plans.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Answer, ok } from '#src/http/answer.ts';
+import type { Claim } from '#src/http/claim.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { issuesOf } from '#src/http/validation.ts';
+import { emailKey } from '#src/platform/email-address.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { Pauses } from '#src/platform/pauses.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { LIFE, phaseAt, refusalOf } from '#src/voting-events/life.ts';
+import { groupsFor, rowIssues, TAKEN, type VoterDeps } from './create-voters.ts';
+import { importVoters } from './import-voters.ts';
+import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
+import { findTaken } from './repository.ts';
+import { beginImport, forgetImport, holdImport, saveImport } from './roll-import-repository.ts';
+import { createVoterBody, type importRollBody, type VoterInput } from './schemas.ts';
+import type { RejectedRow } from './types.ts';
+
+type Body = z.output<typeof importRollBody>;
+export type ImportDeps = VoterDeps & { readonly db: Database };
+
+/** Rejected rows that an answer lists (completions 10.3). */
+const MAX_LISTED = 1_000;
+/** Rows that one transaction of a partial import takes (completions 10.3). */
+const CHUNK_ROWS = 500;
+
+export interface ImportedRoll {
+  readonly accepted: number;
+  readonly rejected: readonly RejectedRow[];
+  readonly rejectedCount: number;
+}
+
+/** A row as it was sent: what it says, or what is wrong with its shape. */
+type ReadRow = { readonly index: number } & ({ readonly input: VoterInput } | { readonly rejected: RejectedRow });
+
+/** Reads rows one by one, with turns of others in between. @param from the place of the first one among all that were sent */
+async function readRows(sent: readonly unknown[], from: number): Promise<ReadRow[]> {
+  const pauses = new Pauses();
+  const rows: ReadRow[] = [];
+  for (const [place, row] of sent.entries()) {
+    const index = from + place;
+    const parsed = createVoterBody.safeParse(row, { reportInput: true });
+    const [issue] = parsed.success ? [] : issuesOf(parsed.error);
+    rows.push(parsed.success ? { index, input: parsed.data } : { index, rejected: rejectedAt(index, issue) });
+    await pauses.take();
+  }
+  return rows;
+}
+
+const rejectedAt = (index: number, issue = { field: '', message: 'must be an object' }): RejectedRow => ({
+  index,
+  field: issue.field,
+  message: issue.message,
+});
+
+const sound = (rows: readonly ReadRow[]) => rows.flatMap((row) => ('input' in row ? [row] : []));
+const shapeless = (rows: readonly ReadRow[]) => rows.flatMap((row) => ('rejected' in row ? [row.rejected] : []));
+const byIndex = (one: RejectedRow, other: RejectedRow): number => one.index - other.index;
+
+/** Says of every row whether the event would take it, and writes nothing. @throws ApiError 422 `plan_limit` where there is no room for all of them */
+async function judgeRows(tx: Transaction, deps: VoterDeps, organizer: Organizer, rows: readonly ReadRow[]) {
+  const { event, ownerPlan } = organizer;
+  const given = sound(rows);
+  const inputs = given.map(({ input }) => input);
+  const groupIds = await groupsFor(tx, event, inputs);
+  const emails = inputs.flatMap(({ email }) => (email == null ? [] : [emailKey(email)]));
+  const voterIds = inputs.flatMap(({ voterId }) => (voterId == null ? [] : [voterId]));
+  const taken = await findTaken(tx, event.id, emails, voterIds);
+  const accepted: VoterInput[] = [];
+  const rejected: RejectedRow[] = [...shapeless(rows)];
+  for (const { index, input } of given) {
+    const [email, voterId] = [input.email == null ? null : emailKey(input.email), input.voterId ?? null];
+    const [issue] = [
+      ...rowIssues(event, input, groupIds, (field) => field),
+      ...(email !== null && taken.emails.has(email) ? [{ field: 'email', message: TAKEN }] : []),
+      ...(voterId !== null && taken.voterIds.has(voterId) ? [{ field: 'voterId', message: TAKEN }] : []),
+    ];
+    if (issue !== undefined) {
+      rejected.push(rejectedAt(index, issue));
+      continue;
+    }
+    accepted.push(input);
+    if (email !== null) taken.emails.add(email);
+    if (voterId !== null) taken.voterIds.add(voterId);
+  }
+  const limit = deps.plans[ownerPlan].votersPerEvent;
+  if ((await countOrganizersVoters(tx, event.id)) + accepted.length > limit) throw planLimit('voters_per_event', limit);
+  return { accepted, rejected: rejected.sort(byIndex) };
+}
+
+const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedRoll => ({
+  accepted,
+  rejected: rejected.slice(0, MAX_LISTED),
+  rejectedCount: rejected.length,
+});
+
+/** @throws ApiError 409 `event_closed` once the roll takes no new voter */
+function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
+  if (LIFE.add_voters[phaseAt(event, deps.clock.now())] !== 'yes') throw refusalOf('event_closed');
+}
+
+/** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409, 422 `plan_limit` */
+export async function importWhole(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  { mode, dryRun, voters }: Body,
+): Promise<ImportedRoll> {
+  requireOpenRoll(deps, organizer);
+  const rows = await readRows(voters, 0);
+  // Other requests that add voters wait: what is judged here is what is stored.
+  if ((await holdVoterCount(tx, organizer.event.id)) === undefined) throw notFound();
+  const { accepted, rejected } = await judgeRows(tx, deps, organizer, rows);
+  if (rejected.length > 0 && mode === 'all') return resultOf(0, rejected);
+  if (dryRun === true) return resultOf(accepted.length, rejected);
+  const { refused } = await importVoters(deps, organizer)(tx, accepted);
+  // Another request that began earlier has committed one of them in between.
+  if (refused.length > 0) throw refuse('voter_just_added');
+  return resultOf(accepted.length, rejected);
+}
+
+/**
+ * Imports the rows that can be taken, 500 at a time. What was committed stays, whatever happens to the rest; a repeat under
+ * the same Idempotency-Key goes on behind it. @throws ApiError 409, 422 `plan_limit`
+ */
+export async function importPart(
+  deps: ImportDeps,
+  organizer: Organizer,
+  { voters }: Body,
+  claim: Claim | undefined,
+): Promise<Answer> {
+  requireOpenRoll(deps, organizer);
+  const requestKeys = claim?.requestKeys ?? [];
+  const { id: eventId } = organizer.event;
+  let progress = await inTransaction(deps.db, async (tx) => {
+    const begun = await holdImport(tx, eventId, requestKeys);
+    if (begun !== undefined) return begun;
+    // Nothing is begun where the plan has no room for all of it.
+    await judgeRows(tx, deps, organizer, await readRows(voters, 0));
+    if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
+    return NOTHING_DONE;
+  });
+  for (;;) {
+    const { next, answer } = await inTransaction(deps.db, async (tx) => {
+      // Another process may have taken over from this one: both go on where the last of them was.
+      const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
+      if (done === undefined) throw refuse('idempotency_in_progress');
+      const after = await importChunk(tx, deps, organizer, voters, done);
+      if (after.rowsDone < voters.length) {
+        await saveImport(tx, eventId, requestKeys, after);
+        return { next: after, answer: undefined };
+      }
+      const { accepted, rejected, rejectedCount } = after;
+      const result = ok({ accepted, rejected, rejectedCount } satisfies ImportedRoll);
+      // With the last rows: from here on the stored answer is what a repeat gets.
+      await claim?.store(tx, result);
+      await forgetImport(tx, eventId, requestKeys);
+      return { next: after, answer: result };
+    });
+    if (answer !== undefined) return answer;
+    progress = next;
+  }
+}
+
+/** How far a partial import has come. */
+export interface ImportProgress extends ImportedRoll {
+  readonly rowsDone: number;
+}
+
+const NOTHING_DONE: ImportProgress = { rowsDone: 0, accepted: 0, rejected: [], rejectedCount: 0 };
+
+async function importChunk(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  voters: readonly unknown[],
+  done: ImportProgress,
+): Promise<ImportProgress> {
+  const { rowsDone } = done;
+  const rows = await readRows(voters.slice(rowsDone, rowsDone + CHUNK_ROWS), rowsDone);
+  const given = sound(rows);
+  const { accepted, refused } = await importVoters(deps, organizer)(
+    tx,
+    given.map(({ input }) => input),
+  );
+  const rejected = [
+    ...shapeless(rows),
+    ...refused.map(({ index, issues: [issue] }) => rejectedAt(given[index]?.index ?? 0, issue)),
+  ].sort(byIndex);
+  return {
+    rowsDone: rowsDone + rows.length,
+    accepted: done.accepted + accepted,
+    rejected: [...done.rejected, ...rejected].slice(0, MAX_LISTED),
+    rejectedCount: done.rejectedCount + rejected.length,
+  };
+}

@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
+import {
+  createTestAccount,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const TAKEN = 'is already used by another voter of this event';
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const create = (settings: object = {}, owner = account): Promise<TestEvent> =>
+  createTestEvent(service, owner, { type: 'election', ...settings }, PLURALITY, false);
+const send = (event: TestEvent, body: unknown, key?: string, owner = account): Promise<TestAnswer> =>
+  service.call('POST', `/voting-events/${event.id}/voters/import`, body, {
+    key: owner.write,
+    ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
+  });
+const count = async (event: TestEvent): Promise<number> => {
+  const { rows } = await service.deps.db.$client.query(
+    'SELECT count(*)::int AS voters, (SELECT voter_count FROM voting_events WHERE id = $1) AS counted FROM voters WHERE voting_event_id = $1',
+    [event.id],
+  );
+  expect(rows[0].voters).toBe(rows[0].counted);
+  return rows[0].voters;
+};
+const people = (length: number, from = 0) =>
+  Array.from({ length }, (_, index) => ({ name: `Voter ${index + from}`, email: `v${index + from}@roll.example` }));
+
+const MIXED = [
+  { name: 'A', email: 'a@roll.example' },
+  { name: 'B', email: 'not an address' },
+  'no row',
+  { name: 'C', email: 'A@ROLL.example' },
+  { name: 'D', voterId: 'M-1', weight: 2.5, colour: 'red' },
+  { name: 'E' },
+  { name: 'F', email: 'f@roll.example', groupId: 'grp_unknown' },
+  { name: '', voterId: 'M-2' },
+  { name: 'G', voterId: 'M-3' },
+  null,
+];
+const REJECTED = [
+  { index: 1, field: 'email', message: expect.any(String) },
+  { index: 2, field: '', message: 'must be an object' },
+  { index: 3, field: 'email', message: TAKEN },
+  { index: 4, field: 'colour', message: 'is not a known field' },
+  { index: 5, field: 'email', message: expect.any(String) },
+  { index: 6, field: 'groupId', message: 'is not a group of this event' },
+  { index: 7, field: 'name', message: expect.any(String) },
+  { index: 9, field: '', message: 'must be an object' },
+];
+
+describe('an import of rows', () => {
+  test('takes all that can be taken where it is partial, and says of each other row why not', async () => {
+    const event = await create();
+    const answer = await send(event, { mode: 'partial', voters: MIXED });
+    expect(demand(answer, 200)).toEqual({ accepted: 2, rejected: REJECTED, rejectedCount: 8 });
+    expect(await count(event)).toBe(2);
+    const again = demand(await send(event, { mode: 'partial', voters: MIXED }), 200);
+    expect([again.accepted, again.rejectedCount]).toEqual([0, 10]);
+  });
+
+  test('takes none where one is bad and all are asked for, with the same report', async () => {
+    const event = await create();
+    const answer = await send(event, { mode: 'all', voters: MIXED });
+    expect(demand(answer, 200)).toEqual({ accepted: 0, rejected: REJECTED, rejectedCount: 8 });
+    expect(await count(event)).toBe(0);
+    const good = [MIXED[0], MIXED[8]];
+    expect(demand(await send(event, { mode: 'all', voters: good }), 200)).toEqual({
+      ...{ accepted: 2, rejected: [], rejectedCount: 0 },
+    });
+    expect(await count(event)).toBe(2);
+    const audit = await service.call('GET', `/voting-events/${event.id}/audit?action=voters.created`, undefined, {
+      key: account.read,
+    });
+    expect(audit.body.data).toMatchObject([{ after: { count: 2 } }]);
+  });
+
+  test('only says what would become of the rows where it is a dry run', async () => {
+    const event = await create();
+    const partial = demand(await send(event, { mode: 'partial', dryRun: true, voters: MIXED }), 200);
+    expect(partial).toEqual({ accepted: 2, rejected: REJECTED, rejectedCount: 8 });
+    expect(demand(await send(event, { mode: 'all', dryRun: true, voters: MIXED }), 200).accepted).toBe(0);
+    expect(demand(await send(event, { mode: 'all', dryRun: true, voters: people(3) }), 200).accepted).toBe(3);
+    expect(await count(event)).toBe(0);
+  });
+
+  test.each(['all', 'partial'])('takes 5,000 rows and lists 1,000 bad ones: %s', async (mode) => {
+    const event = await create();
+    expect(demand(await send(event, { mode, voters: people(5_000) }), 200).accepted).toBe(5_000);
+    const again = demand(await send(event, { mode, voters: people(5_000) }), 200);
+    expect([again.accepted, again.rejected.length, again.rejectedCount]).toEqual([0, 1_000, 5_000]);
+    expect(again.rejected.at(-1)).toEqual({ index: 999, field: 'email', message: TAKEN });
+    expect(await count(event)).toBe(5_000);
+  });
+
+  test('takes bodies of 4 MiB and 60,000 values, and no larger ones', async () => {
+    const event = await create();
+    const long = people(5_000).map((row) => ({ ...row, voterId: row.email.padEnd(200, 'x'), name: 'é'.repeat(200) }));
+    const text = JSON.stringify({ mode: 'all', dryRun: true, voters: long });
+    expect(text.length).toBeGreaterThan(2 * 1024 * 1024);
+    expect(demand(await send(event, JSON.parse(text)), 200).accepted).toBe(5_000);
+    const padded = people(1).map((row) => ({ ...row, padding: 'x'.repeat(4 * 1024 * 1024) }));
+    const large = await send(event, { mode: 'all', voters: padded });
+    expect([large.status, large.body.error.message]).toEqual([422, 'The body: must have at most 4194304 bytes']);
+    const many = await send(event, { mode: 'all', voters: [Array.from({ length: 60_000 }, () => 1)] });
+    expect([many.status, many.body.error.message]).toMatchObject([
+      422,
+      expect.stringContaining('at most 60000 values'),
+    ]);
+    // Every other route keeps its own bounds.
+    const batch = await service.call(
+      'POST',
+      `/voting-events/${event.id}/voters/batch`,
+      { voters: padded },
+      {
+        key: account.write,
+      },
+    );
+    expect(batch.body.error.message).toBe('The body: must have at most 1048576 bytes');
+  });
+
+  test('keeps to the plan: nothing is taken where there is no room for all good rows', async () => {
+    const free = await createTestAccount(service, 'free');
+    const event = await create({}, free);
+    for (const body of [
+      { mode: 'all', voters: people(101) },
+      { mode: 'partial', voters: people(101) },
+      { mode: 'partial', dryRun: true, voters: people(101) },
+    ]) {
+      const answer = await send(event, body, undefined, free);
+      expect([answer.status, answer.body.error.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
+      expect(await count(event)).toBe(0);
+    }
+    expect(demand(await send(event, { mode: 'partial', voters: people(100) }, undefined, free), 200).accepted).toBe(
+      100,
+    );
+    // Rows that are there already need no room.
+    expect(demand(await send(event, { mode: 'partial', voters: people(100) }, undefined, free), 200).accepted).toBe(0);
+  });
+
+  test('gives a repeat under one Idempotency-Key the first answer, and another body 422', async () => {
+    const event = await create();
+    for (const mode of ['partial', 'all']) {
+      const body = { mode, voters: [...people(3, mode === 'all' ? 10 : 0), ...(mode === 'all' ? [] : ['no row'])] };
+      const first = await send(event, body, `${event.id}-${mode}`);
+      const second = await send(event, body, `${event.id}-${mode}`);
+      expect(demand(first, 200).accepted).toBe(3);
+      expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
+      const other = await send(event, { ...body, voters: people(1, 99) }, `${event.id}-${mode}`);
+      expect([other.status, other.body.error.code]).toEqual([422, 'idempotency_mismatch']);
+    }
+    expect(await count(event)).toBe(6);
+    expect((await service.deps.db.$client.query('SELECT 1 FROM roll_imports')).rows).toEqual([]);
+  });
+
+  test('goes on behind what was committed when it was cut off, with the whole report', async () => {
+    const event = await create();
+    const voters = people(1_700).map((row, index) => (index % 600 === 5 ? { ...row, email: 'bad' } : row));
+    const body = { mode: 'partial', voters };
+    // The database refuses a row of the third chunk, as if the process had died there.
+    await service.deps.db.$client.query(`
+      CREATE FUNCTION stop_import() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF NEW.name = 'Voter 1300' THEN RAISE EXCEPTION 'cut off'; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER stop_import BEFORE INSERT ON voters FOR EACH ROW EXECUTE FUNCTION stop_import();`);
+    expect((await send(event, body, event.id)).status).toBe(500);
+    expect(await count(event)).toBe(998);
+    await service.deps.db.$client.query('DROP TRIGGER stop_import ON voters; DROP FUNCTION stop_import()');
+    const answer = demand(await send(event, body, event.id), 200);
+    expect(answer).toMatchObject({ accepted: 1_697, rejectedCount: 3 });
+    expect(answer.rejected.map(({ index }: { index: number }) => index)).toEqual([5, 605, 1_205]);
+    expect(await count(event)).toBe(1_697);
+  });
+
+  test('sent at the same time under one key, or under two, takes each row once', async () => {
+    const event = await create();
+    const other = await service.another();
+    try {
+      const body = { mode: 'partial', voters: people(1_200) };
+      const path = `/voting-events/${event.id}/voters/import`;
+      const ask = (one: TestService, key: string) =>
+        one.call('POST', path, body, { key: account.write, headers: { 'Idempotency-Key': key } });
+      const answers = await Promise.all([
+        ask(service, 'one'),
+        ask(other, 'one'),
+        ask(service, 'two'),
+        ask(other, 'three'),
+      ]);
+      const done = answers.filter(({ status }) => status === 200);
+      for (const { status } of answers) expect([200, 409]).toContain(status);
+      const names = new Map(done.map(({ body: { data } }, index) => [JSON.stringify(data), index]));
+      const accepted = [...names.keys()].map((text) => JSON.parse(text).accepted).reduce((sum, one) => sum + one, 0);
+      expect(accepted).toBe(1_200);
+      expect(await count(event)).toBe(1_200);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('the route of imports', () => {
+  test('refuses what is not its own, and takes nothing then', async () => {
+    const event = await create();
+    const good = { mode: 'partial', voters: people(1) };
+    const bad: [unknown, string][] = [
+      [{ voters: people(1) }, 'mode'],
+      [{ mode: 'some', voters: people(1) }, 'mode'],
+      [{ mode: 'all' }, 'voters'],
+      [{ mode: 'all', voters: [] }, 'voters'],
+      [{ mode: 'all', voters: {} }, 'voters'],
+      [{ mode: 'all', voters: people(5_001) }, 'voters'],
+      [{ ...good, dryRun: 'yes' }, 'dryRun'],
+      [{ ...good, file: 'x' }, 'file'],
+    ];
+    for (const [body, field] of bad) {
+      const answer = await send(event, body);
+      expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
+        ...[422, 'validation_error', field],
+      ]);
+    }
+    const path = `/voting-events/${event.id}/voters/import`;
+    const codes = async (method: string, target: string, key: string | undefined, body?: unknown) => {
+      const answer = await service.call(method, target, body, key === undefined ? {} : { key });
+      return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
+    };
+    const stranger = await createTestAccount(service);
+    const viewer = await createTestAccount(service);
+    await shareEvent(service, account, event, viewer, 'viewer');
+    expect(await codes('POST', path, undefined, good)).toEqual([401, 'unauthorized']);
+    expect(await codes('POST', path, account.read, good)).toEqual([403, 'insufficient_scope']);
+    expect(await codes('POST', path, account.vote, good)).toEqual([403, 'insufficient_scope']);
+    expect(await codes('POST', path, stranger.write, good)).toEqual([404, 'not_found']);
+    expect(await codes('POST', path, viewer.write, good)).toEqual([403, 'role']);
+    expect(await codes('POST', `${path}?x=1`, account.write, good)).toEqual([400, 'bad_request']);
+    expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
+    expect(await count(event)).toBe(0);
+    const editor = await createTestAccount(service);
+    await shareEvent(service, account, event, editor, 'editor');
+    expect((await service.call('POST', path, good, { key: editor.write })).status).toBe(200);
+    demand(await service.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write }), 200);
+    demand(
+      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
+      200,
+    );
+    for (const more of [{}, { dryRun: true }, { mode: 'all' }])
+      expect(await codes('POST', path, account.write, { ...good, ...more })).toEqual([409, 'event_closed']);
+  });
+});
+
+describe('the roll as a table', () => {
+  test('holds every voter as the list shows them, guarded against formulas, in chunks', async () => {
+    const event = await create();
+    demand(await send(event, { mode: 'all', voters: people(1_201) }), 200);
+    const risky = [
+      { name: '=cmd()', voterId: 'M-1', weight: 2.5 },
+      { name: 'Comma, "quote"', email: 'c@roll.example' },
+    ];
+    demand(await send(event, { mode: 'all', voters: risky }), 200);
+    const answer = await service.call('GET', `/voting-events/${event.id}/voters/csv`, undefined, { key: account.read });
+    expect(answer.headers.get('content-type')).toMatch(/^text\/csv/);
+    const rows = parseCsv(answer.body);
+    expect(rows[0]?.map((name) => name.replace('\ufeff', ''))).toEqual([
+      ...['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted', 'source', 'keyStatus'],
+      ...['createdAt', 'updatedAt'],
+    ]);
+    expect(rows).toHaveLength(1_204);
+    expect(new Set(rows.map(([id]) => id)).size).toBe(1_204);
+    expect(rows.at(-2)?.slice(1, 10)).toEqual([
+      ...["'=cmd()", '', 'M-1', '', '2.5', 'approved', 'false', 'organizer', 'none'],
+    ]);
+    expect(rows.at(-1)?.[1]).toBe('Comma, "quote"');
+  });
+
+  test('needs a key that reads, an event that it sees, and a plan with exports', async () => {
+    const event = await create();
+    const path = `/voting-events/${event.id}/voters/csv`;
+    const free = await createTestAccount(service, 'free');
+    const own = await create({}, free);
+    const codes = async (target: string, key: string | undefined) => {
+      const answer = await service.call('GET', target, undefined, key === undefined ? {} : { key });
+      return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
+    };
+    expect(await codes(path, undefined)).toEqual([401, 'unauthorized']);
+    expect(await codes(path, account.vote)).toEqual([403, 'insufficient_scope']);
+    expect(await codes(path, free.read)).toEqual([404, 'not_found']);
+    expect(await codes(`/voting-events/${own.id}/voters/csv`, free.read)).toEqual([403, 'plan_feature']);
+    expect(await codes(`${path}?x=1`, account.read)).toEqual([400, 'bad_request']);
+  });
+});
