@@ -164,7 +164,9 @@ export class Model {
     if (route.hasRecord !== undefined && !route.hasRecord(this, context)) return [notFound()];
     const role = event === undefined ? 'owner' : roleOf(event, key.account);
     const gated = route.gate?.(this, context) ?? [];
-    if ((role === 'viewer' && route.scope === 'write') || (role !== 'owner' && route.owner === true))
+    // Voting is writing (completions 2.5); a check of eligibility is not.
+    const votes = route.scope === 'vote' && route.method !== 'GET' && !route.path.endsWith('/voter/check');
+    if ((role === 'viewer' && (route.scope === 'write' || votes)) || (role !== 'owner' && route.owner === true))
       return [refuse(403, 'forbidden', 'role'), ...gated];
     if (gated.length > 0) return gated;
     const storedName = `${key.key} ${name ?? ''}`;
