@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './j
 import { Unbelievable } from './note.ts';
 import { type PaperPosition, readPaper } from './paper.ts';
 import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
-import { type Read, requireBytes, Unreadable } from './read-service.ts';
+import { type Read, Unreadable } from './read-service.ts';
 import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
 
 /** The ballots as they were opened, and taken in by the counters. */
@@ -46,17 +46,23 @@ function readVotes(value: unknown, index: number): OpenedVote[] {
   });
 }
 
-/** Hands over the openings page by page. Undefined when this key may not see them. */
-async function readFirstPage(read: Read, base: string): Promise<Fields | undefined> {
-  const { status, bytes } = await read(`${base}/openings?limit=200`);
+const PAGE = 1_000;
+
+/** Reads the openings from a leaf on. Undefined when this key may not see them. */
+async function readPage(read: Read, base: string, fromIndex: number): Promise<Fields | undefined> {
+  const { status, bytes } = await read(`${base}/openings?fromIndex=${fromIndex}&limit=${PAGE}`);
   if (status === 403) return undefined;
   if (status !== 200) throw new Unreadable(`the openings answered ${status}`);
   return fieldsOf(JSON.parse(bytes.toString('utf8')));
 }
 
-async function readNextPage(read: Read, base: string, cursor: string): Promise<Fields> {
-  const bytes = await requireBytes(read, `${base}/openings?limit=200&cursor=${encodeURIComponent(cursor)}`);
-  return fieldsOf(JSON.parse(bytes.toString('utf8')));
+/** Where the next page begins: behind every ballot that was opened, or the pages would never end. */
+function nextIndexOf(page: Fields, last: number): number | undefined {
+  const next = page['nextIndex'];
+  if (next === null) return undefined;
+  if (typeof next !== 'number' || !Number.isSafeInteger(next) || next <= last)
+    throw new Unbelievable('the pages of openings do not lead on');
+  return next;
 }
 
 function requireHash(name: string, expected: unknown, hash: Buffer): void {
@@ -74,7 +80,7 @@ export async function checkOpenings(
   log: ReadLog,
   onProgress: (ballots: number) => void,
 ): Promise<OpenedLog | undefined> {
-  let page = await readFirstPage(read, base);
+  let page = await readPage(read, base, 0);
   if (page === undefined) return undefined;
   const tieSeed = textOf(page['tieSeed']);
   requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
@@ -85,7 +91,7 @@ export async function checkOpenings(
     throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');
   const tallies = paper.map((position) => new PositionTally(position));
   const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));
-  let newer = false;
+  let [newer, from] = [false, -1];
   let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
   for (;;) {
     for (const value of listOf(page['data'])) {
@@ -116,9 +122,11 @@ export async function checkOpenings(
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
     onProgress(opened);
-    const cursor = page['nextCursor'];
-    if (newer || typeof cursor !== 'string') break;
-    page = await readNextPage(read, base, cursor);
+    const next = newer ? undefined : nextIndexOf(page, Math.max(last, from));
+    if (next === undefined) break;
+    from = next;
+    page = await readPage(read, base, next);
+    if (page === undefined) throw new Unreadable('the openings ended before their last page');
   }
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
   const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';

@@ -1,49 +1,77 @@
 import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
-import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import { DEFAULT_PAGE_SIZE, decodeCursor, encodeCursor, MAX_PAGE_SIZE } from '#src/http/cursor.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { openClose } from './close-opening.ts';
 import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
-import { findHead, readSealedBallots } from './repository.ts';
+import { MAX_OPENINGS } from './operations.ts';
+import { findHead, type OpenedBallot, readSealedBallots } from './repository.ts';
+
+/** Packed bytes of the ballots of a page: each becomes some twenty of JSON. A page holds one ballot at least. */
+const MAX_PAGE_BYTES = 131_072;
+
+/** Where a page begins, and how many ballots it may hold: by leaf, or by the cursor of the page before. */
+export interface OpeningsQuestion {
+  readonly fromIndex?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** @throws ApiError 400 for a page that is asked for both ways, or larger than its way allows */
+function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: OpeningsQuestion) {
+  if (fromIndex !== undefined) {
+    if (cursor !== undefined) throw badRequest('`fromIndex` and `cursor` exclude each other.', { field: 'cursor' });
+    return { after: fromIndex - 1, most: limit ?? MAX_OPENINGS };
+  }
+  const most = limit ?? DEFAULT_PAGE_SIZE;
+  if (most > MAX_PAGE_SIZE)
+    throw badRequest(`Without \`fromIndex\`, \`limit\` must be at most ${MAX_PAGE_SIZE}.`, { field: 'limit' });
+  return { after: Number(decodeCursor(deps.secrets, list, cursor) ?? -1), most };
+}
+
+/** How many of the rows a page holds. */
+function countFitting(rows: readonly OpenedBallot[], most: number): number {
+  let bytes = 0;
+  const over = rows.findIndex(({ entries }, index) => {
+    bytes += entries.length;
+    return index >= most || (index > 0 && bytes > MAX_PAGE_BYTES);
+  });
+  return over === -1 ? rows.length : over;
+}
 
 /**
  * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
  * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
  * distinguishes them. The first page has the configuration too, whose hash the last `open` or `config` leaf holds.
  */
-export async function listOpenings(
-  deps: Deps,
-  event: VotingEvent,
-  limit: number,
-  cursor: string | undefined,
-): Promise<Answer> {
+export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
+  const name = canonicalJson(['openings', event.id]);
+  const { after, most } = readQuestion(deps, name, question);
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
-  const name = canonicalJson(['openings', event.id]);
-  const after = Number(decodeCursor(deps.secrets, name, cursor) ?? -1);
-  const rows = await readSealedBallots(deps.db, event.id, after, limit + 1);
-  const { page, nextCursor } = cutPage(
-    rows,
-    limit,
-    ({ leafIndex }) => String(leafIndex),
-    (key) => encodeCursor(deps.secrets, name, key),
-  );
+  const head = await findHead(deps.db, event.id);
+  // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
+  if (head?.lotRoot == null) throw refuse('openings_before_final');
+  const rows = await readSealedBallots(deps.db, event.id, after, most + 1);
+  const fitting = countFitting(rows, most);
+  const page = rows.slice(0, fitting);
+  const nextIndex = rows[fitting]?.leafIndex ?? null;
+  const last = page.at(-1);
+  const nextCursor =
+    nextIndex === null || last === undefined ? null : encodeCursor(deps.secrets, name, String(last.leafIndex));
   const data = page.map((row) => {
     const { votes, weight } = openingOf(paper, row);
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
-  const head = await findHead(deps.db, event.id);
-  // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
-  if (head?.lotRoot == null) throw refuse('openings_before_final');
   const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
-  const configuration = cursor === undefined ? { configuration: configurationOf(paper) } : {};
+  const configuration = after < 0 ? { configuration: configurationOf(paper) } : {};
   const { closeSalt, closeContent } = head;
   const close = closeSalt === null || closeContent === null ? null : openClose(closeSalt, closeContent);
-  return { status: 200, body: { data, nextCursor, tieSeed, close, ...configuration } };
+  return { status: 200, body: { data, nextCursor, nextIndex, tieSeed, close, ...configuration } };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
-import { cursorField, limitField } from '#src/http/cursor.ts';
+import { cursorField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
@@ -13,7 +13,31 @@ const sizeField = () =>
     .transform(Number)
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
-const openingsQuery = z.strictObject({ limit: limitField(), cursor: cursorField() });
+/** Of the openings, by leaf: more than a page of other lists, so that a large log is read in few requests. */
+export const MAX_OPENINGS = 1_000;
+const openingsQuery = z.strictObject({
+  fromIndex: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the index of a leaf')
+    .transform(Number)
+    .optional()
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'The leaf to begin at.' } }),
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(1, 'must be at least 1').max(MAX_OPENINGS, `must be at most ${MAX_OPENINGS}`))
+    .optional()
+    .meta({
+      shownAs: {
+        type: 'integer',
+        minimum: 1,
+        maximum: MAX_OPENINGS,
+        description: 'Ballots of a page: 1,000 unless given; without `fromIndex` 50, and at most 200.',
+      },
+    }),
+  cursor: cursorField(),
+});
 
 export const getLogKey = operation({
   operationId: 'getLogKey',
@@ -73,7 +97,8 @@ export const listLogOpenings = operation({
   method: 'GET',
   path: '/openings',
   scope: VOTE_OR_OBSERVE,
-  description: 'Once the result is final, as far as `ballot.opening` of the event allows.',
+  description:
+    'Once the result is final, as far as `ballot.opening` of the event allows. Begin with `fromIndex=0` and go on with `nextIndex` until that is null. A page of long ballots may hold fewer than `limit`. `limit` and `cursor` without `fromIndex` page as in other lists.',
   answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
   refusals: ['openings_not_available', 'plan_feature'],
   query: openingsQuery,

@@ -77,7 +77,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   });
   router.on(...operations.listLogOpenings, openedEvent, async (c) => {
     const { event: row } = c.get('target');
-    return answer(c, await listOpenings(deps, row, c.get('query').limit, c.get('query').cursor));
+    return answer(c, await listOpenings(deps, row, c.get('query')));
   });
   return router;
 }

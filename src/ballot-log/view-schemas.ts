@@ -140,6 +140,7 @@ export const openingsPage = z
   .object({
     data: listShape(openingView),
     nextCursor: z.string().nullable(),
+    nextIndex: z.int().nullable().meta({ description: 'What to ask for next as `fromIndex`; null at the end.' }),
     tieSeed: z.string().meta({
       description: 'The seed that ties are drawn from, in hex.',
       examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],

@@ -197,6 +197,8 @@ export async function* writeCastVoteRecords(
   // In this order: a candidate that came after the paper cannot be named by a ballot of the moment.
   const moment = await readRecordMoment(db, eventId);
   const paper = await source.takePaper();
+  // What waits for others in a secret event would show when each ballot came.
+  const shown = secrecyOf(paper.event) === 'secret' ? { ...moment, queue: [] } : moment;
   const weights = await CommonWeights.read(db, paper);
   // Contest by contest: a thousand candidates in a hundred of them are one text of many megabytes otherwise.
   yield JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -'}]}'.length);
@@ -205,7 +207,7 @@ export async function* writeCastVoteRecords(
     yield `${index === 0 ? '' : ','}${JSON.stringify(contestOf(position))}`;
   yield ']}],"CVR":[';
   let place = 0;
-  for await (const ballots of readRecords(db, eventId, moment)) {
+  for await (const ballots of readRecords(db, eventId, shown)) {
     for (const ballot of ballots) {
       place += 1;
       const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);

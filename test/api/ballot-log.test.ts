@@ -330,6 +330,51 @@ describe('the log of an event', () => {
     expect(new Set(opened.map(({ salt }) => salt))).toEqual(new Set(confirmed.map(({ salt }) => salt)));
   });
 
+  test('is opened from any leaf on, in pages that hold each ballot once, by index or by cursor', async () => {
+    const { log, event } = await pollWith(12, { ballot: { opening: 'public' } });
+    expect((await log.get('openings?fromIndex=0')).status).toBe(403);
+    await finishEvent(service, event.id);
+    const all = (await log.get('openings?fromIndex=0')).body;
+    expect(all.data.map(({ index }: { index: number }) => index)).toEqual(
+      Array.from({ length: 12 }, (_, at) => at + 1),
+    );
+    expect([all.nextIndex, all.nextCursor, typeof all.configuration]).toEqual([null, null, 'object']);
+    for (const limit of [1, 5, 11, 12, 1_000]) {
+      const seen = [];
+      let next: number | null = 0;
+      while (next !== null) {
+        const { status, body } = await log.get(`openings?fromIndex=${next}&limit=${limit}`);
+        expect([status, body.data.length <= limit]).toEqual([200, true]);
+        seen.push(...body.data);
+        next = body.nextIndex;
+      }
+      expect(seen).toEqual(all.data);
+    }
+    for (const from of [1, 7, 12]) {
+      const { body } = await log.get(`openings?fromIndex=${from}`);
+      expect(body.data).toEqual(all.data.slice(from - 1));
+    }
+    expect((await log.get('openings?fromIndex=13')).body).toMatchObject({
+      data: [],
+      nextIndex: null,
+      nextCursor: null,
+    });
+    const first = (await log.get('openings?limit=7')).body;
+    const second = (await log.get(`openings?limit=7&cursor=${first.nextCursor}`)).body;
+    expect([[...first.data, ...second.data], first.nextIndex]).toEqual([all.data, 8]);
+    const wrong = [
+      'fromIndex=-1',
+      'fromIndex=x',
+      'fromIndex=',
+      'fromIndex=0&limit=1001',
+      'fromIndex=0&limit=0',
+      'limit=201',
+    ];
+    for (const query of [...wrong, `fromIndex=0&cursor=${first.nextCursor}`, 'fromIndex=1&fromIndex=1'])
+      expect([query, (await log.get(`openings?${query}`)).status]).toEqual([query, 400]);
+    expect((await log.get('openings?fromIndex=999999999999999')).body.data).toEqual([]);
+  });
+
   test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
     const { log, event, confirmed } = await pollWith(4);
     const code = confirmed[2]?.confirmationCode ?? '';

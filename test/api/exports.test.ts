@@ -425,6 +425,10 @@ describe('the cast vote records', () => {
       ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: choose(0) })),
       { weight: 7, votes: choose(1) },
     ]);
+    // What waits for others is no record yet.
+    const early: unknown[] = (await records(event)).CVR;
+    const sealed = await service.deps.db.$client.query('SELECT 1 FROM ballots WHERE voting_event_id = $1', [event.id]);
+    expect(early.length).toBeLessThanOrEqual(sealed.rows.length);
     await finishEvent(service, event.id);
     const report = await records(event);
     const text = JSON.stringify(report.CVR);
@@ -462,6 +466,7 @@ describe('the cast vote records', () => {
       ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),
       { weight: 3, groupId, votes: () => [common, { positionId, candidateId }] },
     ]);
+    await sealBallots(service, event.id);
     expect(weightsOf(await records(event))).toEqual([...Array(5).fill('3/1'), undefined]);
   });
 

@@ -169,13 +169,14 @@ export function serve(log: StoredLog): Read {
     if (path === '/.well-known/voting-log-key') return reply(200, `${SIGNER.verifierKey}\n`);
     if (path === `${base}/results`) return json({ data: log.results });
     if (path === `${base}/log/checkpoint`) return reply(200, log.checkpoint);
-    const openings = /\/openings\?limit=200(?:&cursor=(\d+))?$/.exec(path);
+    const openings = /\/openings\?fromIndex=(\d+)&limit=(\d+)$/.exec(path);
     if (openings !== null) {
-      const from = Number(openings[1] ?? 0);
-      const nextCursor = from + 200 < log.openings.length ? String(from + 200) : null;
+      const rows = log.openings.filter(({ index }) => index >= Number(openings[1]));
+      const limit = Math.min(Number(openings[2]), 200);
+      const nextIndex = rows[limit]?.index ?? null;
       const { tieSeed, configuration: config } = log;
       const { close } = log.results.log;
-      return json({ data: log.openings.slice(from, from + 200), nextCursor, tieSeed, close, configuration: config });
+      return json({ data: rows.slice(0, limit), nextIndex, tieSeed, close, configuration: config });
     }
     const tile = parseTilePath(path.slice(`${base}/log/tile/`.length));
     if (tile === undefined) return reply(404);
