@@ -38,6 +38,16 @@ export function openClose(log: ReadLog, opening: unknown): ClosedFigures | undef
   if (electorate !== null) {
     demand(participants === log.ballots, 'another number of voters took part than ballots are in the log');
     demand(numberOf(fieldsOf(electorate)['heads']) >= log.ballots, 'there are more ballots than voters');
+    const { heads, weight } = fieldsOf(electorate);
+    const { roll } = log;
+    const recorded =
+      roll === undefined ||
+      (roll.heads === heads &&
+        roll.weight === weight &&
+        roll.identityChanges === content['identityChanges'] &&
+        roll.rollChanges === content['rollChanges']);
+    demand(recorded, 'the close was made by another roll than the log has');
+    demand(toMicro(textOf(content['weight'])) <= toMicro(textOf(weight)), 'the ballots weigh more than the roll');
   }
   return {
     weight: textOf(content['weight']),

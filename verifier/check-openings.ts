@@ -87,7 +87,10 @@ export async function checkOpenings(
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
   const paper = readPaper(page['configuration']);
   const { close } = page;
-  if (fieldsOf(page['configuration'])['type'] === 'election' && log.voided.size + log.reversed.size > 0)
+  const { type } = fieldsOf(page['configuration']);
+  if (log.open['v'] === 2 && (type === 'election') !== (log.roll !== undefined))
+    throw new Unbelievable('the log of an election has a roll, and that of a poll none');
+  if (type === 'election' && log.voided.size + log.reversed.size > 0)
     throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');
   const tallies = paper.map((position) => new PositionTally(position));
   const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));

@@ -28,7 +28,7 @@ function print(report: VerificationReport): void {
   if (rollAfterOpening !== null) {
     const { identityChanges, rollChanges } = rollAfterOpening;
     process.stdout.write(
-      `\nAfter the opening, by the service's own word: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
+      `\nAfter the opening: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
     );
   }
   const failed = report.checks.some(({ status }) => status === 'failed');

@@ -1,5 +1,5 @@
 import { GrowingTree, leafHash, sha256 } from './hash-tree.ts';
-import { type Fields, isFields, sortedJson, textOf } from './json.ts';
+import { type Fields, fieldsOf, isFields, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 import { type Read, requireBytes } from './read-service.ts';
 
@@ -21,6 +21,8 @@ export interface ReadLog {
   readonly reversed: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
+  /** The roll of an election as the last leaf about it says; undefined in polls and in logs of the first version. */
+  readonly roll: RecordedRoll | undefined;
   /** Root of the log before its first `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
   /** The `close` leaf, if nothing but `void` leaves stands behind it. */
@@ -29,6 +31,26 @@ export interface ReadLog {
   readonly counted: number;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
+}
+
+/** Approved voters, and what was changed of them by hand since the opening. */
+export interface RecordedRoll {
+  readonly heads: number;
+  /** An exact decimal. */
+  readonly weight: string;
+  readonly identityChanges: number;
+  readonly rollChanges: number;
+}
+
+const DECIMAL = /^\d{1,20}(\.\d{1,6})?$/;
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+
+/** Undefined where the fields are none of a roll. */
+function readRoll({ heads, weight, identityChanges = 0, rollChanges = 0 }: Fields): RecordedRoll | undefined {
+  if (!isCount(heads) || !isCount(identityChanges) || !isCount(rollChanges) || !DECIMAL.test(textOf(weight)))
+    return undefined;
+  return { heads, weight: textOf(weight), identityChanges, rollChanges };
 }
 
 export interface LeafQuestions {
@@ -68,6 +90,8 @@ const NAMES: Readonly<Record<string, string>> = {
   '1 config': 'at config e seq t v',
   '1 close': 'abstentions at ballots e result t v weight',
   '1 void': 'e h index t v',
+  '2 open': 'at config e roll seed t v',
+  '2 roll': 'at e heads identityChanges rollChanges seq t v weight',
   '2 close': 'at c e t v',
 };
 
@@ -86,6 +110,8 @@ class LeafReader {
   configHash = '';
   configs = 0;
   counted = 0;
+  roll: RecordedRoll | undefined;
+  rolls = 0;
   last: Fields = {};
   #count = 0;
 
@@ -116,6 +142,7 @@ class LeafReader {
       this.#moveReversed();
     }
     if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
+    if (version === '2' && (kind === 'open' || kind === 'roll')) this.#takeRoll(kind, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
     if (kind === 'open' || kind === 'config') this.configHash = textOf(leaf['config']);
@@ -127,6 +154,8 @@ class LeafReader {
       this.counted = this.ballots - this.voided.size;
       if (version === '1' && leaf['ballots'] !== this.counted)
         throw bad('closes with another number of ballots than stand before it');
+      if (version === '1' && this.open['v'] === 2)
+        throw bad('closes in the form of an earlier version than it opened in');
       if (version === '2' && !HEX_HASH.test(textOf(leaf['c']))) throw bad('closes without a commitment');
     }
     if (kind !== 'void') this.close = kind === 'close' ? leaf : undefined;
@@ -140,6 +169,28 @@ class LeafReader {
     this.reversed.clear();
   }
 
+  /** A roll may shrink and grow, but never below the ballots that are in; its changes are only ever added to. */
+  #takeRoll(kind: string, leaf: Fields, bad: (why: string) => Unbelievable): void {
+    if (kind === 'open' && leaf['roll'] === null) return;
+    const roll = readRoll(kind === 'open' ? fieldsOf(leaf['roll']) : leaf);
+    if (roll === undefined) throw bad('has no roll');
+    if (kind === 'roll') {
+      this.rolls += 1;
+      if (leaf['seq'] !== this.rolls) throw bad('is a roll with another number than the next');
+      if (this.open['v'] === 2 && this.roll === undefined) throw bad('is a roll of a poll');
+    }
+    const before = this.roll ?? { identityChanges: 0, rollChanges: 0 };
+    if (roll.identityChanges < before.identityChanges || roll.rollChanges < before.rollChanges)
+      throw bad('takes changes of the roll back');
+    this.roll = roll;
+    this.#requireEnoughVoters(bad);
+  }
+
+  #requireEnoughVoters(bad: (why: string) => Unbelievable): void {
+    if (this.roll !== undefined && this.ballots > this.roll.heads)
+      throw bad(`makes ${this.ballots} ballots of ${this.roll.heads} voters`);
+  }
+
   #takeBallot(index: number, leaf: Fields, bad: (why: string) => Unbelievable): void {
     const [c, h] = [textOf(leaf['c']), textOf(leaf['h'])];
     if (!HEX_HASH.test(c) || !HEX_HASH.test(h)) throw bad('is a ballot without a commitment');
@@ -147,6 +198,7 @@ class LeafReader {
     this.#kinds[index] = 1;
     this.#tags[index] = BigInt(`0x${h.slice(0, 16)}`);
     this.ballots += 1;
+    this.#requireEnoughVoters(bad);
   }
 
   #takeVoid(leaf: Fields, bad: (why: string) => Unbelievable): void {
@@ -204,7 +256,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   return {
     ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots },
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
-    ...{ open: reader.open, configHash: reader.configHash },
+    ...{ open: reader.open, configHash: reader.configHash, roll: reader.roll },
     rootBeforeClose,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

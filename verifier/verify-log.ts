@@ -48,7 +48,7 @@ export interface VerificationReport {
   readonly checks: readonly Check[];
   readonly size: number | null;
   readonly rootHash: string | null;
-  /** How often the organizers changed the roll after the opening, as the service says; null where the results are not public. */
+  /** How often the organizers changed the roll after the opening: as the log records, otherwise as the results say; null where neither does. */
   readonly rollAfterOpening: RollAfterOpening | null;
   /** To be kept, and given as `since` the next time. */
   readonly checkpoint: string | null;
@@ -111,7 +111,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     note = text;
     const log = await checkLeaves(options, checks, base, logKey, head);
     const results = await readResults(options.read, options.event);
-    rollAfterOpening = readRollChanges(results);
+    rollAfterOpening = log.roll ?? readRollChanges(results);
     await checkContent(options, checks, base, log, results);
   } catch (fault) {
     if (!(fault instanceof Unbelievable)) throw fault;

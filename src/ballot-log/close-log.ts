@@ -21,7 +21,7 @@ import {
   takeSequencer,
   updateHead,
 } from './repository.ts';
-import { requireUndisputed } from './require-undisputed.ts';
+import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { countParticipants, readElectorate } from './roll-repository.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
 
@@ -66,17 +66,24 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   if (note !== undefined) await deps.witness.remember(event.id, note);
 }
 
+/** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */
 async function describeClose(
   tx: Transaction,
   event: VotingEvent,
-  { configHash }: LogHead,
+  { configHash, frontier }: LogHead,
   { abstentions, result }: FinalCount,
 ): Promise<CloseContent> {
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
   const electorate = event.type === 'poll' ? undefined : await readElectorate(tx, event.id);
+  const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
+  // Otherwise the database was written to by hand.
+  const isPlausible =
+    electorate === undefined ||
+    (participants === ballots && ballots <= electorate.heads && weightMicro <= electorate.weightMicro);
+  if (!isPlausible) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   return {
     ...{ title: event.title, config: configHash, ballots, weight: microToDecimal(weightMicro), abstentions },
-    participants: event.type === 'poll' ? null : await countParticipants(tx, event.id),
+    participants,
     electorate:
       electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },
     ...{ identityChanges: event.identityChanges, rollChanges: event.rollChanges, result },

@@ -26,6 +26,10 @@ const ANY_DUE = sql`EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id
 /** SQL. Of an event `e` and its log `l`: ballots were confirmed since the head was signed. */
 const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id)`;
 
+/** SQL. Of an event `e` and its log `l`: an organizer changed the roll since it was recorded. */
+const ROLL_CHANGED = sql`e.type = 'election'
+  AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
+
 export async function isAnyBallotDue(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ due: boolean }>(
     sql`SELECT ${ANY_DUE} AS due FROM voting_events e WHERE e.id = ${eventId}`,
@@ -58,7 +62,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
         CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
-      OR ${ANY_DUE} OR ${NOT_SIGNED_FOR}
+      OR ${ANY_DUE} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

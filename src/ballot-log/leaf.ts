@@ -20,7 +20,7 @@ export interface BallotLeaf {
 
 /** The first leaf. */
 export interface OpenLeaf {
-  readonly v: 1;
+  readonly v: 2;
   readonly t: 'open';
   readonly e: string;
   readonly at: number;
@@ -28,8 +28,32 @@ export interface OpenLeaf {
   readonly config: string;
   /** Hash of the bytes of the seed that ties are drawn from. */
   readonly seed: string;
-  /** Voters on the roll. */
+  /** Approved voters and their weight, an exact decimal; null in polls. */
+  readonly roll: { readonly heads: number; readonly weight: string } | null;
+}
+
+/** The first leaf as versions up to 1.0.0 wrote it: `roll` is the number of voters, approved or not. */
+export interface FirstOpenLeaf extends Omit<OpenLeaf, 'v' | 'roll'> {
+  readonly v: 1;
   readonly roll: number;
+}
+
+/**
+ * The roll of an election as it is from here on: no more ballots than `heads` and no more weight than `weight` may stand before
+ * the next one. It names no voter. `seq` counts them from 1.
+ */
+export interface RollLeaf {
+  readonly v: 2;
+  readonly t: 'roll';
+  readonly e: string;
+  readonly at: number;
+  readonly heads: number;
+  readonly weight: string;
+  /** Changes since the opening of voters' e-mails and voter IDs. */
+  readonly identityChanges: number;
+  /** Changes since the opening of voters' weight, group and status, and deletions. */
+  readonly rollChanges: number;
+  readonly seq: number;
 }
 
 /** A change of the configuration after the opening; `seq` counts them from 1. */
@@ -96,7 +120,15 @@ export interface VoidLeaf {
   readonly index: number;
 }
 
-export type Leaf = BallotLeaf | OpenLeaf | ConfigLeaf | CloseLeaf | FirstCloseLeaf | VoidLeaf;
+export type Leaf =
+  | BallotLeaf
+  | OpenLeaf
+  | FirstOpenLeaf
+  | RollLeaf
+  | ConfigLeaf
+  | CloseLeaf
+  | FirstCloseLeaf
+  | VoidLeaf;
 
 /** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
 export interface CommittedVote {

@@ -13,7 +13,7 @@ const sizeField = () =>
     .transform(Number)
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
-/** Of the openings, by leaf: more than a page of other lists, so that a large log is read in few requests. */
+/** The openings of a page: more than rows of other lists, so that a large log is read in few requests. */
 export const MAX_OPENINGS = 1_000;
 const openingsQuery = z.strictObject({
   fromIndex: z

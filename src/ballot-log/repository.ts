@@ -12,6 +12,12 @@ export interface LogHead {
   readonly configHash: string;
   readonly configSeq: number;
   readonly paperVersion: number;
+  /** The roll as it was recorded last; null before. */
+  readonly rollHeads: number | null;
+  readonly rollWeight: string | null;
+  readonly rollIdentityChanges: number | null;
+  readonly rollOtherChanges: number | null;
+  readonly rollSeq: number;
   readonly rollMixedAt: number | null;
   /** The size right after the last `close` leaf. */
   readonly closedSize: number | null;
@@ -365,12 +371,4 @@ export async function countQueue(executor: Executor, eventId: string): Promise<n
     sql`SELECT count(*) AS waiting FROM ballot_queue WHERE voting_event_id = ${eventId}`,
   );
   return Number(rows[0]?.waiting ?? 0);
-}
-
-/** Voters on the roll of an event. */
-export async function readRollSize(executor: Executor, eventId: string): Promise<number> {
-  const { rows } = await executor.execute<{ roll: number }>(
-    sql`SELECT voter_count AS roll FROM voting_events WHERE id = ${eventId}`,
-  );
-  return rows[0]?.roll ?? 0;
 }

@@ -21,6 +21,7 @@ import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint, renewNote } from './record-checkpoint.ts';
+import { readRoll, recordRoll } from './record-roll.ts';
 import {
   type BoxRow,
   countQueue,
@@ -30,7 +31,6 @@ import {
   listVoidsToLog,
   lockHead,
   noteVoidLeaf,
-  readRollSize,
   takeQueue,
   takeSequencer,
   updateHead,
@@ -147,10 +147,13 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const before = head.frontier.size;
     const final = isFinalAt(paper.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
-    const changed = final && (await isLogClosed(tx, eventId)) ? head : await appendConfiguration(deps, tx, paper, head);
+    const closed = final && (await isLogClosed(tx, eventId));
+    const configured = closed ? head : await appendConfiguration(deps, tx, paper, head);
     const all = final || (await isAnyBallotDue(tx, eventId));
     const waits = !all && (await isSealedOnce(tx, eventId));
     const rows = waits ? [] : await takeQueue(tx, eventId, all ? 1 : least, MOST_TOGETHER);
+    const seals = rows.length > 0 || final;
+    const changed = closed ? head : await recordRoll(tx, paper.event, configured, { seals, nowMs });
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, paper.event, head.frontier);
     const after = { ...changed, ballots: head.ballots + rows.length };
@@ -174,6 +177,11 @@ const EMPTY_HEAD = {
   configHash: '',
   configSeq: 0,
   paperVersion: 0,
+  rollHeads: null,
+  rollWeight: null,
+  rollIdentityChanges: null,
+  rollOtherChanges: null,
+  rollSeq: 0,
   closedSize: null,
   lotSeed: null,
   lotRoot: null,
@@ -189,7 +197,7 @@ function hasBegun(event: VotingEvent, nowMs: number): boolean {
   return event.startsAt !== null && event.startsAt <= nowMs && event.ready;
 }
 
-/** The `open` leaf of a new log, a `config` leaf where the configuration is another one. */
+/** The `open` leaf of a new log with its roll, a `config` leaf where the configuration is another one. */
 async function appendConfiguration(
   deps: SealDeps,
   tx: Transaction,
@@ -204,21 +212,23 @@ async function appendConfiguration(
   if (head.frontier.size > 0 && head.configHash === config) return changed;
   const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
   const lotSeed = head.frontier.size === 0 ? drawSeed(deps.secrets, event.id) : head.lotSeed;
+  const roll = head.frontier.size === 0 ? await readRoll(tx, event) : {};
+  const { rollHeads: heads, rollWeight: weight } = { ...changed, ...roll };
   const leaf: Leaf =
     head.frontier.size === 0
       ? {
-          v: 1,
+          v: 2,
           t: 'open',
           e: event.id,
           // One that was closed before its start never opened: it has this moment.
           at: Math.min(openingTime(event) ?? at, at),
           config,
           seed: sha256(openSeed(deps.secrets, event, lotSeed)).toString('hex'),
-          roll: await readRollSize(tx, event.id),
+          roll: heads === null || weight === null ? null : { heads, weight },
         }
       : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
-  return { ...changed, configSeq, lotSeed };
+  return { ...changed, ...roll, configSeq, lotSeed };
 }
 
 function openingTime({ openedAt, startsAt }: VotingEvent): number | null {

@@ -24,6 +24,12 @@ export const ballotLogs = pgTable('ballot_logs', {
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
   paperVersion: count('paper_version').notNull(),
+  /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls, and until then in logs of an earlier version. */
+  rollHeads: count('roll_heads'),
+  rollWeight: text('roll_weight'),
+  rollIdentityChanges: integer('roll_identity_changes'),
+  rollOtherChanges: integer('roll_other_changes'),
+  rollSeq: integer('roll_seq').notNull().default(0),
   /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
   closedSize: count('closed_size'),
   /** The sealed seed of the lot, drawn when the log opened; null where it opened before seeds stood here. */

@@ -75,7 +75,7 @@ describe('the log of an event', () => {
   test('begins with the opening soon after the event opens, without any ballot', async () => {
     const { log, event } = await pollWith(0);
     const leaves = await eventually(async () => ((await log.checkpoint()).size > 0 ? log.leaves() : undefined));
-    expect(leaves).toMatchObject([{ v: 1, t: 'open', e: event.id, roll: 0 }]);
+    expect(leaves).toMatchObject([{ v: 2, t: 'open', e: event.id, roll: null }]);
     expect(Object.keys(leaves[0] ?? {}).sort()).toEqual(['at', 'config', 'e', 'roll', 'seed', 't', 'v']);
   });
 
@@ -252,6 +252,52 @@ describe('the log of an event', () => {
     await finishEvent(service, event.id);
     const { log } = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
     expect(log.close).toMatchObject({ participants: 0, ballots: 0, electorate: { heads: 3, weight: '3.5' } });
+  });
+
+  test('of an election holds its roll, and a leaf for every change of it, before the ballots that follow', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const path = `/voting-events/${event.id}`;
+    const write = async (method: string, what: string, body: unknown, status: number) =>
+      demand(await service.call(method, `${path}${what}`, body, { key: account.write }), status);
+    const voters = [1, 2.5].map((weight, at) => ({ name: `Voter ${at}`, email: `v${at}@voters.example`, weight }));
+    const [first, second] = await write('POST', '/voters/batch', { voters }, 201);
+    await write('PATCH', '', { status: 'open' }, 200);
+    const log = new LogReader(service, event.id, account.vote);
+    const seal = () =>
+      eventually(async () => {
+        await tendBallotLog(sealDeps(service.deps), event.id, 5);
+        return (await listEventsToTend(service.deps.db, 5)).includes(event.id) ? undefined : true;
+      });
+    const rolls = async () =>
+      (await log.leaves()).filter(({ t }) => t === 'roll').map(({ at, e, v, t, ...rest }) => rest);
+    await seal();
+    expect((await log.leaves())[0]).toMatchObject({ v: 2, t: 'open', roll: { heads: 2, weight: '3.5' } });
+    await write('PATCH', `/voters/${first.id}`, { email: 'new@voters.example' }, 200);
+    await seal();
+    const one = { heads: 2, weight: '3.5', identityChanges: 1, rollChanges: 0, seq: 1 };
+    expect(await rolls()).toEqual([one]);
+    await write('PATCH', `/voters/${second.id}`, { weight: 3 }, 200);
+    await seal();
+    const two = { heads: 2, weight: '4', identityChanges: 1, rollChanges: 1, seq: 2 };
+    expect(await rolls()).toEqual([one, two]);
+    // A voter that comes is recorded with the ballots that follow, here with the close.
+    await write('POST', '/voters', { name: 'Late', email: 'late@voters.example' }, 201);
+    await seal();
+    expect(await rolls()).toEqual([one, two]);
+    await finishEvent(service, event.id);
+    expect(await rolls()).toEqual([one, two, { ...two, heads: 3, weight: '5', seq: 3 }]);
+    expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'roll', 'close']);
+    const results = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    expect(results.log.close).toMatchObject({
+      electorate: { heads: 3, weight: '5' },
+      identityChanges: 1,
+      rollChanges: 1,
+    });
+    await write('PATCH', '', { results: { visibility: 'published' } }, 200);
+    const read = readOverHttp(`http://127.0.0.1:${service.port}`, await observerKey(event.id));
+    const report = await verifyLog({ read, event: event.id });
+    expect(report.checks.filter(({ status }) => status !== 'verified')).toEqual([]);
+    expect(report.rollAfterOpening).toMatchObject({ identityChanges: 1, rollChanges: 1 });
   });
 
   test('of an election takes no ballot back, whatever the database says: nothing is sealed over it', async () => {

@@ -67,6 +67,11 @@ CREATE TABLE ballot_logs (
   close_content text,
   confirmed bigint DEFAULT 0 NOT NULL,
   note text,
+  roll_heads bigint,
+  roll_weight text,
+  roll_identity_changes integer,
+  roll_other_changes integer,
+  roll_seq integer DEFAULT 0 NOT NULL,
   CONSTRAINT ballot_logs_pkey PRIMARY KEY (voting_event_id),
   CONSTRAINT ballot_logs_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );

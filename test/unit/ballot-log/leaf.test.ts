@@ -64,6 +64,16 @@ test('the other leaves are canonical JSON of their fields', () => {
   const written = (text: string): string => text.replaceAll('HASH', hash);
   const open = encodeLeaf({ v: 1, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: 3 });
   expect(open.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","roll":3,"seed":"HASH","t":"open","v":1}'));
+  const opened = encodeLeaf({
+    ...{ v: 2, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: { heads: 3, weight: '3.5' } },
+  });
+  expect(opened.toString()).toBe(
+    written('{"at":5,"config":"HASH","e":"evt_1","roll":{"heads":3,"weight":"3.5"},"seed":"HASH","t":"open","v":2}'),
+  );
+  const changed = { heads: 3, weight: '3.5', identityChanges: 1, rollChanges: 2, seq: 1 };
+  expect(encodeLeaf({ v: 2, t: 'roll', e: 'evt_1', at: 5, ...changed }).toString()).toBe(
+    '{"at":5,"e":"evt_1","heads":3,"identityChanges":1,"rollChanges":2,"seq":1,"t":"roll","v":2,"weight":"3.5"}',
+  );
   const config = encodeLeaf({ v: 1, t: 'config', e: 'evt_1', at: 5, config: hash, seq: 1 });
   expect(config.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","seq":1,"t":"config","v":1}'));
   const close = encodeLeaf({ v: 1, t: 'close', e: 'evt_1', at: 5, ballots: 2, weight: '2.5', result: hash });

@@ -86,8 +86,8 @@ export function openingAt(index: number, ballot: StoredBallot) {
 }
 
 /** The results as the service publishes them. */
-export function countResults(ballots: readonly StoredBallot[], seed: string) {
-  const root = naiveRoot([openLeaf(seed), ...ballots.map(leafOf)]).toString('hex');
+export function countResults(ballots: readonly StoredBallot[], seed: string, version: LogVersion = 2) {
+  const root = naiveRoot([openLeaf(seed, version), ...ballots.map(leafOf)]).toString('hex');
   const positions = POSITIONS.map((position) => {
     const tally: TallyPosition = {
       ...position,
@@ -113,9 +113,10 @@ export function countResults(ballots: readonly StoredBallot[], seed: string) {
 }
 type Counted = ReturnType<typeof countResults>;
 
-function openLeaf(tieSeed: string): Buffer {
+function openLeaf(tieSeed: string, version: LogVersion): Buffer {
   const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
-  return encodeLeaf({ v: 1, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: 0 });
+  const names = { t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed } as const;
+  return encodeLeaf(version === 1 ? { v: 1, ...names, roll: 0 } : { v: 2, ...names, roll: null });
 }
 
 /** The versions of the log: the first has the figures of its close in clear. */
@@ -136,7 +137,7 @@ export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, resu
     version === 1
       ? { v: 1, t: 'close', e: EVENT, at: 2, ballots: ballots.length, weight, abstentions: 0, result }
       : { v: 2, t: 'close', e: EVENT, at: 2, c: closeCommitment(salt, content).toString('hex') };
-  const entries = [openLeaf(tieSeed), ...ballots.map(leafOf), encodeLeaf(close)];
+  const entries = [openLeaf(tieSeed, version), ...ballots.map(leafOf), encodeLeaf(close)];
   return { entries, opening: version === 1 ? null : { salt: salt.toString('base64'), ...content } };
 }
 
@@ -147,7 +148,7 @@ export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER
 
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
 export function storeLog(ballots: readonly StoredBallot[], tieSeed: string, version: LogVersion = 2): StoredLog {
-  const results = countResults(ballots, tieSeed);
+  const results = countResults(ballots, tieSeed, version);
   const { entries, opening } = leavesOf(ballots, tieSeed, results, version);
   return {
     entries,

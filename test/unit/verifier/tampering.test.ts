@@ -189,9 +189,10 @@ describe('the verifier', () => {
   test('finds nothing wrong with honest logs, of any size, whenever the earlier checkpoint was kept', async () => {
     const below = createRandom(SEED);
     for (const count of [1, 2, 3, 12, 254, 255, 256, 300, 700]) {
-      const { ballots, log, since } = honestLog(below, count);
+      const { ballots, log, kept } = honestLog(below, count);
       // Logs that the first version closed stay verifiable.
       for (const one of [log, storeLog(ballots, TIE_SEED, 1)]) {
+        const since = signHead(one.entries.slice(0, kept));
         expect(await verify(one, since)).toMatchObject({ verified: true, size: count + 2 });
         const { checks } = await verify(one, since);
         expect(checks.map(({ status }) => status)).not.toContain('left_out');
@@ -262,6 +263,53 @@ describe('the verifier', () => {
     }
   });
 
+  test('holds the ballots against the roll, as it stood before each of them', async () => {
+    const below = createRandom(SEED);
+    const ballots = Array.from({ length: 4 }, () => someBallot(below)).map(leafOf);
+    const open = (roll: unknown) => encodeLeaf({ ...JSON.parse(String(at(storeLog([], TIE_SEED).entries, 0))), roll });
+    const roll = (heads: number, seq: number, more: object = {}) =>
+      encodeLeaf({
+        ...{
+          v: 2,
+          t: 'roll',
+          e: EVENT,
+          at: 2,
+          heads,
+          weight: String(heads),
+          identityChanges: seq,
+          rollChanges: 0,
+          seq,
+        },
+        ...more,
+      });
+    const leavesCheck = async (...entries: Buffer[]) => {
+      const stored = { ...storeLog([], TIE_SEED), entries, checkpoint: signHead(entries) };
+      return (await verify(stored)).checks.find(({ name }) => name === 'leaves')?.status;
+    };
+    const heads = (count: number) => ({ heads: count, weight: '9.5' });
+    expect(await leavesCheck(open(heads(4)), ...ballots)).toBe('verified');
+    expect(await leavesCheck(open(heads(3)), ...ballots)).toBe('failed');
+    expect(await leavesCheck(open(heads(3)), roll(4, 1), ...ballots)).toBe('verified');
+    expect(await leavesCheck(open(heads(3)), ...ballots, roll(4, 1))).toBe('failed');
+    expect(await leavesCheck(open(heads(4)), ...ballots, roll(3, 1))).toBe('failed');
+    expect(await leavesCheck(open(heads(9)), roll(8, 1), ...ballots, roll(4, 2))).toBe('verified');
+    // Another number than the next, changes taken back, figures that are none, a roll of a poll.
+    expect(await leavesCheck(open(heads(9)), roll(8, 2))).toBe('failed');
+    expect(await leavesCheck(open(heads(9)), roll(8, 1), roll(8, 2, { identityChanges: 0 }))).toBe('failed');
+    for (const wrong of [
+      { heads: -1 },
+      { heads: 1.5 },
+      { heads: '9' },
+      { weight: 9 },
+      { weight: '-9' },
+      { rollChanges: null },
+    ])
+      expect([wrong, await leavesCheck(open(heads(9)), roll(9, 1, wrong))]).toEqual([wrong, 'failed']);
+    expect(await leavesCheck(open(null), roll(8, 1))).toBe('failed');
+    for (const wrong of [3, {}, { heads: 3 }, { heads: 3, weight: 'many' }])
+      expect(await leavesCheck(open(wrong))).toBe('failed');
+  });
+
   test('refuses a ballot of an election that was taken back', async () => {
     const below = createRandom(SEED);
     const { ballots, log } = honestLog(below);
@@ -270,7 +318,8 @@ describe('the verifier', () => {
     const voided = encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4));
     const taken = (type: string): StoredLog => {
       const configuration = { ...(log.configuration as object), type };
-      const open = encodeLeaf({ ...JSON.parse(String(at(log.entries, 0))), config: hashOfJson(configuration) });
+      const roll = type === 'poll' ? null : { heads: 99, weight: '999' };
+      const open = encodeLeaf({ ...JSON.parse(String(at(log.entries, 0))), config: hashOfJson(configuration), roll });
       const close = {
         ...(without.results.log.close as CloseContent & { salt: string }),
         config: hashOfJson(configuration),
