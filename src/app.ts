@@ -35,6 +35,7 @@ import { resultRouter } from '#src/results/routes.ts';
 import type { Metrics } from '#src/server/metrics.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
+import { copyRouter } from '#src/voters/copy-routes.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
@@ -76,6 +77,7 @@ export function createApp(
   app.route('/', serviceRouter({ ...config, version: deps.version }, readHealth));
   app.route('/me', accountRouter());
   app.route('/voting-events', eventRouter(deps));
+  app.route('/', copyRouter(deps));
   app.route('/', inviteRouter(deps));
   app.route(`${EVENT}/audit`, auditRouter(deps));
   app.route(`${EVENT}/positions`, positionRouter(deps));

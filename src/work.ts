@@ -15,6 +15,7 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
+import { copyRollJob } from '#src/voters/copy-roll.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { announceApprovedJob, discloseAllVoters, discloseVoters } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
@@ -52,6 +53,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedRowsJob(deletions),
     removeDeletedVotersJob(deletions),
     sendVoterKeyJob(mails),
+    copyRollJob(deps),
     listNotifiedVotersJob(deps.db),
     mailNotifiedVoterJob(mails),
     mailRegistrationJob(mails),

@@ -53,7 +53,7 @@ export async function recordChange(
 }
 
 /** Fields left out of the trail: they change with every update, or are internal. */
-const NOT_AUDITED = new Set([
+const UNTOLD = new Set([
   'updatedAt',
   'paperVersion',
   'announcedStatus',
@@ -61,6 +61,7 @@ const NOT_AUDITED = new Set([
   'nameKey',
   'number',
   'deletedAt',
+  'copyDone',
 ]);
 
 /** The fields that differ between two states of a row, for the audit trail. */

@@ -57,6 +57,12 @@ export const updateVoterBody = z
   .strictObject(voterFields.partial().shape)
   .refine((body) => Object.keys(body).length > 0, 'must change at least one field');
 
+/** A copy of an event. */
+export const copyEventBody = z.strictObject({
+  title: nameField(),
+  withVoters: z.boolean().describe('Whether its voters are copied, too.'),
+});
+
 /** A change of many voters at once. */
 export const changeVotersBody = z.strictObject({
   action: z.enum(['reject', 'delete']),

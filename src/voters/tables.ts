@@ -270,3 +270,18 @@ export const rollImports = pgTable(
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.requestKey] })],
 );
+
+/** Voters that a job copies into an event from the one that it is a copy of. The row goes with the last of them. */
+export const rollCopies = pgTable('roll_copies', {
+  votingEventId: text('voting_event_id')
+    .primaryKey()
+    .references(() => votingEvents.id, { onDelete: 'cascade' }),
+  sourceId: text('source_id').notNull(),
+  /** Pairs of a group there and its copy here. */
+  groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
+  copiedTo: text('copied_to').notNull().default(''),
+  /** Voters whose IDs come behind it were added later. */
+  copyUntil: text('copy_until').notNull(),
+  /** The key that asked for the copy. */
+  keyId: text('key_id').notNull(),
+});

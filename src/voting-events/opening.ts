@@ -6,6 +6,8 @@ export interface OpeningFacts {
   /** Whether voters may register themselves, and so join any group. */
   readonly selfRegistration: boolean;
   readonly hasVoters: boolean;
+  /** Whether voters of another event are still being copied into this one. */
+  readonly isCopying: boolean;
   readonly positions: readonly {
     readonly id: string;
     readonly groupId: string | null;
@@ -21,7 +23,7 @@ export interface OpeningFacts {
 }
 
 export interface MissingPart {
-  readonly what: 'position' | 'candidate' | 'bounds' | 'referendumRole' | 'openPosition';
+  readonly what: 'copy' | 'position' | 'candidate' | 'bounds' | 'referendumRole' | 'openPosition';
   readonly positionId?: string;
   readonly candidateId?: string;
 }
@@ -31,6 +33,10 @@ const MAX_ENTRIES = 200;
 
 /** Everything that stands in the way of opening an event, at once (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
+  return [...(facts.isCopying ? [{ what: 'copy' } as const] : []), ...missingOfBallot(facts)];
+}
+
+function missingOfBallot(facts: OpeningFacts): MissingPart[] {
   const { positions } = facts;
   if (positions.length === 0) return [{ what: 'position' }];
   const missing = positions.flatMap((position): MissingPart[] => {

@@ -238,9 +238,10 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     type: EventType;
     self_registration: boolean;
     has_voters: boolean;
+    is_copying: boolean;
     positions: OpeningFacts['positions'];
   }>(sql`
-    SELECT e.type, e.voter_self_registration AS self_registration,
+    SELECT e.type, e.voter_self_registration AS self_registration, coalesce(e.copy_done < e.copy_total, false) AS is_copying,
       EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = e.id AND v.deleted_at IS NULL) AS has_voters,
       coalesce((
         SELECT json_agg(json_build_object(
@@ -266,6 +267,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     type: row.type,
     selfRegistration: row.self_registration,
     hasVoters: row.has_voters,
+    isCopying: row.is_copying,
     positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
   };
 }

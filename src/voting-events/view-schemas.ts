@@ -77,6 +77,10 @@ export const votingEventView = z
     paymentBusinessId: z.string().nullable(),
     secrecy,
     disclosure: disclosureShape,
+    copy: z
+      .object({ total: z.int(), done: z.int() })
+      .nullable()
+      .meta({ description: 'Of a copy with its voters: how many of them are copied. It opens once all are.' }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
   })
@@ -113,6 +117,7 @@ export const votingEventView = z
         paymentBusinessId: null,
         secrecy: 'secret',
         disclosure: { everyBallots: 5, waiting: false },
+        copy: null,
         createdAt: EXAMPLE.createdAt,
         updatedAt: EXAMPLE.updatedAt,
       },

@@ -48,6 +48,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
     disclosure: disclosureOf(event, waiting),
+    copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
     createdAt: event.createdAt,
     updatedAt: event.updatedAt,
   };

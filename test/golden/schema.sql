@@ -480,6 +480,17 @@ CREATE UNLOGGED TABLE rate_limits (
   CONSTRAINT rate_limits_pkey PRIMARY KEY (key)
 );
 
+CREATE TABLE roll_copies (
+  voting_event_id text NOT NULL,
+  source_id text NOT NULL,
+  groups jsonb NOT NULL,
+  copied_to text DEFAULT ''::text NOT NULL,
+  copy_until text NOT NULL,
+  key_id text NOT NULL,
+  CONSTRAINT roll_copies_pkey PRIMARY KEY (voting_event_id),
+  CONSTRAINT roll_copies_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
 CREATE TABLE roll_figures (
   voting_event_id text NOT NULL,
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -679,6 +690,8 @@ CREATE TABLE voting_events (
   language text DEFAULT 'en'::text NOT NULL,
   logo_url text,
   payment_livemode boolean,
+  copy_total integer,
+  copy_done integer,
   CONSTRAINT voting_events_pkey PRIMARY KEY (id),
   CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );

@@ -303,6 +303,7 @@ export function eventBody(event: Event, now: number, shown?: Shown): Json {
     paymentBusinessId: event.business?.id ?? null,
     secrecy: shownSecrecy(event),
     ...(shown === undefined ? {} : { disclosure: disclosureBody(event, now, shown) }),
+    copy: null,
     ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null },
     finalAt: later(frozen(event, now) ? TIME_OR_NULL : null),
     createdAt: TIME,

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { shareEvent } from '#test/harness/sharing.ts';
+import {
+  createTestAccount,
+  eventually,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  paid = await startPaidTestService();
+  service = paid.service;
+  account = await createTestAccount(service);
+});
+afterAll(() => paid.stop());
+
+const call = (method: string, path: string, body?: object, owner = account): Promise<TestAnswer> =>
+  service.call(method, `/voting-events${path}`, body, { key: owner.write });
+const list = async (id: string, what: string, owner = account) =>
+  demand(await call('GET', `/${id}/${what}`, undefined, owner), 200);
+const copied = (id: string, owner = account) =>
+  eventually(async () => {
+    const event = demand(await call('GET', `/${id}`, undefined, owner), 200);
+    const { rows } = await service.deps.db.$client.query('SELECT 1 FROM roll_copies WHERE voting_event_id = $1', [id]);
+    return rows.length === 0 ? event : undefined;
+  });
+
+/** What is the same in a copy: everything but IDs and times. */
+function withoutNames(rows: readonly Record<string, unknown>[], names: ReadonlyMap<unknown, string>) {
+  return rows.map(
+    ({ id: _id, votingEventId: _event, createdAt: _made, updatedAt: _changed, source: _source, ...row }) =>
+      JSON.parse(JSON.stringify(row, (_key, value) => names.get(value) ?? value)),
+  );
+}
+
+/** An election with one of everything. */
+async function createFull(owner = account): Promise<TestEvent> {
+  const settings = {
+    ...{ title: 'First', type: 'election', description: 'As it was', timeZone: 'Europe/Berlin', language: 'de' },
+    ...{ votingPageUrl: 'https://vote.example/#{voterKey}', contactEmail: 'board@club.example' },
+    voter: { selfRegistration: true, approval: 'manual' },
+    ballot: { candidateOrder: 'shuffled', opening: 'public', receipt: 'full' },
+    results: { visibility: 'live' },
+    logoUrl: 'https://club.example/logo.png',
+  };
+  const { id, code } = demand(await call('POST', '', settings, owner), 201);
+  const south = demand(await call('POST', `/${id}/groups`, { name: 'South', description: 'The south' }, owner), 201).id;
+  const positions: { id: string; candidates: string[] }[] = [];
+  for (const body of [
+    { title: 'Chair', votingMethod: 'ranked_choice', seats: 2, sortOrder: 7 },
+    { title: 'Marks', votingMethod: 'score', scoreMin: -2, scoreMax: 3, groupId: south },
+  ]) {
+    const position = demand(await call('POST', `/${id}/positions`, body, owner), 201).id;
+    positions.push({ id: position, candidates: [] });
+  }
+  const both = positions.map((position) => position.id);
+  for (const [index, name] of ['Ada', 'Bea', 'Cid'].entries()) {
+    const body = {
+      name,
+      positionIds: both.slice(index % 2),
+      groupId: index === 0 ? south : null,
+      description: `${name}!`,
+    };
+    demand(await call('POST', `/${id}/candidates`, body, owner), 201);
+  }
+  demand(await call('POST', `/${id}/sponsors`, { name: 'Library', tier: 'gold', sortOrder: 3 }, owner), 201);
+  const voters = [
+    { name: 'V1', email: 'v1@club.example', groupId: south, weight: 2.5 },
+    { name: 'V2', voterId: 'M-2', status: 'rejected' },
+    { name: 'V3', email: 'v3@club.example' },
+  ];
+  demand(await call('POST', `/${id}/voters/batch`, { voters }, owner), 201);
+  return { id, code, positions };
+}
+
+describe('a copy of an event', () => {
+  test('is a draft with a new code and the same settings, groups, positions, candidates and sponsors', async () => {
+    const source = await createFull();
+    await service.call(
+      'POST',
+      `/public/voting-events/${source.id}/register/voter`,
+      { name: 'R', email: 'r@club.example' },
+      {
+        key: account.vote,
+      },
+    );
+    demand(await call('PATCH', `/${source.id}`, { status: 'open', endsAt: Date.now() + 3_600_000 }), 200);
+    const before = demand(await call('GET', `/${source.id}`), 200);
+    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: false }), 201);
+    expect(copy).toEqual({
+      ...before,
+      ...{ id: copy.id, code: copy.code, title: 'Second', status: 'draft', startsAt: null, endsAt: null, copy: null },
+      ...{ createdAt: copy.createdAt, updatedAt: copy.updatedAt },
+    });
+    expect([copy.id, copy.code]).not.toEqual([before.id, before.code]);
+    const names = new Map<unknown, string>();
+    for (const what of ['groups', 'positions', 'candidates', 'sponsors']) {
+      const [old, own] = [await list(source.id, what), await list(copy.id, what)];
+      old.forEach(({ id }: { id: string }, index: number) => {
+        names.set(id, `${what} ${index}`);
+        names.set(own[index]?.id, `${what} ${index}`);
+      });
+      expect(withoutNames(own, names)).toEqual(withoutNames(old, names));
+      expect(new Set([...old, ...own].map(({ id }: { id: string }) => id)).size).toBe(old.length * 2);
+    }
+    expect(await list(copy.id, 'voters')).toEqual([]);
+    // It lives on its own.
+    const more = { name: 'Dan', positionIds: [(await list(copy.id, 'positions'))[0].id] };
+    demand(await call('POST', `/${copy.id}/candidates`, more), 201);
+    demand(await call('PATCH', `/${copy.id}`, { status: 'open' }), 200);
+    expect(await list(source.id, 'candidates')).toHaveLength(3);
+    const audit = demand(await call('GET', `/${copy.id}/audit?action=voting_event.created`), 200);
+    expect(audit).toHaveLength(1);
+  });
+
+  test('gets the voters in the background, with their groups, and opens once all are there', async () => {
+    const source = await createFull();
+    const rows = Array.from({ length: 1_100 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
+    demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
+    const path = `/public/voting-events/${source.id}/register/voter`;
+    demand(await call('PATCH', `/${source.id}`, { startsAt: Date.now() + 3_600_000 }), 200);
+    demand(await service.call('POST', path, { name: 'R', email: 'r@club.example' }, { key: account.vote }), 201);
+    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
+    expect(copy.copy).toEqual({ total: 1_103, done: 0 });
+    const done = await copied(copy.id);
+    expect(done.copy).toEqual({ total: 1_103, done: 1_103 });
+    const own = demand(await call('GET', `/${copy.id}/voters?limit=200`), 200);
+    const [group] = await list(copy.id, 'groups');
+    expect(own.slice(0, 3)).toMatchObject([
+      { name: 'V1', email: 'v1@club.example', groupId: group.id, weight: 2.5, status: 'approved', keyStatus: 'none' },
+      { name: 'V2', voterId: 'M-2', status: 'rejected' },
+      { name: 'V3', groupId: null },
+    ]);
+    expect(demand(await call('GET', `/${copy.id}/stats`), 200).voters.total).toBe(1_103);
+    // A registrant who waits stays behind.
+    expect(demand(await call('GET', `/${copy.id}/voters?search=r@club.example`), 200)).toEqual([]);
+    demand(await call('PATCH', `/${copy.id}`, { status: 'open' }), 200);
+  });
+
+  test('does not open before its voters are there, by hand or by the clock', async () => {
+    const source = await createFull();
+    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
+    await copied(copy.id);
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET copy_done = 0, copy_total = 3, ready = false WHERE id = $1',
+      [copy.id],
+    );
+    const refused = await call('PATCH', `/${copy.id}`, { status: 'open' });
+    expect([refused.status, refused.body.error.details]).toEqual([
+      ...[409, { reason: 'not_ready', missing: [{ what: 'copy' }] }],
+    ]);
+    // Another change judges again whether it could open.
+    const [position] = await list(copy.id, 'positions');
+    demand(await call('PATCH', `/${copy.id}/positions/${position.id}`, { title: 'Head' }), 200);
+    demand(await call('PATCH', `/${copy.id}`, { startsAt: Date.now() - 1_000 }), 200);
+    expect(demand(await call('GET', `/${copy.id}`), 200).status).toBe('scheduled');
+  });
+
+  test('takes prices and their business along within one account alone', async () => {
+    const poll = await createTestEvent(
+      service,
+      account,
+      {},
+      [{ votingMethod: 'plurality', candidates: ['A', 'B'] }],
+      false,
+    );
+    const business = await connectTestBusiness(service, account, 'provider_a');
+    demand(await call('PUT', `/${poll.id}/payment-business`, { paymentBusinessId: business.id }), 200);
+    const payments = { payToVote: { amountMinor: 500, currency: 'usd' }, repeatVotes: true };
+    demand(await call('PATCH', `/${poll.id}`, { payments }), 200);
+    const own = demand(await call('POST', `/${poll.id}/copy`, { title: 'Mine', withVoters: false }), 201);
+    expect(own).toMatchObject({ payments, paymentBusinessId: business.id });
+    const guest = await createTestAccount(service);
+    await shareEvent(service, account, poll, guest, 'editor');
+    const theirs = demand(await call('POST', `/${poll.id}/copy`, { title: 'Theirs', withVoters: true }, guest), 201);
+    expect(theirs).toMatchObject({
+      ...{ payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false }, paymentBusinessId: null },
+      copy: { total: 0, done: 0 },
+    });
+    expect((await call('GET', `/${theirs.id}`)).status).toBe(404);
+    expect((await call('GET', `/${theirs.id}`, undefined, guest)).status).toBe(200);
+  });
+
+  test('keeps to the plan of the account that gets it, and leaves nothing where that is full', async () => {
+    const source = await createFull();
+    const rows = Array.from({ length: 101 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
+    demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
+    const free = await createTestAccount(service, 'free');
+    await shareEvent(service, account, source, free, 'editor');
+    const refused = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: true }, free);
+    expect([refused.status, refused.body.error.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
+    for (let count = 0; count < 3; count += 1)
+      demand(await call('POST', `/${source.id}/copy`, { title: 'One', withVoters: false }, free), 201);
+    const full = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: false }, free);
+    expect([full.status, full.body.error.details]).toEqual([422, { limit: 'voting_events', max: 3 }]);
+    const { rows: left } = await service.deps.db.$client.query(
+      'SELECT count(*)::int AS events FROM voting_events WHERE account_id = $1',
+      [free.id],
+    );
+    expect(left).toEqual([{ events: 3 }]);
+  });
+});
+
+test('the route of copies refuses what is not its own, and answers a repeat with the first copy', async () => {
+  const source = await createFull();
+  const bad: [unknown, string][] = [
+    [{}, 'title'],
+    [{ title: 'X' }, 'withVoters'],
+    [{ title: '', withVoters: false }, 'title'],
+    [{ title: 'X', withVoters: 'yes' }, 'withVoters'],
+    [{ title: 'X', withVoters: false, code: 'CODE2026' }, 'code'],
+  ];
+  for (const [body, field] of bad) {
+    const answer = await call('POST', `/${source.id}/copy`, body as object);
+    expect([answer.status, answer.body.error.details.field]).toEqual([422, field]);
+  }
+  const path = `/voting-events/${source.id}/copy`;
+  const good = { title: 'X', withVoters: false };
+  const codes = async (key: string | undefined, target = path, method = 'POST') => {
+    const body = method === 'POST' ? good : undefined;
+    const answer = await service.call(method, target, body, key === undefined ? {} : { key });
+    return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
+  };
+  const [stranger, viewer] = [await createTestAccount(service), await createTestAccount(service)];
+  await shareEvent(service, account, source, viewer, 'viewer');
+  expect(await codes(undefined)).toEqual([401, 'unauthorized']);
+  expect(await codes(account.read)).toEqual([403, 'insufficient_scope']);
+  expect(await codes(account.vote)).toEqual([403, 'insufficient_scope']);
+  expect(await codes(stranger.write)).toEqual([404, 'not_found']);
+  expect(await codes(viewer.write)).toEqual([403, 'role']);
+  expect(await codes(account.write, `${path}?x=1`)).toEqual([400, 'bad_request']);
+  expect(await codes(account.write, path, 'GET')).toEqual([400, 'bad_request']);
+  const ask = () => service.call('POST', path, good, { key: account.write, headers: { 'Idempotency-Key': source.id } });
+  const [first, second] = await Promise.all([ask(), ask()]);
+  const repeated = await ask();
+  expect([first.status, second.status].filter((status) => status === 201).length).toBeGreaterThan(0);
+  expect(repeated.headers.get('idempotent-replayed')).toBe('true');
+});
