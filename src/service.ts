@@ -192,6 +192,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({
+    referenceUrl: deps.config.apiDocUrl,
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
     host: deps.config.host,

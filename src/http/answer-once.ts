@@ -16,10 +16,12 @@ type SettleError = (error: ApiError, body: string) => Promise<void>;
 /** Stores a refusal for the key of its request, or frees the key. The caller's answer is that of the first fault whatever happens. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
   const error = toApiError(fault);
-  await settleError(error, envelope(error, c.get('requestId'))).catch((second: unknown) => {
-    // A claim frees itself when this process ends.
-    c.get('service').log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
-  });
+  await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
+    (second: unknown) => {
+      // A claim frees itself when this process ends.
+      c.get('service').log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
+    },
+  );
 }
 
 /**

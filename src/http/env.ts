@@ -21,6 +21,8 @@ export interface Known {
 
 /** What answering a request needs of the service. */
 export interface Service {
+  /** Where errors are explained. */
+  readonly referenceUrl: string;
   readonly db: Database;
   readonly log: Log;
   readonly idempotency: IdempotencyStore;

@@ -22,14 +22,27 @@ export function toApiError(fault: unknown): ApiError {
   return new ApiError(fault.code, fault.message, fault.details, RETRY_SECONDS);
 }
 
-/** The body of every refusal. */
-export function envelope({ code, message, details }: ApiError, requestId: string): string {
-  return JSON.stringify({ error: { code, message, ...(details === undefined ? {} : { details }), requestId } });
+/** The name of the reference's paragraph about a reason: one reason may come with two statuses. */
+export const reasonAnchor = (reason: string, status: number): string => `${reason}-${status}`;
+
+/** Where the reference tells of an error: of its reason, or of its code where it has none. */
+function docUrlOf({ code, status, details }: ApiError, referenceUrl: string): string {
+  const reason = details?.['reason'];
+  return `${referenceUrl}/errors#${typeof reason === 'string' ? reasonAnchor(reason, status) : code}`;
+}
+
+/** The body of every refusal. @param referenceUrl where the reference is served; undefined where there is none */
+export function envelope(error: ApiError, requestId: string, referenceUrl: string | undefined): string {
+  const { code, message, details } = error;
+  const docUrl = referenceUrl === undefined ? {} : { docUrl: docUrlOf(error, referenceUrl) };
+  return JSON.stringify({
+    error: { code, message, ...(details === undefined ? {} : { details }), requestId, ...docUrl },
+  });
 }
 
 /** The answer to whatever was thrown while a request was served. */
 export function answerError(fault: unknown, c: Context<Env>): Response {
   const error = toApiError(fault);
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);
-  return send(c, error.status, 'application/json', envelope(error, c.get('requestId')));
+  return send(c, error.status, 'application/json', envelope(error, c.get('requestId'), c.get('service').referenceUrl));
 }

@@ -48,6 +48,7 @@ const errorSchema = z
         })
         .optional(),
       requestId: z.string().meta({ description: 'The same as the header X-Request-Id.' }),
+      docUrl: z.string().meta({ description: 'Where the reference tells of this code or reason.' }),
     }),
   })
   .meta({ id: 'ErrorEnvelope', description: 'What every refusal looks like.' });

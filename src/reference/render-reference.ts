@@ -1,3 +1,4 @@
+import { reasonAnchor } from '#src/http/errors.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { CODE_WORDS } from './describe-operation.ts';
@@ -67,14 +68,19 @@ const isCode = (code: string): code is ErrorCode => code in STATUS_BY_CODE;
 function renderErrorTables(): Html {
   const codes = Object.entries(STATUS_BY_CODE).map(
     ([code, status]) =>
-      html`<tr><td>${status}</td><td><code>${code}</code></td><td>${isCode(code) && renderLine(CODE_WORDS[code])}</td></tr>`,
+      html`<tr id="${code}"><td>${status}</td><td><code>${code}</code></td><td>${isCode(code) && renderLine(CODE_WORDS[code])}</td></tr>`,
   );
+  const named = new Set<string>();
   const reasons = Object.entries(REFUSALS)
     .filter(([name]) => hasReason(name as RefusalCase))
-    .map(
-      ([name, { code, when }]) =>
-        html`<tr><td>${STATUS_BY_CODE[code]}</td><td><code>${reasonOf(name as RefusalCase)}</code></td><td>${renderLine(when)}</td></tr>`,
-    );
+    .map(([name, { code, when }]) => {
+      const [reason, status] = [reasonOf(name as RefusalCase), STATUS_BY_CODE[code]];
+      const anchor = reasonAnchor(reason, status);
+      // Two cases may give one reason with one status: the first one is where links lead.
+      const id = named.has(anchor) ? undefined : html` id="${anchor}"`;
+      named.add(anchor);
+      return html`<tr${id}><td>${status}</td><td><code>${reason}</code></td><td>${renderLine(when)}</td></tr>`;
+    });
   const table = (head: string, rows: readonly Html[]): Html =>
     html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>${head}</th><th>When</th></tr></thead><tbody>${rows}</tbody></table></div>`;
   return html`<h2 id="codes">Every code</h2>${table('Code', codes)}<h2 id="reasons">Every reason</h2>${table('Reason', reasons)}`;

@@ -43,6 +43,8 @@ export interface ListenOptions extends SocketOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
   readonly host: string;
+  /** Where refusals say that they are explained; they say nothing of it when left out. */
+  readonly referenceUrl?: string;
   /** Called for the requests that are refused before the app sees them, and of faults of the listening socket. */
   readonly log?: Log | undefined;
   /** Counts the requests that are refused before the app sees them. */
@@ -90,6 +92,7 @@ class HttpServer {
   readonly #log: Log | undefined;
   readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
+  readonly #referenceUrl: string | undefined;
   readonly #sockets = new Set<Socket>();
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
@@ -101,9 +104,10 @@ class HttpServer {
   constructor(options: ListenOptions) {
     this.#log = options.log;
     this.#observe = options.observe;
+    this.#referenceUrl = options.referenceUrl;
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // A backstop for what should never come: node-server itself would answer it bare.
-    const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault));
+    const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), options.referenceUrl);
     this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
     this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
     this.#server.maxHeadersCount = MAX_HEADERS;
@@ -127,7 +131,11 @@ class HttpServer {
       const error = badRequest('CONNECT is not supported.');
       // Node has let go of this connection: no one else handles its errors.
       socket.on('error', () => socket.destroy());
-      this.#note(refuseOnSocket(socket, error, request.rawHeaders), error, request.socket.remoteAddress);
+      this.#note(
+        refuseOnSocket(socket, error, request.rawHeaders, this.#referenceUrl),
+        error,
+        request.socket.remoteAddress,
+      );
     });
   }
 
@@ -139,7 +147,11 @@ class HttpServer {
   }
 
   #refuse(response: ServerResponse, error: ApiError, closing: boolean): void {
-    this.#note(refuseOnResponse(response, error, closing), error, response.req.socket.remoteAddress);
+    this.#note(
+      refuseOnResponse(response, error, closing, this.#referenceUrl),
+      error,
+      response.req.socket.remoteAddress,
+    );
   }
 
   #errorOf(fault: unknown): ApiError {
@@ -205,7 +217,7 @@ class HttpServer {
       else if (socket.writable) {
         const refusal = refusalOf(error.code);
         const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders), refusal, address);
+        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders ?? [], this.#referenceUrl), refusal, address);
       }
     };
     const previous = before.at(-1);
@@ -221,6 +233,7 @@ class HttpServer {
       log: _log,
       observe: _observe,
       serverOptions: _serverOptions,
+      referenceUrl: _referenceUrl,
       answerLimits: _answerLimits,
       ...socketOptions
     } = options;

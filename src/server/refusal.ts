@@ -14,9 +14,9 @@ interface Refusal {
   readonly body: string;
 }
 
-function composeRefusal(error: ApiError, rawHeaders: readonly string[]): Refusal {
+function composeRefusal(error: ApiError, rawHeaders: readonly string[], referenceUrl: string | undefined): Refusal {
   const requestId = ownRequestId(rawHeaders) ?? randomUUID();
-  const body = envelope(error, requestId);
+  const body = envelope(error, requestId, referenceUrl);
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
@@ -30,15 +30,20 @@ function composeRefusal(error: ApiError, rawHeaders: readonly string[]): Refusal
 }
 
 /** Answers on a response that Node made. @returns the request ID of the answer */
-export function refuseOnResponse(response: ServerResponse, error: ApiError, closing: boolean): string {
-  const { status, requestId, headers, body } = composeRefusal(error, response.req.rawHeaders);
+export function refuseOnResponse(
+  response: ServerResponse,
+  error: ApiError,
+  closing: boolean,
+  referenceUrl: string | undefined,
+): string {
+  const { status, requestId, headers, body } = composeRefusal(error, response.req.rawHeaders, referenceUrl);
   response.writeHead(status, closing ? { ...headers, Connection: 'close' } : headers).end(body);
   return requestId;
 }
 
 /** The same as a response of the app's kind. */
-export function refusalResponse(error: ApiError): Response {
-  const { status, headers, body } = composeRefusal(error, []);
+export function refusalResponse(error: ApiError, referenceUrl: string | undefined): Response {
+  const { status, headers, body } = composeRefusal(error, [], referenceUrl);
   return new Response(body, { status, headers });
 }
 
@@ -54,8 +59,13 @@ export function closeAfter(socket: Duplex, lastWords?: string): void {
 }
 
 /** Answers on a bare connection, where there is no request that Node could read, and closes it. @returns the request ID */
-export function refuseOnSocket(socket: Duplex, error: ApiError, rawHeaders: readonly string[] = []): string {
-  const { status, requestId, headers, body } = composeRefusal(error, rawHeaders);
+export function refuseOnSocket(
+  socket: Duplex,
+  error: ApiError,
+  rawHeaders: readonly string[],
+  referenceUrl: string | undefined,
+): string {
+  const { status, requestId, headers, body } = composeRefusal(error, rawHeaders, referenceUrl);
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
   closeAfter(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
   return requestId;

@@ -146,7 +146,7 @@ describe('holding answers against the document', () => {
     ...changes,
   });
   const refusal = (code: string, reason: string) => ({
-    error: { code, message: 'x', details: { reason }, requestId: 'r' },
+    error: { code, message: 'x', details: { reason }, requestId: 'r', docUrl: 'https://x.example/errors#x' },
   });
 
   test('lets a documented answer pass', () => {

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { reasonAnchor } from '#src/http/errors.ts';
+import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
+import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { createTestEvent } from '#test/harness/elections.ts';
+import { sendRaw } from '#test/harness/raw-http.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+let anchors: string[];
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  const page = await service.call('GET', '/reference/errors');
+  anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
+});
+afterAll(() => service.stop());
+
+const leadsThere = (docUrl: string): boolean => {
+  const [page, anchor = ''] = docUrl.split('#');
+  return page === `${service.deps.config.baseUrl}/reference/errors` && anchors.includes(anchor);
+};
+
+test('the reference has one paragraph for every code, and for every reason with its status', () => {
+  expect(new Set(anchors).size).toBe(anchors.length);
+  const names = Object.entries(REFUSALS).filter(([name]) => hasReason(name as RefusalCase));
+  const wanted = names.map(([name, { code }]) => reasonAnchor(reasonOf(name as RefusalCase), STATUS_BY_CODE[code]));
+  expect([...Object.keys(STATUS_BY_CODE), ...wanted].filter((anchor) => !anchors.includes(anchor))).toEqual([]);
+});
+
+test('every error carries the address of that paragraph beside its request ID', async () => {
+  const event = await createTestEvent(service, account, {}, []).catch(() => undefined);
+  expect(event).toBeUndefined();
+  const draft = await createTestEvent(service, account, {}, [], false);
+  const open = { key: account.write };
+  const answers = [
+    await service.call('GET', '/me'),
+    await service.call('GET', '/nowhere'),
+    await service.call('PUT', '/me', {}, open),
+    await service.call('POST', '/voting-events', {}, { key: account.read }),
+    await service.call('POST', '/voting-events', { colour: 'red' }, open),
+    await service.call('GET', '/voting-events?colour=red', undefined, open),
+    await service.call('GET', '/voting-events/evt_unknown', undefined, open),
+    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'open' }, open),
+    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'closed' }, open),
+  ];
+  for (const { status, body } of answers) {
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect([body.error, leadsThere(body.error.docUrl)]).toEqual([expect.anything(), true]);
+  }
+  expect(answers.at(-2)?.body.error.docUrl).toMatch(/#not_ready-409$/);
+  expect(answers[0]?.body.error.docUrl).toMatch(/#unauthorized$/);
+});
+
+test('so do refusals of what never reaches a route', async () => {
+  for (const text of [
+    'NONSENSE\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n',
+  ]) {
+    const { status, body } = await sendRaw(service.port, text);
+    expect(status).toBe(400);
+    expect(leadsThere(JSON.parse(body).error.docUrl)).toBe(true);
+  }
+});
