@@ -53,7 +53,7 @@ export async function recordChange(
 }
 
 /** Fields left out of the trail: they change with every update, or are internal. */
-const UNTOLD = new Set([
+const NOT_AUDITED = new Set([
   'updatedAt',
   'paperVersion',
   'announcedStatus',

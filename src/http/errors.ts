@@ -25,7 +25,7 @@ export function toApiError(fault: unknown): ApiError {
 /** The name of the reference's paragraph about a reason: one reason may come with two statuses. */
 export const reasonAnchor = (reason: string, status: number): string => `${reason}-${status}`;
 
-/** Where the reference tells of an error: of its reason, or of its code where it has none. */
+/** The place of an error in the reference: that of its reason, or of its code where it has none. */
 function docUrlOf({ code, status, details }: ApiError, referenceUrl: string): string {
   const reason = details?.['reason'];
   return `${referenceUrl}/errors#${typeof reason === 'string' ? reasonAnchor(reason, status) : code}`;

@@ -77,7 +77,7 @@ async function copyChunk(tx: Transaction, deps: VoterDeps, eventId: string): Pro
   }
   await insertCopies(tx, deps, event, copy, page);
   await tx.update(rollCopies).set({ copiedTo: last.id }).where(eq(rollCopies.votingEventId, eventId));
-  // Who was approved meanwhile is copied, too.
+  // Voters who were approved meanwhile are copied, too.
   const done = (event.copyDone ?? 0) + page.length;
   await updateEvent(tx, eventId, { copyDone: done, copyTotal: Math.max(event.copyTotal ?? 0, done) });
   return true;

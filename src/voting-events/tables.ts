@@ -78,7 +78,7 @@ export const votingEvents = pgTable(
     identityChanges: integer('identity_changes').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
-    /** Of a copy with its voters: how many there are to copy, and how many are. */
+    /** For a copy with its voters: how many there are to copy, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),
     /** When it was deleted: it is invisible since, and its rows are removed in the background. */
