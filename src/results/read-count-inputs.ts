@@ -99,7 +99,8 @@ const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
-  UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)`;
+  UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
+  UNION ALL SELECT 'withheld', '0', coalesce(sum(weight_micro), 0)::text, NULL, NULL FROM withheld_approvals($1)`;
 
 interface MomentRow {
   readonly kind:
@@ -115,6 +116,7 @@ interface MomentRow {
     | 'weighted'
     | 'waiting'
     | 'rare'
+    | 'withheld'
     | 'changes';
   readonly number: string;
   readonly amount: string;
@@ -160,7 +162,10 @@ export async function readCountInputs(
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
     close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
-    electorate: { weightMicro: BigInt(electorate?.amount ?? 0), changes: Number(electorate?.number ?? 0) },
+    electorate: {
+      weightMicro: BigInt(electorate?.amount ?? 0) - BigInt(of('withheld')[0]?.amount ?? 0),
+      changes: Number(electorate?.number ?? 0),
+    },
     fractional: of('fractional').length > 0,
     weighted: of('weighted').length > 0,
     changes: { identity: Number(changes?.number ?? 0), roll: Number(changes?.amount ?? 0) },

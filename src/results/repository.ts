@@ -66,7 +66,11 @@ interface VoterFigures extends Record<string, unknown> {
  */
 export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
   const { rows } = await executor.execute<VoterFigures>(sql`
-    WITH f AS MATERIALIZED (SELECT * FROM roll_figures WHERE voting_event_id = ${eventId})
+    WITH f AS MATERIALIZED (
+      SELECT group_id, status, heads, weight_micro, voted, voted_weight_micro, 1 AS change
+      FROM roll_figures WHERE voting_event_id = ${eventId}
+      UNION ALL SELECT w.group_id, s.status, s.sign * w.heads, s.sign * w.weight_micro, 0, 0, 0
+      FROM withheld_approvals(${eventId}) w CROSS JOIN (VALUES ('approved', -1), ('pending', 1)) AS s (status, sign))
     SELECT
       (SELECT jsonb_build_object(
         'total', coalesce(sum(heads), 0), 'pending', coalesce(sum(heads) FILTER (WHERE status = 'pending'), 0),
@@ -75,7 +79,7 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'voted', coalesce(sum(voted), 0), 'weight', coalesce(sum(weight_micro), 0)::text,
         'approvedWeight', coalesce(sum(weight_micro) FILTER (WHERE status = 'approved'), 0)::text,
         'votedWeight', coalesce(sum(voted_weight_micro), 0)::text) FROM f) AS voters,
-      (SELECT count(*)::int FROM f) AS changes,
+      (SELECT coalesce(sum(change), 0)::int FROM f) AS changes,
       EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,

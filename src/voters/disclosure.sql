@@ -38,6 +38,16 @@ BEGIN
   RETURN approved;
 END $$;
 
+-- Voters, by group, whose approval by their first key is kept back: they are shown as pending, in every figure too.
+CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
+RETURNS TABLE (group_id text, heads bigint, weight_micro numeric) LANGUAGE sql STABLE
+-- By the index of such voters alone, however large the roll.
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
+  WHERE v.voting_event_id = p_event AND v.approved_by_key AND v.status = 'approved' AND v.deleted_at IS NULL AND keeps_back(p_event)
+  GROUP BY 1;
+$$;
+
 -- Whether some weight has fewer than five holders: a weighted count would then show single voters. Where all weights are alike
 -- it identifies no one. Looks at each weight once, by the index.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$

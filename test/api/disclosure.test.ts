@@ -155,9 +155,15 @@ describe('who voted in a secret event', () => {
       );
       return rows[0].count;
     };
+    const figures = async () => {
+      const { voters } = await read(`/voting-events/${id}/stats`);
+      const { stats } = await read(`/voting-events/${id}/results`);
+      return [voters.pending, voters.approved, stats.electorate, voters.weight];
+    };
     for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
     await discloseVoters(service.deps.db, id);
     expect([new Set(await statuses()), await countMessages()]).toEqual([new Set(['pending']), 0]);
+    expect(await figures()).toEqual([6, 0, 0, 6]);
     expect((await read(`/voting-events/${id}/voters?status=approved`)).length).toBe(0);
     await vote(election, election.voters[4] as Voter);
     await discloseVoters(service.deps.db, id);
@@ -169,6 +175,7 @@ describe('who voted in a secret event', () => {
       'approved',
       'pending',
     ]);
+    expect(await figures()).toEqual([1, 5, 5, 6]);
     const worker = await startTestService({ databaseUrl: service.databaseUrl, secretKey: service.secretKey });
     expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
     await worker.stop();

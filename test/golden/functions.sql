@@ -1,4 +1,4 @@
--- Version 10, 6a8e620045a4c761d77a919d6f614986688a7ee02386eb9a9d2ab81672ed16cd
+-- Version 12, 100c04d406514573bd619525eaa1fae73aee6799f8301af95df06da07ba3ebee
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -1135,6 +1135,18 @@ CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text)
 AS $function$
   SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
   FROM generate_series(1, length(p_key_hash), 32) AS i;
+$function$;
+
+CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
+ RETURNS TABLE(group_id text, heads bigint, weight_micro numeric)
+ LANGUAGE sql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+  SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
+  WHERE v.voting_event_id = p_event AND v.approved_by_key AND v.status = 'approved' AND v.deleted_at IS NULL AND keeps_back(p_event)
+  GROUP BY 1;
 $function$;
 
 CREATE OR REPLACE FUNCTION wrong_key_window_ms()
