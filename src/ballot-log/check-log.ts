@@ -18,10 +18,11 @@ import {
   listCheckpoints,
   readLeaves,
   readSealedBallots,
+  type StoredCheckpoint,
 } from './repository.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
-import type { Witness } from './witness.ts';
+import type { Remembered, Witness } from './witness.ts';
 
 export interface CheckDeps {
   readonly db: Database;
@@ -29,7 +30,7 @@ export interface CheckDeps {
   readonly log: Log;
   readonly papers: PaperShelf;
   readonly logKey: NoteVerifier;
-  readonly witness: Witness;
+  readonly witness: Pick<Witness, 'recall'>;
 }
 
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
@@ -75,7 +76,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
   const surplus = await findSurplus(deps.db, eventId);
   if (surplus !== undefined) return `there is ${surplus} that no log accounts for`;
-  return (await checkSignature(deps, eventId, head)) ?? checkWitness(deps, eventId, head);
+  return checkSigned(deps, eventId);
 }
 
 /** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
@@ -160,13 +161,27 @@ async function checkTiles(
   return undefined;
 }
 
+/**
+ * Compares the head as it stands now with its signature and with what was signed last. The log may have grown since the check
+ * began: head and checkpoint are read at one moment, and the witness, which hears of a signature after its commit, before them.
+ */
+async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
+  const remembered = await deps.witness.recall(eventId);
+  const { head, last } = await deps.db.transaction(
+    async (tx) => ({ head: await findHead(tx, eventId), last: await findLastCheckpoint(tx, eventId) }),
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+  // The event was deleted meanwhile.
+  if (head === undefined) return undefined;
+  return checkSignature(deps, head, last) ?? checkWitness(deps, eventId, head, remembered);
+}
+
 /** Older checkpoints may have been signed by a key that was replaced; the one that is served must bear the present one's. */
-async function checkSignature(
+function checkSignature(
   deps: CheckDeps,
-  eventId: string,
   { frontier, confirmed }: LogHead,
-): Promise<string | undefined> {
-  const last = await findLastCheckpoint(deps.db, eventId);
+  last: StoredCheckpoint | undefined,
+): string | undefined {
   if (last?.size !== frontier.size) return `nothing was signed at ${frontier.size} leaves`;
   try {
     const signed = openCheckpoint(last.note, deps.logKey);
@@ -202,8 +217,12 @@ async function checkBallots(
   return missing === undefined ? undefined : `the ballot at ${missing} is missing in the box`;
 }
 
-async function checkWitness(deps: CheckDeps, eventId: string, { confirmed }: LogHead): Promise<string | undefined> {
-  const remembered = await deps.witness.recall(eventId);
+async function checkWitness(
+  deps: CheckDeps,
+  eventId: string,
+  { confirmed }: LogHead,
+  remembered: Remembered | undefined,
+): Promise<string | undefined> {
   if (remembered === undefined) return undefined;
   const [stored] = await listCheckpoints(deps.db, eventId, remembered.size - 1, remembered.size);
   const known =

@@ -211,6 +211,22 @@ describe('the signed head', () => {
     expect(await checkLog(service.deps, event.id)).toBeUndefined();
   });
 
+  test('is well in the eyes of a check during which ballots are confirmed, sealed and signed for', async () => {
+    const event = await openEvent();
+    for (let index = 0; index < 3; index += 1) await confirm(event, await cast(event));
+    await tendAll(event);
+    const { witness } = service.deps;
+    const moving = {
+      async recall(eventId: string) {
+        for (let index = 0; index < 4; index += 1) await confirm(event, await cast(event));
+        await tendAll(event);
+        return witness.recall(eventId);
+      },
+    };
+    expect(await checkLog({ ...service.deps, witness: moving }, event.id)).toBeUndefined();
+    expect(await confirmedOf(event)).toBe(7);
+  });
+
   test('shows that ballots which waited are gone: to the sequencer, the check, and a reader with an earlier one', async () => {
     const event = await openEvent();
     for (let index = 0; index < 3; index += 1) await confirm(event, await cast(event));
