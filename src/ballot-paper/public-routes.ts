@@ -14,6 +14,7 @@ import { answer } from '#src/http/send.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
+import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { BallotCache } from './ballot-cache.ts';
 import { candidateIssues } from './candidate-issues.ts';
 import { loadPublicPaper } from './load-paper.ts';
@@ -42,11 +43,13 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
       requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
   const registrationBody = bodyFor(
-    ({ event: { payToRegisterCandidate, paymentProvider } }: VoteCaller, raw) => {
+    ({ event: row }: VoteCaller, raw) => {
+      const { payToRegisterCandidate, paymentProvider } = row;
+      const loopback = takesLoopback(embedded, row);
       if ('paymentAttemptId' in raw) return finishPaymentBody;
       return payToRegisterCandidate !== null && paymentProvider !== null
-        ? paidRegistrationBody(embedded, paymentProvider)
-        : registerCandidateBody(embedded);
+        ? paidRegistrationBody(loopback, paymentProvider)
+        : registerCandidateBody(loopback);
     },
     async ({ event: { id } }, sent) => {
       const [positionIds, groupId] = ['positionIds' in sent && sent.positionIds, 'groupId' in sent && sent.groupId];

@@ -10,6 +10,7 @@ import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
+import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { castBallot } from './cast-ballot.ts';
 import { confirmVotes, withoutChoices } from './confirm-ballot.ts';
 import type { LogReceipts } from './log-receipts.ts';
@@ -26,12 +27,14 @@ export function ballotRouter(deps: Deps, payments: CheckoutDeps, receipts: LogRe
     if (payToVote !== null && !('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
   const castBody = bodyFor(
-    ({ event: { type, payToVote, paymentProvider } }: VoteCaller, raw) => {
+    ({ event: row }: VoteCaller, raw) => {
+      const { type, payToVote, paymentProvider } = row;
+      const loopback = takesLoopback(embedded, row);
       if (type === 'election') return castElectionBody;
       if ('paymentAttemptId' in raw) return finishPaymentBody;
       return payToVote !== null && paymentProvider !== null
-        ? castPaidPollBody(embedded, paymentProvider)
-        : castPollBody(embedded);
+        ? castPaidPollBody(loopback, paymentProvider)
+        : castPollBody(loopback);
     },
     async ({ event: row }, sent, isFaulty) =>
       'paymentAttemptId' in sent ? [] : judgeCastParts(deps, row, sent, isFaulty),

@@ -16,6 +16,7 @@ import { amountInMainUnit } from '#src/payments/providers/currencies.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
+import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { startCreditPurchase } from './buy-credits.ts';
 import { findQuadraticPosition, purchaseIssues } from './offer.ts';
 import * as operations from './operations.ts';
@@ -31,8 +32,8 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     if (!('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
   const purchaseBody = bodyFor(
-    ({ event: { paymentProvider } }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
-      'paymentAttemptId' in raw ? finishPaymentBody : creditCheckoutBody({ embedded, provider: paymentProvider }),
+    ({ event: row }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
+      'paymentAttemptId' in raw ? finishPaymentBody : creditCheckoutBody({ embedded: takesLoopback(embedded, row), provider: row.paymentProvider }),
     async ({ paper }, sent, isFaulty) =>
       'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(paper, sent) : [],
   );

@@ -117,6 +117,7 @@ async function createAttempt(
     purpose: order.purpose,
     status: 'created',
     provider: business.provider,
+    livemode: business.livemode,
     amountMinor: order.amountMinor,
     currency: order.currency,
     request: { ...order.request },

@@ -46,6 +46,8 @@ export const paymentAttempts = pgTable(
     purpose: text().$type<PaymentPurpose>().notNull(),
     status: text().$type<AttemptStatus>().notNull(),
     provider: text().$type<ProviderName>().notNull(),
+    /** Whether its money is real, as its business was when it began. */
+    livemode: boolean().notNull().default(true),
     amountMinor: integer('amount_minor').notNull(),
     currency: text().notNull(),
     /** The body of the first call, without what only the checkout needs. */

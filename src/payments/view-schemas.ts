@@ -14,6 +14,7 @@ export const businessView = z
     displayName: z.string(),
     country: z.string(),
     ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
+    livemode: z.boolean().meta({ description: 'False for a business in test mode: its money is play money.' }),
     supportedCurrencies: listShape(z.string()),
   })
   .meta({
@@ -26,6 +27,7 @@ export const businessView = z
         displayName: 'Reading club',
         country: 'DE',
         ready: true,
+        livemode: true,
         supportedCurrencies: ['eur', 'usd'],
       },
     ],
@@ -40,6 +42,7 @@ export const attemptView = z
     purpose: z.enum(PAYMENT_PURPOSES),
     status,
     provider,
+    livemode: z.boolean().meta({ description: 'False where the money is play money: a business in test mode.' }),
     amountMinor: z.int(),
     currency: z.string(),
     confirmationCode: z.string().nullable().meta({ description: 'Once a paid ballot has been cast.' }),
@@ -58,6 +61,7 @@ export const attemptView = z
         purpose: 'vote',
         status: 'succeeded',
         provider: 'provider_a',
+        livemode: true,
         amountMinor: 500,
         currency: 'usd',
         confirmationCode: null,

@@ -13,6 +13,7 @@ export function viewBusiness(business: PaymentBusiness): BusinessView {
     displayName: business.displayName,
     country: business.country,
     ready: business.ready,
+    livemode: business.livemode,
     supportedCurrencies: business.supportedCurrencies,
   };
 }
@@ -32,6 +33,7 @@ function attemptWithoutCode(attempt: PaymentAttempt): Omit<AttemptView, 'confirm
     purpose: attempt.purpose,
     status: attempt.status,
     provider: attempt.provider,
+    livemode: attempt.livemode,
     amountMinor: attempt.amountMinor,
     currency: attempt.currency,
     createdAt: attempt.createdAt,

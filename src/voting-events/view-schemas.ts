@@ -153,6 +153,9 @@ export const contextView = z
     payments: z.object({
       required: z.boolean().meta({ description: 'Whether a cast begins a checkout.' }),
       provider: z.enum(['provider_a', 'provider_b']).nullable(),
+      livemode: z.boolean().nullable().meta({
+        description: 'False where the linked business takes play money; null where none is linked.',
+      }),
       ...payments,
       quadraticCredits: z.boolean().meta({ description: 'Whether credits can be bought.' }),
     }),
@@ -186,6 +189,7 @@ export const contextView = z
         payments: {
           required: false,
           provider: null,
+          livemode: null,
           payToVote: null,
           payToRegisterCandidate: null,
           repeatVotes: false,

@@ -92,6 +92,7 @@ export function viewContext(
     payments: {
       required: event.payToVote !== null,
       provider: event.paymentProvider,
+      livemode: event.paymentLivemode,
       ...view.payments,
       quadraticCredits: extra.quadraticCredits,
     },

@@ -29,15 +29,19 @@ export const votingPageUrlField = () =>
     'Where voters vote: mails link to it. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, in whose place mails put the own ones of the voter.',
   );
 
+/** Whether addresses on the own machine, without https, are taken: where money is play money, or everything runs on one machine. */
+export const takesLoopback = (
+  embedded: boolean,
+  { paymentLivemode }: { readonly paymentLivemode: boolean | null },
+): boolean => embedded || paymentLivemode === false;
+
 /** A page on the own machine is for trying things out: with the embedded database, or with a business of play money. */
 export function pageIssues(
   embedded: boolean,
-  {
-    votingPageUrl,
-    paymentLivemode,
-  }: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },
+  event: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },
 ): Issue[] {
-  if (votingPageUrl === null || embedded || paymentLivemode === false || votingPageUrl.startsWith('https:')) return [];
+  const { votingPageUrl } = event;
+  if (votingPageUrl === null || votingPageUrl.startsWith('https:') || takesLoopback(embedded, event)) return [];
   return [{ field: 'votingPageUrl', message: 'must begin with https://' }];
 }
 
