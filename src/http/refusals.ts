@@ -58,6 +58,10 @@ export const REFUSALS = {
     'The ballots of this event are not opened to this key.',
     'The ballots are not opened to this key, or not yet.',
   ),
+  weights_kept_back: conflict(
+    'A weight of these ballots has so few voters that it would show whose a ballot is.',
+    'In a secret event, a weight has so few voters that it would show whose a ballot is.',
+  ),
   plan_feature: forbidden(
     'The plan of this account does not include this feature.',
     'The plan of the account lacks the feature named in `details.feature`.',

@@ -14,7 +14,6 @@ export const businessView = z
     displayName: z.string(),
     country: z.string(),
     ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
-    livemode: z.boolean().meta({ description: 'False for a business in test mode: its money is play money.' }),
     supportedCurrencies: listShape(z.string()),
   })
   .meta({
@@ -27,7 +26,6 @@ export const businessView = z
         displayName: 'Reading club',
         country: 'DE',
         ready: true,
-        livemode: true,
         supportedCurrencies: ['eur', 'usd'],
       },
     ],

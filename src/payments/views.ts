@@ -13,7 +13,6 @@ export function viewBusiness(business: PaymentBusiness): BusinessView {
     displayName: business.displayName,
     country: business.country,
     ready: business.ready,
-    livemode: business.livemode,
     supportedCurrencies: business.supportedCurrencies,
   };
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
+import { reasonAnchor } from '#src/http/errors.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
@@ -131,7 +132,9 @@ function refusalBody(
   codes: readonly ErrorCode[],
   cases: readonly RefusalCase[],
 ): JsonSchema {
-  const lines = codes.map((code) => `- \`${code}\`: ${CODE_WORDS[code]}`);
+  const [code = 'internal'] = codes;
+  const reason = cases[0] !== undefined && REFUSALS[cases[0]].code === code ? reasonOf(cases[0]) : undefined;
+  const lines = codes.map((one) => `- \`${one}\`: ${CODE_WORDS[one]}`);
   const reasons = cases.map((name) => `  - reason \`${reasonOf(name)}\`: ${REFUSALS[name].when}`);
   return {
     description: [...lines, ...reasons].join('\n'),
@@ -141,12 +144,11 @@ function refusalBody(
         schema: { $ref: '#/components/schemas/ErrorEnvelope' },
         example: {
           error: {
-            code: codes[0],
-            message: CODE_WORDS[codes[0] ?? 'internal'].replaceAll('`', ''),
-            ...(cases[0] !== undefined && REFUSALS[cases[0]].code === codes[0]
-              ? { details: { reason: reasonOf(cases[0]) } }
-              : {}),
+            code,
+            message: CODE_WORDS[code].replaceAll('`', ''),
+            ...(reason === undefined ? {} : { details: { reason } }),
             requestId: 'req_3f8a1c0b9d2e',
+            docUrl: `https://votes.example/reference/errors#${reason === undefined ? code : reasonAnchor(reason, status)}`,
           },
         },
       },

@@ -6,8 +6,7 @@ import { createSecrets } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { type Audience, EventCounter } from './count-event.ts';
 import { summaryOf } from './count-summary.ts';
-import { writeCsv } from './write-csv.ts';
-import { writeJson } from './write-json.ts';
+import { FILES, type FileKind } from './result-files.ts';
 
 /** What the thread needs to count on its own. */
 export interface CountThreadData {
@@ -17,7 +16,7 @@ export interface CountThreadData {
 
 /** What it is asked, of one event. */
 export type CountOrder =
-  | { readonly kind: 'json' | 'csv' | 'summary'; readonly audience: Audience }
+  | { readonly kind: FileKind | 'summary'; readonly audience: Audience }
   | { readonly kind: 'rounds'; readonly audience: Audience; readonly positionId: string; readonly fromRound: number }
   | { readonly kind: 'final' };
 
@@ -61,7 +60,7 @@ async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
     return counter.rounds(paper, order.audience, nowMs, { positionId: order.positionId, fromRound: order.fromRound });
   const results = await counter.results(paper, order.audience, nowMs);
   if (order.kind === 'summary') return summaryOf(results);
-  return bytesOf(order.kind === 'csv' ? writeCsv(results) : writeJson(results));
+  return bytesOf(FILES[order.kind](results));
 }
 
 parentPort?.on('message', async (request: CountRequest) => {

@@ -13,9 +13,8 @@ import type { RoundPage } from '#src/tally/types.ts';
 import { type Audience, EventCounter, type RoundQuestion } from './count-event.ts';
 import { type CountSummary, summaryOf } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
+import { FILES, type FileKind } from './result-files.ts';
 import type { EventResults } from './view-schemas.ts';
-import { writeCsv } from './write-csv.ts';
-import { writeJson } from './write-json.ts';
 
 /** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
 const MANY_ROWS = 5_000;
@@ -71,10 +70,10 @@ export class Counting {
   }
 
   /** The results as a file. */
-  async file(paper: BallotPaper, kind: 'csv' | 'json', nowMs: number): Promise<AsyncIterable<Uint8Array>> {
+  async file(paper: BallotPaper, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
     if (await this.#isLong(paper)) return inPieces(await this.#bytes(paper, { kind, audience: 'organizer' }, nowMs));
     const results = await this.#counter.results(paper, 'organizer', nowMs);
-    return streamText(kind === 'csv' ? writeCsv(results) : writeJson(results));
+    return streamText(FILES[kind](results));
   }
 
   /** How many ballots there are and who left a contest out: heads, whatever their weight, so that nothing is kept back of them. */

@@ -3,7 +3,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 
-export const DOWNLOAD_KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
+export const DOWNLOAD_KINDS = ['pdf', 'csv', 'table', 'json', 'cvr', 'blt'] as const;
 export type DownloadKind = (typeof DOWNLOAD_KINDS)[number];
 export const PAPER_SIZES = ['a4', 'letter'] as const;
 export type PaperSize = (typeof PAPER_SIZES)[number];
@@ -16,18 +16,29 @@ export interface Download {
   /** The key that asked for it: a link is good for no longer than its key. */
   readonly keyId: string;
   readonly paper: PaperSize;
+  /** The position that it is about; null for all of them. */
+  readonly positionId: string | null;
 }
 
 /** How long a link is good for (completions 3, "Results, votes, exports"). */
 export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
-const bodySchema = z.tuple([z.enum(DOWNLOAD_KINDS), z.string(), z.string(), z.string(), z.enum(PAPER_SIZES), z.int()]);
+const bodySchema = z.tuple([
+  z.enum(DOWNLOAD_KINDS),
+  z.string(),
+  z.string(),
+  z.string(),
+  z.enum(PAPER_SIZES),
+  z.string().nullable(),
+  z.int(),
+]);
 
 /** The last part of a download's address: HMAC-SHA256 over everything that it says, then that itself, in base64url. */
 export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
-  const { kind, eventId, accountId, keyId, paper } = download;
-  const body = Buffer.from(JSON.stringify([kind, eventId, accountId, keyId, paper, nowMs + DOWNLOAD_LINK_MS]));
+  const { kind, eventId, accountId, keyId, paper, positionId } = download;
+  const parts = [kind, eventId, accountId, keyId, paper, positionId, nowMs + DOWNLOAD_LINK_MS];
+  const body = Buffer.from(JSON.stringify(parts));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
@@ -43,9 +54,9 @@ export function openDownload(secrets: Secrets, token: string, nowMs: number): Do
   // Signed by a release before this one, it has other parts.
   const parsed = bodySchema.safeParse(JSON.parse(body.toString('utf8')));
   if (!parsed.success) throw refuse('download_link_outdated');
-  const [kind, eventId, accountId, keyId, paper, expiresAt] = parsed.data;
+  const [kind, eventId, accountId, keyId, paper, positionId, expiresAt] = parsed.data;
   if (nowMs >= expiresAt) {
     throw refuse('download_link_expired');
   }
-  return { kind, eventId, accountId, keyId, paper };
+  return { kind, eventId, accountId, keyId, paper, positionId };
 }

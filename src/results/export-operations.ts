@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { idField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
 import { type DownloadKind, PAPER_SIZES } from './download-link.ts';
@@ -20,6 +21,31 @@ export const getResultsPdf = operation({
   query: z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') }),
 });
 
+export const getResultsCsv = operation({
+  operationId: 'getResultsCsv',
+  summary: 'Redirect to the results as a table (CSV)',
+  method: 'GET',
+  path: '/voting-events/:idOrCode/results/csv',
+  scope: 'read',
+  description: `${DESCRIPTION} \`layout=figures\` has one figure a row, rounds and ties included; \`layout=table\` one candidate a row, the most votes first.`,
+  answers: answersRedirect('The address of the file, good for five minutes.'),
+  refusals: ['plan_feature'],
+  query: z.strictObject({ layout: z.enum(['figures', 'table']).default('figures') }),
+});
+
+export const getResultsBlt = operation({
+  operationId: 'getResultsBlt',
+  summary: 'Redirect to the ballots of a ranked position (BLT)',
+  method: 'GET',
+  path: '/voting-events/:idOrCode/results/blt',
+  scope: 'read',
+  description:
+    'For counting elsewhere, once the result is final. Weights are whole numbers in a unit of their own. In a secret event there is no file where a ballot’s weight would show whose it is.',
+  answers: answersRedirect('The address of the file, good for five minutes.'),
+  refusals: ['plan_feature', 'openings_not_available', 'weights_kept_back'],
+  query: z.strictObject({ positionId: idField().meta({ description: 'A position of the method `ranked_choice`.' }) }),
+});
+
 const exportOf = (kind: DownloadKind, operationId: string, summary: string, refusals: readonly RefusalCase[]) =>
   operation({
     operationId,
@@ -31,10 +57,6 @@ const exportOf = (kind: DownloadKind, operationId: string, summary: string, refu
     answers: answersRedirect('The address of the file, good for five minutes.'),
     refusals,
   });
-
-export const getResultsCsv = exportOf('csv', 'getResultsCsv', 'Redirect to the results as a table (CSV)', [
-  'plan_feature',
-]);
 
 export const getResultsJson = exportOf('json', 'getResultsJson', 'Redirect to the results as a JSON file', [
   'plan_feature',
@@ -54,7 +76,7 @@ export const download = operation({
   path: '/downloads/:token',
   scope: 'none',
   description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
-  answers: answersFile(['application/pdf', 'text/csv', 'application/json'], 'The file.', {
+  answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {
     data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
   }),
   refusals: [

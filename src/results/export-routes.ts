@@ -21,6 +21,7 @@ import { type Download, type DownloadKind, openDownload, signDownload } from './
 import * as operations from './export-operations.ts';
 import { fileNameHeader } from './file-name.ts';
 import { ReportPress } from './print-report.ts';
+import { requireRankedPosition, weightUnit, writeBlt } from './write-blt.ts';
 import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
 
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
@@ -44,16 +45,25 @@ export function exportRouter(deps: Deps): Hono<Env> {
   const linkTo = (
     { caller, event: { id } }: Organizer,
     kind: DownloadKind,
-    paper: Download['paper'] = 'a4',
+    { paper = 'a4', positionId = null }: Partial<Pick<Download, 'paper' | 'positionId'>> = {},
   ): Answer => {
-    const download = { kind, eventId: id, accountId: caller.accountId, keyId: caller.keyId, paper };
+    const download = { kind, eventId: id, accountId: caller.accountId, keyId: caller.keyId, paper, positionId };
     return redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
   };
   const router = new Hono<Env>();
   router.on(...operations.getResultsPdf, event, async (c) =>
-    answer(c, linkTo(c.get('target'), 'pdf', c.get('query').paper)),
+    answer(c, linkTo(c.get('target'), 'pdf', { paper: c.get('query').paper })),
   );
-  router.on(...operations.getResultsCsv, event, async (c) => answer(c, linkTo(c.get('target'), 'csv')));
+  router.on(...operations.getResultsCsv, event, async (c) =>
+    answer(c, linkTo(c.get('target'), c.get('query').layout === 'table' ? 'table' : 'csv')),
+  );
+  router.on(...operations.getResultsBlt, event, async (c) => {
+    const { positionId } = c.get('query');
+    const { event: row } = c.get('target');
+    const paper = await paperOf(row);
+    await weightUnit(deps.reads, paper, requireRankedPosition(paper, row, positionId));
+    return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
+  });
   router.on(...operations.getResultsJson, event, async (c) => answer(c, linkTo(c.get('target'), 'json')));
   router.on(...operations.getCastVoteRecords, event, async (c) => {
     requireContests(await paperOf(c.get('target').event));
@@ -62,7 +72,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
   router.on(...operations.download, signedDownload, async (c) => {
     const { download, event: row } = c.get('target');
     const read = async (): Promise<Answer> => ({
-      ...(await fileOf(deps, press, await paperOf(row), download, whenGone(c))),
+      ...(await fileOf(deps, press, { row, paper: await paperOf(row) }, download, whenGone(c))),
       headers: fileNameHeader(row, download.kind),
     });
     // Reports have a queue of their own, in which the accounts take turns.
@@ -74,8 +84,8 @@ export function exportRouter(deps: Deps): Hono<Env> {
 async function fileOf(
   deps: Deps,
   press: ReportPress,
-  paper: BallotPaper,
-  { kind, paper: size, accountId }: Download,
+  { row, paper }: { readonly row: VotingEvent; readonly paper: BallotPaper },
+  { kind, paper: size, accountId, positionId }: Download,
   gone: AbortSignal,
 ): Promise<Answer> {
   const nowMs = deps.clock.now();
@@ -99,7 +109,12 @@ async function fileOf(
     const open = () => streamText(writeCastVoteRecords(source, id, nowMs));
     return { status: 200, stream: { open, type: 'application/json' } };
   }
+  if (kind === 'blt') {
+    const position = requireRankedPosition(paper, row, positionId ?? '');
+    const open = () => streamText(writeBlt({ db: deps.reads, secrets: deps.secrets }, paper, position));
+    return { status: 200, stream: { open, type: 'text/plain; charset=utf-8' } };
+  }
   const pieces = await deps.counting.file(paper, kind, nowMs);
-  const type = kind === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/json';
+  const type = kind !== 'json' ? 'text/csv; charset=utf-8; header=present' : 'application/json';
   return { status: 200, stream: { open: () => pieces, type } };
 }

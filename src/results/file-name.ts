@@ -4,8 +4,10 @@ import type { DownloadKind } from './download-link.ts';
 const ENDINGS: Readonly<Record<DownloadKind, string>> = {
   pdf: 'results.pdf',
   csv: 'results.csv',
+  table: 'results-table.csv',
   json: 'results.json',
   cvr: 'cast-vote-records.json',
+  blt: 'ballots.blt',
 };
 
 const MAX_TITLE = 80;

@@ -253,3 +253,11 @@ export async function* readRecords(
   }
   yield moment.queue;
 }
+
+/** The weights that ballots of the box have, each once. */
+export async function listBallotWeights(db: Database, eventId: string): Promise<readonly bigint[]> {
+  const { rows } = await db.execute<{ weight: string }>(
+    sql`SELECT DISTINCT weight_micro::text AS weight FROM ballots WHERE voting_event_id = ${eventId}`,
+  );
+  return rows.map(({ weight }) => BigInt(weight));
+}

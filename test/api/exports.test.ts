@@ -200,7 +200,14 @@ describe('an export', () => {
     }
     const { secrets, clock } = service.deps;
     const keyId = demand(await service.call('GET', '/me', undefined, { key: account.read }), 200).key.id;
-    const link = { kind: 'json', eventId: event.id, accountId: account.id, keyId, paper: 'a4' } as const;
+    const link = {
+      kind: 'json',
+      eventId: event.id,
+      accountId: account.id,
+      keyId,
+      paper: 'a4',
+      positionId: null,
+    } as const;
     const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
     const stranger = await createTestAccount(service);

@@ -109,6 +109,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
       purpose: 'vote',
       status: 'fulfilled',
       provider,
+      livemode: false,
       ...PRICE[provider],
       confirmationCode,
       createdAt: expect.any(Number),

@@ -6,7 +6,14 @@ import { DOWNLOAD_LINK_MS, type Download, openDownload, signDownload } from '#sr
 
 const secrets = createSecrets([randomBytes(32)]);
 const NOW = 1_790_000_000_000;
-const download: Download = { kind: 'cvr', eventId: 'evt_1', accountId: 'acc_1', keyId: 'key_1', paper: 'a4' };
+const download: Download = {
+  kind: 'cvr',
+  eventId: 'evt_1',
+  accountId: 'acc_1',
+  keyId: 'key_1',
+  paper: 'a4',
+  positionId: null,
+};
 
 function refusal(token: string, nowMs = NOW): unknown {
   try {

@@ -1,0 +1,87 @@
+import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { openEntries } from '#src/ballots/sealed-entries.ts';
+import type { Database } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { badRequest, notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { CommonWeights } from './common-weights.ts';
+import { listBallotWeights, readRecordMoment, readRecords } from './repository.ts';
+
+/**
+ * The position of a BLT file.
+ * @param event as it is now: the paper may be from before the result was final
+ * @throws ApiError 404 for an unknown position, 400 for one without rankings, 403 `openings_not_available` before the result is final
+ */
+export function requireRankedPosition(
+  paper: BallotPaper,
+  { finalAt }: Pick<VotingEvent, 'finalAt'>,
+  positionId: string,
+): PaperPosition {
+  const position = paper.positions.find(({ id }) => id === positionId);
+  if (position === undefined) throw notFound();
+  if (position.votingMethod !== 'ranked_choice')
+    throw badRequest('The query parameter positionId must name a position of the method ranked_choice.', {
+      field: 'positionId',
+    });
+  if (finalAt === null) throw refuse('openings_before_final');
+  return position;
+}
+
+/**
+ * What weights are multiplied by, so that all of them are whole: the format knows no other, and the unit of the weights
+ * changes no result. @throws ApiError 409 `weights_kept_back` where a weight would show whose a ballot is
+ */
+export async function weightUnit(db: Database, paper: BallotPaper, position: PaperPosition): Promise<bigint> {
+  const weights = await listBallotWeights(db, paper.event.id);
+  // Alike weights are as good as none, and show nobody.
+  if (weights.length <= 1) return weights[0] ?? 1n;
+  const common = await CommonWeights.read(db, paper);
+  if (!weights.every((weight) => common.shows([position.number], weight))) throw refuse('weights_kept_back');
+  return weights.reduce(greatestCommonDivisor, 0n);
+}
+
+function greatestCommonDivisor(one: bigint, other: bigint): bigint {
+  let [left, right] = [one, other];
+  while (right !== 0n) [left, right] = [right, left % right];
+  return left;
+}
+
+/** The format has no way to write a quote within quotes. */
+const quoted = (text: string): string => `"${text.replaceAll('"', "'")}"`;
+
+/**
+ * The ballots of a ranked position as BLT, the format that programs for counting read: candidates by their place in the
+ * list at the end, a line a ballot in the order of the log, gaps between ranks closed, withdrawn candidates by a minus.
+ * Abstentions are ballots without a choice; ballots to which the position was not open are left out.
+ */
+export async function* writeBlt(
+  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
+  paper: BallotPaper,
+  position: PaperPosition,
+): AsyncGenerator<string> {
+  const { event } = paper;
+  const unit = await weightUnit(db, paper, position);
+  const moment = await readRecordMoment(db, event.id);
+  const candidates = position.everCandidates;
+  const placeOf = new Map(candidates.map(({ number }, index) => [number, index + 1]));
+  yield `${candidates.length} ${position.seats}\n`;
+  const withdrawn = candidates.flatMap(({ status }, index) => (status === 'withdrawn' ? [`-${index + 1}`] : []));
+  if (withdrawn.length > 0) yield `${withdrawn.join(' ')}\n`;
+  for await (const ballots of readRecords(db, event.id, moment)) {
+    for (const { codeTag, entries, weightMicro } of ballots) {
+      const own = unpackEntries(openEntries(secrets, event.id, codeTag, entries)).find(
+        (packed) => packed.position === position.number,
+      );
+      if (own === undefined) continue;
+      const ranking = own.entries
+        .toSorted((one, other) => one.value - other.value)
+        .map(({ candidate }) => placeOf.get(candidate));
+      yield `${[weightMicro / unit, ...ranking, 0].join(' ')}\n`;
+    }
+  }
+  yield '0\n';
+  for (const { name } of candidates) yield `${quoted(name)}\n`;
+  yield `${quoted(`${event.title}: ${position.title}`)}\n`;
+}
