@@ -33,7 +33,9 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
   });
   const purchaseBody = bodyFor(
     ({ event: row }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
-      'paymentAttemptId' in raw ? finishPaymentBody : creditCheckoutBody({ embedded: takesLoopback(embedded, row), provider: row.paymentProvider }),
+      'paymentAttemptId' in raw
+        ? finishPaymentBody
+        : creditCheckoutBody({ embedded: takesLoopback(embedded, row), provider: row.paymentProvider }),
     async ({ paper }, sent, isFaulty) =>
       'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(paper, sent) : [],
   );

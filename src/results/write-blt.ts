@@ -35,7 +35,7 @@ export function requireRankedPosition(
  */
 export async function weightUnit(db: Database, paper: BallotPaper, position: PaperPosition): Promise<bigint> {
   const weights = await listBallotWeights(db, paper.event.id);
-  // Alike weights are as good as none, and show nobody.
+  // Alike weights are as good as none, and show no voter.
   if (weights.length <= 1) return weights[0] ?? 1n;
   const common = await CommonWeights.read(db, paper);
   if (!weights.every((weight) => common.shows([position.number], weight))) throw refuse('weights_kept_back');
