@@ -69,6 +69,7 @@ export function isShortSearch(search: string): boolean {
 /** The rule of a list's `search` for rows that are not read by a statement: as `holdsText` says it in SQL. */
 export function textHolds(text: string, search: string): boolean {
   if (!isShortSearch(search)) return text.toLowerCase().includes(search.toLowerCase());
-  const literal = search.replace(/[^\p{L}\p{N}\s]/gu, '\\$&');
+  // By code point: this kind of expression takes a backslash before few signs alone.
+  const literal = search.replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
   return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'iu').test(text);
 }

@@ -54,7 +54,8 @@ function planOf({ name, route }: Example): WorldPlan {
     type: election || /voters|notifications/.test(route.path) ? 'election' : 'poll',
     paid: pays && !quadratic,
     quadratic,
-    logged: /\/log\//.test(route.path),
+    logged: /\/log\/|Blt/.test(`${route.path} ${name}`),
+    ranked: /Blt/.test(name),
   };
 }
 

@@ -12,6 +12,8 @@ export interface WorldPlan {
   readonly quadratic: boolean;
   /** A ballot is confirmed, and the log of the event is finished. */
   readonly logged: boolean;
+  /** Its position is ranked. */
+  readonly ranked: boolean;
 }
 
 /** An event with one of everything: what the examples of the API document tell of. */
@@ -77,7 +79,7 @@ function createExampleEvent(
     ballot: { opening: 'public' },
   };
   const position = {
-    votingMethod: plan.quadratic ? 'quadratic' : 'plurality',
+    votingMethod: plan.quadratic ? 'quadratic' : plan.ranked ? 'ranked_choice' : 'plurality',
     candidates: ['Greta Lind', 'Amir Haddad'],
     ...(plan.quadratic ? { settings: { quadraticTopUp: QUADRATIC } } : {}),
   };
@@ -121,7 +123,8 @@ async function thingsOf(
 ): Promise<readonly (readonly [string, () => Promise<string>])[]> {
   const path = `/voting-events/${event.id}`;
   const [position] = event.positions;
-  const vote = { positionId: position?.id, candidateId: position?.candidates[0] };
+  const choice = { positionId: position?.id, candidateId: position?.candidates[0] };
+  const vote = plan.ranked ? { ...choice, rank: 1 } : choice;
   const code = plan.logged ? await castSomething(service, account, event.id, vote, true) : undefined;
   const email = `greta-${event.code.toLowerCase()}@example.com`;
   const create = async (where: string, body: unknown): Promise<string> => (await send('POST', where, body)).id;
