@@ -108,6 +108,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
       purpose: 'vote',
       status: 'succeeded',
       provider: 'provider_a',
+      livemode: true,
       amountMinor: 500,
       currency: 'usd',
       confirmationCode: null,
