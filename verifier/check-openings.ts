@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './j
 import { Unbelievable } from './note.ts';
 import { type PaperPosition, readPaper } from './paper.ts';
 import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
-import { type Read, Unreadable } from './read-service.ts';
+import { type Read, readJson, Unreadable } from './read-service.ts';
 import { MILLION, type OpenedVote, PositionTally } from './recount.ts';
 
 /** The ballots as they were opened, and taken in by the counters. */
@@ -50,17 +50,15 @@ const PAGE = 1_000;
 
 /** Reads the openings from a leaf on. Undefined when this key may not see them. */
 async function readPage(read: Read, base: string, fromIndex: number): Promise<Fields | undefined> {
-  const { status, bytes } = await read(`${base}/openings?fromIndex=${fromIndex}&limit=${PAGE}`);
-  if (status === 403) return undefined;
-  if (status !== 200) throw new Unreadable(`the openings answered ${status}`);
-  return fieldsOf(JSON.parse(bytes.toString('utf8')));
+  const page = await readJson(read, `${base}/openings?fromIndex=${fromIndex}&limit=${PAGE}`);
+  return page === undefined ? undefined : fieldsOf(page);
 }
 
-/** Where the next page begins: behind every ballot that was opened, or the pages would never end. */
-function nextIndexOf(page: Fields, last: number): number | undefined {
+/** Where the next page begins: behind a ballot that was opened, or the pages would never end. */
+function nextIndexOf(page: Fields, before: number, last: number): number | undefined {
   const next = page['nextIndex'];
   if (next === null) return undefined;
-  if (typeof next !== 'number' || !Number.isSafeInteger(next) || next <= last)
+  if (typeof next !== 'number' || !Number.isSafeInteger(next) || next <= last || last <= before)
     throw new Unbelievable('the pages of openings do not lead on');
   return next;
 }
@@ -94,7 +92,7 @@ export async function checkOpenings(
     throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');
   const tallies = paper.map((position) => new PositionTally(position));
   const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));
-  let [newer, from] = [false, -1];
+  let [newer, before] = [false, -1];
   let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
   for (;;) {
     for (const value of listOf(page['data'])) {
@@ -125,9 +123,9 @@ export async function checkOpenings(
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
     onProgress(opened);
-    const next = newer ? undefined : nextIndexOf(page, Math.max(last, from));
+    const next = newer ? undefined : nextIndexOf(page, before, last);
     if (next === undefined) break;
-    from = next;
+    before = last;
     page = await readPage(read, base, next);
     if (page === undefined) throw new Unreadable('the openings ended before their last page');
   }

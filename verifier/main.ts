@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readOverHttp, Unreadable } from './read-service.ts';
+import { readOverHttp } from './read-service.ts';
 import { type VerificationReport, verifyLog } from './verify-log.ts';
 
 const USAGE = `Verifies the ballot log of a voting event from the outside, over HTTP only.
@@ -16,10 +16,18 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
   --promise FILE   the logPromise that a voter was given: shows that the ballot is in the log
   --json           prints the report as JSON
 
-Exit status: 0 everything that was checked is right, 1 a check failed, 2 wrong usage or the service cannot be read.
+Exit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right, and something could not
+be checked (marked ○: kept from this key, not due yet, not closed yet, or the service cannot be read).
 `;
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
+
+const LAST_WORDS = {
+  yes: 'Everything is right.',
+  no: 'Something is wrong. Keep this output and the checkpoints you have, and show them to the organizer and to other observers.',
+  partial: 'What was checked is right. What is marked ○ could not be checked.',
+} as const;
+const EXIT_STATUS = { yes: 0, no: 1, partial: 3 } as const;
 
 function print(report: VerificationReport): void {
   for (const { name, status, detail } of report.checks)
@@ -28,16 +36,10 @@ function print(report: VerificationReport): void {
   if (rollAfterOpening !== null) {
     const { identityChanges, rollChanges } = rollAfterOpening;
     process.stdout.write(
-      `\nAfter the opening: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
+      `\nAfter the opening, as the service records: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
     );
   }
-  const failed = report.checks.some(({ status }) => status === 'failed');
-  const left = report.checks.some(({ status }) => status === 'left_out');
-  const next = failed
-    ? 'Something is wrong. Keep this output and the checkpoints you have, and show them to the organizer and to other observers.'
-    : left
-      ? 'What was checked is right. What is marked ○ was not checked.'
-      : 'Everything is right.';
+  const next = LAST_WORDS[report.verified];
   process.stdout.write(`\n${next}\n`);
 }
 
@@ -83,18 +85,13 @@ async function main(): Promise<number> {
     return 2;
   }
   const { baseUrl, key, save, json, ...rest } = options;
-  try {
-    const report = await verifyLog({ ...rest, read: readOverHttp(baseUrl, key), onProgress: progress });
-    if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
-    else print(report);
-    // A checkpoint of a log that is not right must not become what the next run believes.
-    if (save !== undefined && report.verified && report.checkpoint !== null) writeFileSync(save, report.checkpoint);
-    return report.verified ? 0 : 1;
-  } catch (fault) {
-    if (!(fault instanceof Unreadable)) throw fault;
-    process.stderr.write(`${fault.message}\n`);
-    return 2;
-  }
+  const report = await verifyLog({ ...rest, read: readOverHttp(baseUrl, key), onProgress: progress });
+  if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
+  else print(report);
+  // A checkpoint of a log that is not right must not become what the next run believes.
+  if (save !== undefined && report.verified !== 'no' && report.checkpoint !== null)
+    writeFileSync(save, report.checkpoint);
+  return EXIT_STATUS[report.verified];
 }
 
 // The reader of the output may have read enough of it.

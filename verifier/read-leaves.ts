@@ -1,7 +1,7 @@
 import { GrowingTree, leafHash, sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf, isFields, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
-import { type Read, requireBytes } from './read-service.ts';
+import { MOST_BYTES, type Read, requireBytes, Unreadable } from './read-service.ts';
 
 const WIDTH = 256;
 const HASH = 32;
@@ -82,6 +82,8 @@ function splitBundle(bytes: Buffer, count: number): Buffer[] {
   return entries;
 }
 
+/** Some four gigabytes of memory. */
+const MOST_LEAVES = 50_000_000;
 const HEX_HASH = /^[0-9a-f]{64}$/;
 /** The names that leaves have, by version and kind. Closes of the first version have their figures in clear. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -98,10 +100,10 @@ const NAMES: Readonly<Record<string, string>> = {
 /** Reads the leaves one after another and notes what later checks ask for. */
 class LeafReader {
   readonly #eventId: string;
-  readonly #commitments: Buffer;
-  readonly #kinds: Uint8Array;
+  #commitments = Buffer.alloc(0);
+  #kinds = new Uint8Array(0);
   /** The beginnings of all code tags: equal ones would be a ballot that stands twice. */
-  readonly #tags: BigUint64Array;
+  #tags = new BigUint64Array(0);
   ballots = 0;
   readonly voided = new Set<number>();
   readonly reversed = new Set<number>();
@@ -115,15 +117,24 @@ class LeafReader {
   last: Fields = {};
   #count = 0;
 
-  constructor(eventId: string, size: number) {
+  constructor(eventId: string) {
     this.#eventId = eventId;
-    this.#commitments = Buffer.alloc(size * HASH);
-    this.#kinds = new Uint8Array(size);
-    this.#tags = new BigUint64Array(size);
+  }
+
+  /** Memory is taken as leaves come, not as a signed size asks for it. */
+  #makeRoomFor(index: number): void {
+    if (index < this.#kinds.length) return;
+    const room = Math.max(WIDTH, 2 * this.#kinds.length);
+    const [commitments, kinds, tags] = [Buffer.alloc(room * HASH), new Uint8Array(room), new BigUint64Array(room)];
+    commitments.set(this.#commitments);
+    kinds.set(this.#kinds);
+    tags.set(this.#tags);
+    [this.#commitments, this.#kinds, this.#tags] = [commitments, kinds, tags];
   }
 
   take(data: Buffer): void {
     const index = this.#count;
+    this.#makeRoomFor(index);
     const bad = (why: string): Unbelievable => new Unbelievable(`leaf ${index} ${why}`);
     let leaf: unknown;
     try {
@@ -221,11 +232,22 @@ class LeafReader {
   }
 }
 
+/** Reads a part of what the signed head covers. @throws Unbelievable where the service does not have it */
+function readSigned(read: Read, path: string, maxBytes: number): Promise<Buffer> {
+  const readPart: Read = async (...asked) => {
+    const reply = await read(...asked);
+    if (reply.status === 404) throw new Unbelievable('the service does not have leaves that it signed for');
+    return reply;
+  };
+  return requireBytes(readPart, path, maxBytes);
+}
+
 /** Reads all leaves, checks the form of each, and computes the root. Whether it is the signed one is the caller's question. */
 export async function readLeaves(read: Read, base: string, questions: LeafQuestions): Promise<ReadLog> {
   const { eventId, size, sizes, leafHashes, onProgress } = questions;
   const tree = new GrowingTree();
-  const reader = new LeafReader(eventId, size);
+  if (size > MOST_LEAVES) throw new Unreadable(`a log of ${size} leaves is too long for this verifier`);
+  const reader = new LeafReader(eventId);
   const rootAt = new Map<number, Buffer>();
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
@@ -236,8 +258,8 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   noteRoot();
   for (let index = 0; tree.size < size; index += 1) {
     const width = Math.min(WIDTH, size - tree.size);
-    const bundle = await requireBytes(read, `${base}/${address('entries', index, width)}`);
-    const tile = await requireBytes(read, `${base}/${address('0', index, width)}`);
+    const bundle = await readSigned(read, `${base}/${address('entries', index, width)}`, MOST_BYTES.entries);
+    const tile = await readSigned(read, `${base}/${address('0', index, width)}`, MOST_BYTES.tile);
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);

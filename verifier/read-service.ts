@@ -5,47 +5,109 @@ export interface Reply {
   readonly bytes: Buffer;
 }
 
-/** Reads one address of the service, such as `/public/voting-events/…/log/checkpoint`. The only way out of the verifier. */
-export type Read = (path: string) => Promise<Reply>;
+/**
+ * Reads one address of the service, such as `/public/voting-events/…/log/checkpoint`. The only way out of the verifier.
+ * @param maxBytes a longer answer is cut off and refused
+ * @throws Unreadable where nothing that can be judged comes back
+ */
+export type Read = (path: string, maxBytes: number) => Promise<Reply>;
 
-/** The service could not be reached, or does not let this key read. */
+/** The service could not be reached, does not let this key read, or sends something else: that proves nothing wrong. */
 export class Unreadable extends Error {}
 
-const ATTEMPTS = 6;
-const TIMEOUT_MS = 30_000;
+/** What each kind of answer may have at most. */
+export const MOST_BYTES = {
+  /** A checkpoint, with cosignatures of many witnesses. */
+  note: 65_536,
+  /** 256 entries of at most 65,535 bytes, each behind its length. */
+  entries: 256 * 65_537,
+  /** 256 hashes. */
+  tile: 256 * 32,
+  /** A page of openings, or results. */
+  json: 67_108_864,
+} as const;
 
-/** Reads over HTTP; waits where the service asks to, and tries again where it was away for a moment. */
-export function readOverHttp(baseUrl: string, key: string): Read {
+const ATTEMPTS = 6;
+/** For one answer to its last byte, however slowly it comes. */
+const TIMEOUT_MS = 30_000;
+/** All pauses that the service asks for, together. */
+const MOST_PAUSES_MS = 600_000;
+
+export interface ReadLimits {
+  readonly timeoutMs?: number;
+  readonly attempts?: number;
+}
+
+/**
+ * Reads over HTTP; waits where the service asks to, and tries again where it was away for a moment. It follows no redirect:
+ * the key is for this service alone.
+ */
+export function readOverHttp(baseUrl: string, key: string, limits: ReadLimits = {}): Read {
   const base = baseUrl.replace(/\/+$/, '');
-  return async (path) => {
+  const { timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS } = limits;
+  let pauseLeft = MOST_PAUSES_MS;
+  const rest = async (ms: number): Promise<void> => {
+    pauseLeft -= ms;
+    if (pauseLeft < 0) throw new Unreadable(`${base} asks to wait again and again`);
+    await pause(ms);
+  };
+  return async (path, maxBytes) => {
     for (let attempt = 1; ; attempt += 1) {
-      const last = attempt === ATTEMPTS;
-      let response: Response;
+      const last = attempt === attempts;
+      const signal = AbortSignal.timeout(timeoutMs);
       try {
-        response = await fetch(`${base}${path}`, {
-          headers: { Authorization: `Bearer ${key}` },
-          redirect: 'error',
-          signal: AbortSignal.timeout(TIMEOUT_MS),
-        });
+        const headers = { Authorization: `Bearer ${key}` };
+        const response = await fetch(`${base}${path}`, { headers, redirect: 'manual', signal });
+        if (!last && (response.status === 429 || response.status >= 500)) {
+          await response.body?.cancel();
+          const asked = Number(response.headers.get('retry-after') ?? attempt) || attempt;
+          await rest(1_000 * Math.min(60, Math.max(0, asked)));
+          continue;
+        }
+        return { status: response.status, bytes: await readBody(response, path, maxBytes) };
       } catch (fault) {
+        if (fault instanceof Unreadable) throw fault;
+        if (signal.aborted)
+          throw new Unreadable(`${path} did not come within ${timeoutMs / 1_000} s`, { cause: fault });
         if (last) throw new Unreadable(`${base} cannot be reached`, { cause: fault });
-        await pause(250 * 2 ** attempt);
-        continue;
+        await rest(250 * 2 ** attempt);
       }
-      if (!last && (response.status === 429 || response.status >= 500)) {
-        await pause(1_000 * Math.min(60, Number(response.headers.get('retry-after') ?? attempt) || attempt));
-        continue;
-      }
-      return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) };
     }
   };
 }
 
-/** @throws Unreadable unless the answer is 200 */
-export async function requireBytes(read: Read, path: string): Promise<Buffer> {
-  const { status, bytes } = await read(path);
-  if (status === 200) return bytes;
-  const why =
-    status === 401 ? 'the key is not valid' : status === 404 ? 'there is no such log' : `it answered ${status}`;
-  throw new Unreadable(`${path} cannot be read: ${why}`);
+async function readBody(response: Response, path: string, maxBytes: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw new Unreadable(`${path} has more than ${maxBytes} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** @throws Unreadable unless the answer is 200 and as short as asked for */
+export async function requireBytes(read: Read, path: string, maxBytes: number): Promise<Buffer> {
+  const { status, bytes } = await read(path, maxBytes);
+  if (status === 200 && bytes.length <= maxBytes) return bytes;
+  throw new Unreadable(`${path} cannot be read: ${status === 200 ? 'it is too long' : reasonOf(status)}`);
+}
+
+function reasonOf(status: number): string {
+  if (status === 401) return 'the key is not valid';
+  return status === 404 ? 'there is no such log' : `it answered ${status}`;
+}
+
+/** The value of a JSON answer; undefined where the service keeps it from this key. @throws Unreadable for everything else */
+export async function readJson(read: Read, path: string): Promise<unknown> {
+  const { status, bytes } = await read(path, MOST_BYTES.json);
+  if (status === 403) return undefined;
+  if (status !== 200 || bytes.length > MOST_BYTES.json)
+    throw new Unreadable(`${path} cannot be read: ${status === 200 ? 'it is too long' : reasonOf(status)}`);
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (fault) {
+    throw new Unreadable(`${path} is no JSON`, { cause: fault });
+  }
 }

@@ -12,7 +12,7 @@ import {
   Unbelievable,
 } from './note.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
-import { type Read, requireBytes, Unreadable } from './read-service.ts';
+import { MOST_BYTES, type Read, readJson, requireBytes, Unreadable } from './read-service.ts';
 
 export interface VerifyOptions {
   readonly read: Read;
@@ -43,8 +43,8 @@ export interface RollAfterOpening {
 }
 
 export interface VerificationReport {
-  /** Whether nothing failed. What was left out is not verified. */
-  readonly verified: boolean;
+  /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes, and something could not be checked. */
+  readonly verified: 'yes' | 'no' | 'partial';
   readonly checks: readonly Check[];
   readonly size: number | null;
   readonly rootHash: string | null;
@@ -92,7 +92,7 @@ function demand(holds: boolean, otherwise: string): void {
 /**
  * Verifies the log of an event from the outside: signed head → leaves → root → earlier checkpoint → openings → recount →
  * published results. Memory does not grow with the ballots but for some 40 bytes each.
- * @throws Unreadable when the service cannot be reached or the key may not read the log
+ * Whatever the service sends or does not send ends in a report.
  */
 export async function verifyLog(options: VerifyOptions): Promise<VerificationReport> {
   const checks = new Checks();
@@ -102,7 +102,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
     const logKey = await readKey(options, checks);
-    const text = (await requireBytes(options.read, `${base}/checkpoint`)).toString('utf8');
+    const text = (await requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note)).toString('utf8');
     head = await checks.run(
       'signature',
       () => readHead(text, logKey, options.event),
@@ -114,10 +114,13 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     rollAfterOpening = log.roll ?? readRollChanges(results);
     await checkContent(options, checks, base, log, results);
   } catch (fault) {
-    if (!(fault instanceof Unbelievable)) throw fault;
+    // What this program cannot make sense of is wrong, too: an honest service does not send it.
+    if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
+    else if (!(fault instanceof Unbelievable))
+      checks.list.push({ name: 'reading', status: 'failed', detail: `what was sent makes no sense: ${String(fault)}` });
   }
   return {
-    verified: checks.list.every(({ status }) => status !== 'failed'),
+    verified: outcomeOf(checks.list),
     checks: checks.list,
     size: head?.size ?? null,
     rootHash: head?.root.toString('base64') ?? null,
@@ -126,8 +129,14 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   };
 }
 
+function outcomeOf(checks: readonly Check[]): VerificationReport['verified'] {
+  if (checks.some(({ status }) => status === 'failed')) return 'no';
+  const isWhole = checks.length > 0 && checks.every(({ status }) => status === 'verified');
+  return isWhole ? 'yes' : 'partial';
+}
+
 async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise<LogKey> {
-  const served = (await requireBytes(read, '/.well-known/voting-log-key')).toString('utf8').trim();
+  const served = (await requireBytes(read, '/.well-known/voting-log-key', MOST_BYTES.note)).toString('utf8').trim();
   return checks.run(
     'key',
     () => {
@@ -324,10 +333,8 @@ async function checkContent(
 }
 
 async function readResults(read: Read, event: string): Promise<Fields | undefined> {
-  const { status, bytes } = await read(`/public/voting-events/${encodeURIComponent(event)}/results`);
-  if (status === 403) return undefined;
-  if (status !== 200) throw new Unreadable(`the results answered ${status}`);
-  return fieldsOf(fieldsOf(JSON.parse(bytes.toString('utf8')))['data']);
+  const results = await readJson(read, `/public/voting-events/${encodeURIComponent(event)}/results`);
+  return results === undefined ? undefined : fieldsOf(fieldsOf(results)['data']);
 }
 
 function readRollChanges(results: Fields | undefined): RollAfterOpening | null {

@@ -71,7 +71,7 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
     .option('--promise <file>', 'the logPromise that a voter was given')
     .addHelpText(
       'after',
-      '\nExit status: 0 everything checked is right, 1 a check failed, 2 wrong usage or the service cannot be read.',
+      '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
     )
     .action(async ({ key, ...options }: VerifyOptions) => {
       const printing = json() ? ['--json'] : [];

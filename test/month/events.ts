@@ -175,7 +175,7 @@ export async function judgeEvent(world: World, keys: Keys, event: MonthEvent): P
   if (recount.code !== 0) faults.push(`${event.code}: recount ${recount.code} ${recount.stdout}${recount.stderr}`);
   const report = await verifyLog({ event: event.id, read: readOverHttp(world.addressOf(1), keys.voting) });
   for (const { status, name, detail } of report.checks)
-    if (status === 'failed') faults.push(`${event.code}: ${name}: ${detail}`);
+    if (status === 'failed' || name === 'reading') faults.push(`${event.code}: ${name}: ${detail}`);
   return { ballots, faults };
 }
 
