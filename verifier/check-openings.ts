@@ -1,3 +1,4 @@
+import { brokenRule } from './check-rules.ts';
 import { sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
@@ -119,6 +120,8 @@ export async function checkOpenings(
       counted += 1;
       weight += micro;
       const votes = readVotes(one['votes'], index);
+      if (micro <= 0n) throw new Unbelievable(`the ballot at ${index} has no weight`);
+      requireRules(paper, votes, index, type !== 'election');
       takeIn(tallies, votes, micro, index);
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
@@ -145,6 +148,21 @@ function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[],
   }
   if (known !== votes.length)
     throw new Unbelievable(`the ballot at ${index} names a position that is not on the paper`);
+}
+
+/** @throws Unbelievable for a ballot that the service must not have taken */
+function requireRules(
+  paper: readonly PaperPosition[],
+  votes: readonly OpenedVote[],
+  index: number,
+  inPoll: boolean,
+): void {
+  for (const position of paper) {
+    const own = votes.filter(({ positionId }) => positionId === position.id);
+    const broken = brokenRule(position, own, inPoll);
+    if (broken !== undefined)
+      throw new Unbelievable(`the ballot at ${index} breaks a rule of "${position.title}": ${broken}`);
+  }
 }
 
 function requireCandidates(position: PaperPosition, votes: readonly OpenedVote[], index: number): void {

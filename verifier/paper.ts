@@ -17,6 +17,8 @@ export interface PaperPosition {
   readonly majority: Fields | null;
   /** The version of the counting rules. */
   readonly version: number;
+  /** The position as the configuration has it: bounds, scale and budgets. */
+  readonly settings: Fields;
   /** In candidate order: by their sort order, then by ID. */
   readonly candidates: readonly PaperCandidate[];
 }
@@ -59,6 +61,7 @@ export function readPaper(configuration: unknown): PaperPosition[] {
       leftOut: leftOutScore(position, version),
       majority: isFields(position['majorityRequired']) ? position['majorityRequired'] : null,
       version,
+      settings: position,
       candidates: standing
         .filter((candidate) => listOf(candidate['positionIds']).includes(id))
         .map((candidate) => ({

@@ -111,7 +111,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     note = text;
     const log = await checkLeaves(options, checks, base, logKey, head);
     const results = await readResults(options.read, options.event);
-    rollAfterOpening = log.roll ?? readRollChanges(results);
+    rollAfterOpening = readRollChanges(log, results);
     await checkContent(options, checks, base, log, results);
   } catch (fault) {
     // What this program cannot make sense of is wrong, too: an honest service does not send it.
@@ -337,7 +337,8 @@ async function readResults(read: Read, event: string): Promise<Fields | undefine
   return results === undefined ? undefined : fieldsOf(fieldsOf(results)['data']);
 }
 
-function readRollChanges(results: Fields | undefined): RollAfterOpening | null {
+function readRollChanges(log: ReadLog, results: Fields | undefined): RollAfterOpening | null {
+  if (log.roll !== undefined) return { identityChanges: log.roll.identityChanges, rollChanges: log.roll.rollChanges };
   if (results === undefined) return null;
   const { identityChanges, rollChanges } = fieldsOf(results['stats']);
   const [identity, roll] = [numberOf(identityChanges), numberOf(rollChanges)];

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import {
@@ -188,7 +189,7 @@ describe('results', () => {
     expect(csv).toMatch(/rollChanges[^\r\n]*\b3\b/);
     const run = promisify(execFile);
     const base = ['verifier/main.ts', '--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id];
-    const env = { ...process.env, VOTING_KEY: account.vote };
+    const env = { ...process.env, VOTING_KEY: await createObserverKey(service, account, event.id) };
     const { stdout } = await run(process.execPath, base, { env });
     expect(stdout).toMatch(/2 changes of a voter's e-mail or voter ID, 3 other changes of the roll/);
     const { stdout: json } = await run(process.execPath, [...base, '--json'], { env });

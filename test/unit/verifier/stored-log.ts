@@ -49,7 +49,11 @@ export interface StoredLog {
 
 const configuration = {
   rules: 2,
-  positions: POSITIONS.map((position) => ({ ...position, groupId: null, rules: null, majorityRequired: null })),
+  positions: POSITIONS.map((position) => ({
+    ...position,
+    ...{ groupId: null, rules: null, majorityRequired: null, minSelections: 1 },
+    maxSelections: position.votingMethod === 'plurality' ? 1 : 3,
+  })),
   candidates: CANDIDATES.map((id, sortOrder) => ({
     id,
     name: id,

@@ -1,0 +1,48 @@
+import { numberOf } from './json.ts';
+import type { PaperPosition } from './paper.ts';
+import type { OpenedVote } from './recount.ts';
+
+const isWhole = (value: number | undefined): value is number => value !== undefined && Number.isSafeInteger(value);
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/**
+ * Holds what a ballot says for one position against the rules of the configuration: how many may be chosen, marks, ranks and
+ * budgets. A position that is left out breaks none.
+ * @param inPoll a participant of a poll may have bought credits, so that a budget of credits is only the least there was
+ * @returns the rule that is broken, in words
+ */
+export function brokenRule(position: PaperPosition, votes: readonly OpenedVote[], inPoll: boolean): string | undefined {
+  if (votes.length === 0) return undefined;
+  return brokenCount(position, votes.length) ?? brokenMarks(position, votes, inPoll);
+}
+
+function brokenCount({ settings, candidates }: PaperPosition, chosen: number): string | undefined {
+  // A limit that is the number of candidates has shrunk since with those who withdrew.
+  const most = numberOf(settings['maxSelections']) + candidates.filter(({ withdrawn }) => withdrawn).length;
+  const least = numberOf(settings['minSelections']);
+  if (chosen > most) return `${chosen} choices where at most ${most} are allowed`;
+  return chosen < least ? `${chosen} choices where at least ${least} are asked for` : undefined;
+}
+
+function brokenMarks(
+  { method, settings, candidates }: PaperPosition,
+  votes: readonly OpenedVote[],
+  inPoll: boolean,
+): string | undefined {
+  const ranked = method === 'ranked_choice';
+  const valued = method === 'score' || method === 'cumulative' || method === 'quadratic';
+  if (votes.some(({ value, rank }) => isWhole(value) !== valued || isWhole(rank) !== ranked))
+    return 'a choice without the mark that the method asks for, or with another one';
+  const values = votes.map(({ value = 0 }) => value);
+  const ranks = votes.map(({ rank = 0 }) => rank);
+  if (ranked && new Set(ranks).size < ranks.length) return 'two choices with the same rank';
+  if (ranked && ranks.some((rank) => rank < 1 || rank > candidates.length)) return 'a rank that does not exist';
+  const [lowest, highest] = [numberOf(settings['scoreMin']), numberOf(settings['scoreMax'])];
+  if (method === 'score' && values.some((value) => value < lowest || value > highest))
+    return `a mark outside of ${lowest} to ${highest}`;
+  if (valued && method !== 'score' && values.some((value) => value < 1)) return 'a choice of less than one';
+  const points = numberOf(settings['cumulativePointBudget']);
+  if (method === 'cumulative' && sum(values) > points) return `${sum(values)} points of ${points}`;
+  const [spent, credits] = [sum(values.map((value) => value ** 2)), numberOf(settings['quadraticBaseCreditBudget'])];
+  return method === 'quadratic' && !inPoll && spent > credits ? `${spent} credits of ${credits}` : undefined;
+}
