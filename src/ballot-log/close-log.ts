@@ -22,7 +22,7 @@ import {
   updateHead,
 } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
-import { countParticipants, readElectorate } from './roll-repository.ts';
+import { countParticipants, readElectorate, readRollChanges } from './roll-repository.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
 
 /**
@@ -86,6 +86,7 @@ async function describeClose(
     participants,
     electorate:
       electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },
-    ...{ identityChanges: event.identityChanges, rollChanges: event.rollChanges, result },
+    ...(await readRollChanges(tx, event.id)),
+    result,
   };
 }

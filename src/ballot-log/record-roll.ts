@@ -4,47 +4,52 @@ import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { encodeLeaf } from './leaf.ts';
 import type { LogHead } from './repository.ts';
-import { readElectorate } from './roll-repository.ts';
+import { readElectorate, readRollChanges, readWithheldApprovals } from './roll-repository.ts';
 
 /** The roll of an event as the log records it: approved voters, their weight, and what was changed by hand since the opening. */
 type RecordedRoll = Pick<LogHead, 'rollHeads' | 'rollWeight' | 'rollIdentityChanges' | 'rollOtherChanges'>;
 
 const NO_ROLL: RecordedRoll = { rollHeads: null, rollWeight: null, rollIdentityChanges: null, rollOtherChanges: null };
 
-/** Polls have no roll. */
-export async function readRoll(tx: Transaction, event: VotingEvent): Promise<RecordedRoll> {
+/**
+ * The roll as readers may know it. A voter whose approval by a first key is kept back is not in it: the leaf would show who used
+ * a key. The ballots in the log are no secret, and no roll is smaller. Polls have no roll.
+ */
+export async function readRoll(tx: Transaction, event: VotingEvent, ballots: number): Promise<RecordedRoll> {
   if (event.type === 'poll') return NO_ROLL;
   const { heads, weightMicro } = await readElectorate(tx, event.id);
+  const withheld = await readWithheldApprovals(tx, event.id);
+  const { identityChanges, rollChanges } = await readRollChanges(tx, event.id);
   return {
-    rollHeads: heads,
-    rollWeight: microToDecimal(weightMicro),
-    rollIdentityChanges: event.identityChanges,
-    rollOtherChanges: event.rollChanges,
+    rollHeads: Math.max(heads - withheld.heads, ballots),
+    rollWeight: microToDecimal(weightMicro - withheld.weightMicro),
+    rollIdentityChanges: identityChanges,
+    rollOtherChanges: rollChanges,
   };
 }
 
 /**
  * Appends a `roll` leaf where the roll is another one than the log says. What an organizer changed by hand is recorded at once.
- * Voters that came, and those approved by the first use of their key, are recorded before ballots are sealed: sooner, the leaf
- * would show when one of them used a key.
+ * Voters that came are recorded before ballots are sealed.
  * @param seals whether ballots follow, or the close
+ * @param ballots in the log, with those that follow
  */
 export async function recordRoll(
   tx: Transaction,
   event: VotingEvent,
   head: LogHead,
-  { seals, nowMs }: { readonly seals: boolean; readonly nowMs: number },
+  { seals, ballots, nowMs }: { readonly seals: boolean; readonly ballots: number; readonly nowMs: number },
 ): Promise<LogHead> {
   if (event.type === 'poll') return head;
-  const changedByHand =
-    head.rollIdentityChanges !== event.identityChanges || head.rollOtherChanges !== event.rollChanges;
+  const { identityChanges, rollChanges } = await readRollChanges(tx, event.id);
+  const changedByHand = head.rollIdentityChanges !== identityChanges || head.rollOtherChanges !== rollChanges;
   if (!changedByHand && !seals) return head;
-  const roll = await readRoll(tx, event);
+  const roll = await readRoll(tx, event, ballots);
   const { rollHeads, rollWeight } = roll;
   if (!changedByHand && head.rollHeads === rollHeads && head.rollWeight === rollWeight) return head;
   if (rollHeads === null || rollWeight === null) throw new Error('an election without a roll');
   const seq = head.rollSeq + 1;
-  const { id: e, identityChanges, rollChanges } = event;
+  const { id: e } = event;
   const figures = { heads: rollHeads, weight: rollWeight, identityChanges, rollChanges };
   await appendLeaves(tx, e, head.frontier, [encodeLeaf({ v: 2, t: 'roll', e, at: nowMs, ...figures, seq })]);
   return { ...head, ...roll, rollSeq: seq };

@@ -25,6 +25,27 @@ export async function readElectorate(
   return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
 
+/** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
+export async function readRollChanges(
+  executor: Executor,
+  eventId: string,
+): Promise<{ readonly identityChanges: number; readonly rollChanges: number }> {
+  const { rows } = await executor.execute<{ identityChanges: number; rollChanges: number }>(sql`
+    SELECT identity_changes AS "identityChanges", roll_changes AS "rollChanges" FROM voting_events WHERE id = ${eventId}`);
+  return rows[0] ?? { identityChanges: 0, rollChanges: 0 };
+}
+
+/** Approved voters whose approval by their first key is kept back: to all readers they are not approved yet. */
+export async function readWithheldApprovals(
+  executor: Executor,
+  eventId: string,
+): Promise<{ readonly heads: number; readonly weightMicro: bigint }> {
+  const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
+    SELECT coalesce(sum(w.heads), 0)::text AS heads, coalesce(sum(w.weight_micro), 0)::text AS weight
+    FROM withheld_approvals(${eventId}) AS w`);
+  return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
+}
+
 /** How many voters of an election took part. */
 export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
   const { rows } = await executor.execute<{ count: string }>(

@@ -153,10 +153,11 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const waits = !all && (await isSealedOnce(tx, eventId));
     const rows = waits ? [] : await takeQueue(tx, eventId, all ? 1 : least, MOST_TOGETHER);
     const seals = rows.length > 0 || final;
-    const changed = closed ? head : await recordRoll(tx, paper.event, configured, { seals, nowMs });
+    const ballots = head.ballots + rows.length;
+    const changed = closed ? head : await recordRoll(tx, paper.event, configured, { seals, ballots, nowMs });
     await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
     const voided = await appendVoids(tx, paper.event, head.frontier);
-    const after = { ...changed, ballots: head.ballots + rows.length };
+    const after = { ...changed, ballots };
     if (found === undefined) await insertHead(tx, eventId, after);
     else if (head.frontier.size > before || after.paperVersion !== head.paperVersion)
       await updateHead(tx, eventId, after);
@@ -212,7 +213,7 @@ async function appendConfiguration(
   if (head.frontier.size > 0 && head.configHash === config) return changed;
   const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
   const lotSeed = head.frontier.size === 0 ? drawSeed(deps.secrets, event.id) : head.lotSeed;
-  const roll = head.frontier.size === 0 ? await readRoll(tx, event) : {};
+  const roll = head.frontier.size === 0 ? await readRoll(tx, event, 0) : {};
   const { rollHeads: heads, rollWeight: weight } = { ...changed, ...roll };
   const leaf: Leaf =
     head.frontier.size === 0

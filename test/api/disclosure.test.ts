@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
+import { sealDeps } from '#src/work.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import {
   createTestAccount,
@@ -179,6 +182,35 @@ describe('who voted in a secret event', () => {
     const worker = await startTestService({ databaseUrl: service.databaseUrl, secretKey: service.secretKey });
     expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
     await worker.stop();
+  });
+
+  test('keeps approvals by first keys out of the roll in the log, which has no fewer heads than ballots', async () => {
+    const registered = { voter: { selfRegistration: true, approval: 'automatic' } };
+    const election = await createElection([1, 1, 1, 1, 1, 1, 1], registered);
+    const { id } = election.event;
+    const pending = "UPDATE voters SET status = 'pending' WHERE voting_event_id = $1 AND id <> $2";
+    const [known] = election.voters;
+    await service.deps.db.$client.query(pending, [id, known?.id]);
+    const log = new LogReader(service, id, account.vote);
+    const rolls = async () =>
+      (await log.leaves()).filter(({ t }) => t === 'roll').map(({ heads, weight }) => ({ heads, weight }));
+    await tendBallotLog(sealDeps(service.deps), id, 5);
+    expect((await log.leaves())[0]?.['roll']).toEqual({ heads: 1, weight: '1' });
+    // Three use their first key. A change by hand asks for a leaf: it must not count them.
+    for (const voter of election.voters.slice(1, 4)) await vote(election, voter);
+    const path = `/voting-events/${id}/voters/${known?.id}`;
+    const email = { email: 'another@club.example' };
+    demand(await service.call('PATCH', path, email, { key: account.write }), 200);
+    await tendBallotLog(sealDeps(service.deps), id, 5);
+    expect(await rolls()).toEqual([{ heads: 1, weight: '1' }]);
+    // Sealed all the same, as after 24 hours: the ballots are seen, and the roll holds them.
+    await sealBallots(service, id, 1);
+    expect(await rolls()).toEqual([
+      { heads: 1, weight: '1' },
+      { heads: 3, weight: '1' },
+    ]);
+    await finishEvent(service, id);
+    expect((await rolls()).at(-1)).toEqual({ heads: 4, weight: '4' });
   });
 
   test('is never a smaller group when confirms and steps race', async () => {
