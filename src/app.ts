@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { accountRouter } from '#src/accounts/routes.ts';
 import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
 import { ballotLogRouter, logKeyRouter } from '#src/ballot-log/public-routes.ts';
+import { definitionRouter } from '#src/ballot-paper/definition-routes.ts';
 import { candidateRouter, groupRouter, positionRouter, sponsorRouter } from '#src/ballot-paper/organizer-routes.ts';
 import { publicBallotPaperRouter } from '#src/ballot-paper/public-routes.ts';
 import { ballotRouter } from '#src/ballots/public-routes.ts';
@@ -76,6 +77,7 @@ export function createApp(
   const payments = { ...paymentDeps(deps), rateLimiter };
   app.route('/', serviceRouter({ ...config, version: deps.version }, readHealth));
   app.route('/me', accountRouter());
+  app.route('/', definitionRouter(deps));
   app.route('/voting-events', eventRouter(deps));
   app.route('/', copyRouter(deps));
   app.route('/', inviteRouter(deps));

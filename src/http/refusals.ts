@@ -82,6 +82,10 @@ export const REFUSALS = {
     'Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.',
     'Nobody could fill in a valid ballot yet: `details.missing` lists everything that is missing.',
   ),
+  not_a_draft: conflict(
+    'Only a draft is made what a file says.',
+    'The event is no draft any more: only a draft is made what a file says.',
+  ),
   not_open: conflict('A draft cannot be closed: it was never open.', 'A draft cannot be closed: it was never open.'),
   results_final: conflict(
     'The result of this event is final: nothing that it shows or depends on can be changed.',

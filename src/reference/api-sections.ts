@@ -30,7 +30,11 @@ export const API_SECTIONS: readonly ApiSection[] = [
       'The tamper-evident log of an event, in the C2SP formats: anybody with a key can check that nothing was changed or removed.',
     paths: /^(\/public\/voting-events\/:idOrCode\/log|\/\.well-known)\//,
   },
-  { name: 'Voting events', description: 'Elections and polls.', paths: /^\/voting-events(\/:idOrCode(\/copy)?)?$/ },
+  {
+    name: 'Voting events',
+    description: 'Elections and polls.',
+    paths: /^\/voting-events(\/definition|\/:idOrCode(\/copy|\/definition)?)?$/,
+  },
   {
     name: 'Positions',
     description: 'The questions on a ballot, each with its voting method.',
