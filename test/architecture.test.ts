@@ -156,6 +156,13 @@ describe('the house', () => {
     expect(readers.filter((name) => !name.startsWith('embedded-postgres/'))).toEqual([]);
   });
 
+  test('begins transactions in database/client.ts alone, where no connection is lost', () => {
+    const users = files
+      .filter(({ text }) => /\bdb\.transaction\(|\$client\.connect\(/.test(text))
+      .map(({ name }) => name);
+    expect(users).toEqual(['database/client.ts']);
+  });
+
   test('takes the clock from Deps', () => {
     const readers = files
       .filter(({ name, text }) => /\bDate\.now\(\)|new Date\(\)/.test(text) && !name.startsWith('embedded-postgres/'))

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
-import type { Database } from '#src/database/client.ts';
+import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -167,7 +167,8 @@ async function checkTiles(
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.witness.recall(eventId);
-  const { head, last } = await deps.db.transaction(
+  const { head, last } = await inTransaction(
+    deps.db,
     async (tx) => ({ head: await findHead(tx, eventId), last: await findLastCheckpoint(tx, eventId) }),
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   );

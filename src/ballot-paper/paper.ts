@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
@@ -66,7 +66,8 @@ export function assemblePaper(
 
 /** Reads a paper at one moment, so that its event, positions and candidates belong together. Undefined when the event is gone. */
 export async function loadPaper(db: Database, eventId: string): Promise<BallotPaper | undefined> {
-  return db.transaction(
+  return inTransaction(
+    db,
     async (tx) => {
       const event = await findEventById(tx, eventId);
       if (event === undefined) return undefined;

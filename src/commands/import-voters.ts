@@ -135,7 +135,7 @@ async function requireHeld(tx: Transaction, progress: ImportProgress): Promise<v
 /** Judges every line as an import would, in one transaction that stores nothing. */
 async function rehearseAll(run: Run, begun: ImportProgress): Promise<ImportProgress> {
   let progress = begun;
-  await run.deps.db.transaction(async (tx) => {
+  await inTransaction(run.deps.db, async (tx) => {
     const take = await rehearseImport(tx, run.deps, run.author);
     for await (const batch of readRoll(run.roll, 0, run.groups)) {
       if (run.stopped) return;

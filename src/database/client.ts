@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import type { PgTransactionConfig } from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -84,11 +85,38 @@ export function violatedConstraint(fault: unknown): string | undefined {
   return undefined;
 }
 
-/** One transaction, READ COMMITTED; serialisation failures and deadlocks are tried again, up to 3 times, with jitter. */
-export async function inTransaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+/**
+ * One transaction on a connection of the pool, which gets it back whatever fails. The library's own way keeps it for ever where
+ * `begin` fails, as it does on a connection that was just broken off: after a few, nothing of the pool is left.
+ */
+async function onceInTransaction<T>(
+  { $client }: Database,
+  work: (tx: Transaction) => Promise<T>,
+  config?: PgTransactionConfig,
+): Promise<T> {
+  const client = await $client.connect();
+  let begun = false;
+  try {
+    const run = (tx: Transaction): Promise<T> => {
+      begun = true;
+      return work(tx);
+    };
+    return await drizzle(client).transaction(run, config);
+  } finally {
+    // What became of a `begin` without an answer is not known: such a connection is closed.
+    client.release(!begun);
+  }
+}
+
+/** One transaction, READ COMMITTED unless `config` says otherwise; serialisation failures and deadlocks are tried again, up to 3 times, with jitter. */
+export async function inTransaction<T>(
+  db: Database,
+  work: (tx: Transaction) => Promise<T>,
+  config?: PgTransactionConfig,
+): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await db.transaction(work);
+      return await onceInTransaction(db, work, config);
     } catch (fault) {
       const code = databaseErrorCode(fault);
       if (attempt >= RETRIES || (code !== SERIALIZATION_FAILURE && code !== DEADLOCK)) throw fault;

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
-import type { Database, Executor } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction } from '#src/database/client.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
 /** True for a ballot `b` that does not count. Lists and records hold the ballots that the result is made of. */
@@ -217,7 +217,8 @@ export interface RecordMoment {
 
 /** The queue comes in the order of its random tags, because rows come back in the order in which they were written. */
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
-  return db.transaction(
+  return inTransaction(
+    db,
     async (tx) => {
       const end = await tx.execute<{ last: string }>(
         sql`SELECT coalesce(max(leaf_index), -1)::text AS last FROM ballots WHERE voting_event_id = ${eventId}`,

@@ -86,7 +86,9 @@ describe('past the capacity of the process', () => {
     }
     const texts = queries.flatMap(({ mock }) => mock.calls.map((call) => JSON.stringify(call)));
     expect(texts.filter((text) => !text.includes('share_rate_limits'))).toEqual([]);
-    expect(connects.flatMap(({ mock }) => mock.calls)).toEqual([]);
+    // With a callback, the pool calls itself for a query: those are counted above.
+    const taken = connects.flatMap(({ mock }) => mock.calls).filter(([callback]) => callback === undefined);
+    expect(taken).toEqual([]);
   });
 
   test('what waits is counted as long as it waits', () => {
