@@ -141,7 +141,7 @@ describe('mails to many voters', () => {
     const end = await notifyAll(event, 'not_voted', 'reminder');
     expect(end).toMatchObject({ queued: 3, total: 3, sent: 3, failed: 0, skipped: 0 });
     expect(receivers(event)).toEqual([...before, 'b', 'c'].sort());
-    // The other audiences are the same whoever voted.
+    // The other audiences do not depend on who voted.
     expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 0, total: 3, skipped: 3 });
     await finishEvent(service, event.id);
     const final = demand(await asOrganizer(event, 'GET', `/notifications/${end.id}`), 200);

@@ -62,7 +62,7 @@ function create(model: Model, { body, key }: Context): Expected[] {
   const role = event === undefined || event.deleted ? undefined : roleOf(event, key.account);
   if (code !== undefined && role === undefined) return [notFound(), unfit(['votingEventCode'])];
   if (role === 'viewer') return [refuse(403, 'forbidden', 'role')];
-  // The endpoints of an event are its owner's, whoever of its editors makes them.
+  // The endpoints of an event are its owner's, also those that its editors make.
   const account = event?.account ?? key.account;
   const endpoint: Endpoint = {
     id: '',
