@@ -1,10 +1,10 @@
 /** Figures: every ballot is looked at again; the second count decides winners and rounds. */
 import { countPlainly, type PlainBallot, type PlainPosition } from '#test/second-count/count-plainly.ts';
-import { disclosureBody, type Shown } from './disclosure.ts';
+import { disclosureBody, isMarked, type Shown } from './disclosure.ts';
 import { FEATURES } from './features.ts';
 import type { Json } from './kit.ts';
 import * as kit from './kit.ts';
-import { type Ballot, type Candidate, type Event, frozen, type Position } from './state.ts';
+import { type Ballot, type Candidate, type Event, frozen, type Position, shownStatus } from './state.ts';
 
 const MICRO = 1_000_000n;
 const scaled = (weight: number): bigint => BigInt(Math.round(weight * 1e6));
@@ -66,7 +66,13 @@ function sums(
 }
 
 /** The second count of a position. `open`: a lot decided that nobody can foresee, so only what it cannot change is compared. */
-function counted(event: Event, position: Position, candidates: readonly Candidate[], ballots: readonly Ballot[]) {
+function counted(
+  event: Event,
+  position: Position,
+  candidates: readonly Candidate[],
+  ballots: readonly Ballot[],
+  electorate: bigint,
+) {
   const box: PlainBallot[] = ballots.map((ballot) => ({
     weight: scaled(ballot.weight),
     voided: false,
@@ -77,9 +83,6 @@ function counted(event: Event, position: Position, candidates: readonly Candidat
         value: one.rank ?? one.value ?? 1,
       })),
   }));
-  const electorate = event.voters
-    .filter((one) => one.status === 'approved')
-    .reduce((sum, one) => sum + scaled(one.weight), 0n);
   const count = (lot: { readonly seed: string; readonly root: string } | null) =>
     countPlainly(
       {
@@ -124,14 +127,14 @@ function counted(event: Event, position: Position, candidates: readonly Candidat
   return { result, open, ofSomeLot };
 }
 
-function positionResult(event: Event, position: Position, ballots: readonly Ballot[]): Json {
+function positionResult(event: Event, position: Position, ballots: readonly Ballot[], electorate: bigint): Json {
   const candidates = shownFor(event, position, ballots).toSorted(
     (a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0) || (a.id < b.id ? -1 : 1),
   );
   // Who may not vote on a position doesn't abstain from it.
   const could = ballots.filter((one) => position.groupId === null || one.voter?.groupId === position.groupId);
   const figures = sums(position, candidates, could, isWhole(event));
-  const { result, open, ofSomeLot } = counted(event, position, candidates, could);
+  const { result, open, ofSomeLot } = counted(event, position, candidates, could, electorate);
   const ranked = position.votingMethod === 'ranked_choice';
   const rows = result.candidates.map((one) => ({
     id: one.id,
@@ -172,22 +175,39 @@ function afterReversals(event: Event): unknown {
   if (!event.ballots.some((one) => one.voidedLate)) return null;
   const left = event.ballots.filter((one) => !one.voided && !one.voidedLate);
   const positions = event.positions.map((one) => {
-    const { id, totalVotes, ballots, candidates } = positionResult(event, one, left);
+    const { id, totalVotes, ballots, candidates } = positionResult(
+      event,
+      one,
+      left,
+      electorateOf(event, undefined, true).sure,
+    );
     return { id, totalVotes, ballots, candidates };
   });
   return { ballots: left.length, positions: new kit.Bag(positions) };
 }
 
+/**
+ * Weight of the approved voters, as far as it is shown: an approval by a first key follows the mark. `open`: of those who used a
+ * key and did not vote it is left open when.
+ */
+function electorateOf(event: Event, shown: Shown | undefined, final: boolean): { sure: bigint; open: bigint } {
+  const found = { sure: 0n, open: 0n };
+  for (const one of event.voters) {
+    const status = final || shown === undefined ? one.status : shownStatus(one, isMarked(one, shown));
+    if (status === 'approved') found.sure += scaled(one.weight);
+    else if (status instanceof kit.Match && status.test('approved')) found.open += scaled(one.weight);
+  }
+  return found;
+}
+
 /** What an event's results are with these ballots. */
 export function resultsBody(event: Event, given: readonly Ballot[], now: number, shown: Shown): Json {
   const ballots = given.filter((one) => !one.voided);
+  const final = frozen(event, now);
+  const { sure: electorate, open } = electorateOf(event, shown, final);
   const positions = event.positions
     .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0))
-    .map((one) => positionResult(event, one, ballots));
-  const final = frozen(event, now);
-  const electorate = event.voters
-    .filter((one) => one.status === 'approved')
-    .reduce((sum, one) => sum + scaled(one.weight), 0n);
+    .map((one) => positionResult(event, one, ballots, electorate));
   return {
     votingEventId: event.id,
     title: event.title,
@@ -198,7 +218,12 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
       ballots: ballots.length,
       disclosure: disclosureBody(event, now, shown),
       electorate:
-        event.type === 'poll' ? null : new kit.Match(decimal(electorate), (got) => String(got) === decimal(electorate)),
+        event.type === 'poll'
+          ? null
+          : new kit.Match(`${decimal(electorate)} to ${decimal(electorate + open)}`, (got) => {
+              const value = scaled(kit.number(got));
+              return value >= electorate && value <= electorate + open;
+            }),
     },
     positions,
   };
