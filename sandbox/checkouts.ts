@@ -34,6 +34,16 @@ const checkoutSchema = z.object({
 /** A page at one of the providers, and what became of it. */
 export type Checkout = z.infer<typeof checkoutSchema>;
 
+/** How a page begins: open, and nothing paid or given back. */
+export const NEW_PAGE = {
+  status: 'open',
+  paidAmount: null,
+  paidCurrency: null,
+  paidAtMs: null,
+  reversal: null,
+  refundId: null,
+} as const;
+
 const stateSchema = z.object({ checkouts: z.array(checkoutSchema) });
 
 export function newId(prefix: string): string {

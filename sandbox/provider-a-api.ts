@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Checkout, expireWhenOver, newId } from './checkouts.ts';
+import { type Checkout, expireWhenOver, NEW_PAGE, newId } from './checkouts.ts';
 import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
 import { sandboxAccountId } from './sandbox-keys.ts';
 
@@ -175,12 +175,7 @@ async function createSession(context: SandboxContext, { account, request }: ApiC
     metadata: parameters.metadata,
     successUrl: parameters.success_url,
     cancelUrl: parameters.cancel_url ?? null,
-    status: 'open',
-    paidAmount: null,
-    paidCurrency: null,
-    paidAtMs: null,
-    reversal: null,
-    refundId: null,
+    ...NEW_PAGE,
     createdAtMs: nowMs,
     expiresAtMs: expiresAt * 1_000,
   };

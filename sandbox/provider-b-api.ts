@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Checkout, newId, newNumber } from './checkouts.ts';
+import { type Checkout, NEW_PAGE, newId, newNumber } from './checkouts.ts';
 import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
 
 /** What this service may send to make a page: exactly that, and nothing else. */
@@ -130,12 +130,7 @@ async function initialize(context: SandboxContext, { account, request }: ApiCall
     metadata,
     successUrl: callbackUrl ?? null,
     cancelUrl: callbackUrl ?? null,
-    status: 'open',
-    paidAmount: null,
-    paidCurrency: null,
-    paidAtMs: null,
-    reversal: null,
-    refundId: null,
+    ...NEW_PAGE,
     createdAtMs: nowMs,
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   };

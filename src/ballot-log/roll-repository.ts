@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { FINAL } from './due-repository.ts';
 import { ballotLogs } from './tables.ts';
@@ -14,16 +14,21 @@ export async function listRollsToMix(executor: Executor, maxVoters: number): Pro
   return rows.map(({ id }) => id);
 }
 
-/** The approved voters of an election, and their weight in millionths. */
-export async function readElectorate(
-  executor: Executor,
-  eventId: string,
-): Promise<{ readonly heads: number; readonly weightMicro: bigint }> {
+interface VoterSum {
+  readonly heads: number;
+  readonly weightMicro: bigint;
+}
+
+/** @param source rows with `heads` and `weight_micro` */
+async function sumVoters(executor: Executor, source: SQL): Promise<VoterSum> {
   const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
-    SELECT coalesce(sum(c.heads), 0)::text AS heads, coalesce(sum(c.weight_micro), 0)::text AS weight
-    FROM electorate_changes c WHERE c.voting_event_id = ${eventId}`);
+    SELECT coalesce(sum(s.heads), 0)::text AS heads, coalesce(sum(s.weight_micro), 0)::text AS weight FROM ${source}`);
   return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
+
+/** The approved voters of an election, and their weight in millionths. */
+export const readElectorate = (executor: Executor, eventId: string): Promise<VoterSum> =>
+  sumVoters(executor, sql`electorate_changes AS s WHERE s.voting_event_id = ${eventId}`);
 
 /** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
 export async function readRollChanges(
@@ -36,15 +41,8 @@ export async function readRollChanges(
 }
 
 /** Approved voters whose approval by their first key is kept back: to all readers they are not approved yet. */
-export async function readWithheldApprovals(
-  executor: Executor,
-  eventId: string,
-): Promise<{ readonly heads: number; readonly weightMicro: bigint }> {
-  const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
-    SELECT coalesce(sum(w.heads), 0)::text AS heads, coalesce(sum(w.weight_micro), 0)::text AS weight
-    FROM withheld_approvals(${eventId}) AS w`);
-  return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
-}
+export const readWithheldApprovals = (executor: Executor, eventId: string): Promise<VoterSum> =>
+  sumVoters(executor, sql`withheld_approvals(${eventId}) AS s`);
 
 /** How many voters of an election took part. */
 export async function countParticipants(executor: Executor, eventId: string): Promise<number> {

@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { run } from '#src/database/queue-library.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { orLate } from '#src/platform/within.ts';
 import { type ForgivingPool, forgivingPool } from './forgiving-pool.ts';
 import type { LivingRunners } from './living-runners.ts';
 
@@ -106,7 +107,12 @@ export class JobGroupRunner {
     const connections = forgivingPool(this.#pool);
     const starting = startRunner(this.#options, connections);
     try {
-      const running = await withinStart(starting);
+      // A connection that breaks meanwhile may leave the library waiting for ever.
+      const running = await orLate(
+        starting,
+        START_MS,
+        () => new Error(`the queue did not start within ${START_MS} ms`),
+      );
       this.#living.add(running.id);
       this.#running = running;
       // Asked to stop while it started.
@@ -146,20 +152,6 @@ export class JobGroupRunner {
   /** Not waited for. One that has stopped already says so by failing. */
   #stopRunner({ runner }: Running): void {
     runner.stop().catch((fault: unknown) => this.#log.debug({ fault: summariseFault(fault) }, 'jobs stopped badly'));
-  }
-}
-
-/** A connection that breaks while a runner starts may leave the library waiting for ever. */
-async function withinStart(starting: Promise<Running>): Promise<Running> {
-  const abort = new AbortController();
-  const late = pause(START_MS, undefined, { signal: abort.signal }).then(() => {
-    throw new Error(`the queue did not start within ${START_MS} ms`);
-  });
-  try {
-    return await Promise.race([starting, late]);
-  } finally {
-    abort.abort();
-    late.catch(() => undefined);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Database } from '#src/database/client.ts';
 import { Logger } from '#src/database/queue-library.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { orLate } from '#src/platform/within.ts';
 import { JobGroupRunner } from './job-group.ts';
 import { LivingRunners } from './living-runners.ts';
 import { type AnyJob, GivenUp, type JobGroup, type JobRun, type RecurringJob } from './queue.ts';
@@ -24,17 +25,7 @@ export type JobDatabases = Readonly<Partial<Record<JobGroup, Database>> & Record
 
 type Work = (payload: unknown, run: JobRun) => Promise<void>;
 
-/** Fails a job that takes longer than any job may: its place is needed. What it does meanwhile is not stopped by that. */
-async function withinLimit(work: Promise<void>): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new JobTooLong()), TIME_LIMITS.jobMs);
-  try {
-    await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
+/** A job takes longer than any job may: its place is needed. */
 class JobTooLong extends Error {
   override readonly name = 'JobTooLong';
 }
@@ -60,7 +51,7 @@ export async function runJobs(
     async (payload, { job, query }) => {
       const id = `${job.id}/${job.created_at.getTime()}`;
       const run = { id, attempt: job.attempts, last: job.attempts >= job.max_attempts };
-      const running = underWay.get(job.id) ?? withinLimit(work(payload, run));
+      const running = underWay.get(job.id) ?? orLate(work(payload, run), TIME_LIMITS.jobMs, () => new JobTooLong());
       underWay.set(job.id, running);
       try {
         await running;

@@ -112,20 +112,18 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<vo
 /** By every reference that a message may hold: refunds of provider_b name nothing but the transaction's reference. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
-  const ofReference = await attemptOfReference(deps, event);
-  const found =
-    (attemptId === null ? undefined : await findAttemptById(deps.db, attemptId)) ??
-    (providerPaymentId === null
-      ? undefined
-      : await findAttemptByPayment(deps.db, paymentBusinessId, providerPaymentId)) ??
-    (ofReference === null ? undefined : await findAttemptById(deps.db, ofReference));
+  const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));
+  const byPayment = async () =>
+    providerPaymentId === null ? undefined : findAttemptByPayment(deps.db, paymentBusinessId, providerPaymentId);
+  const found = (await byId(attemptId)) ?? (await byPayment()) ?? (await byId(await attemptOfReference(deps, event)));
   // A message of one business says nothing about another's payments.
   return found?.paymentBusinessId === paymentBusinessId ? found : undefined;
 }
 
 async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Promise<string | null> {
+  if (event.reference === null) return null;
   const business = await findBusinessEver(deps.db, event.paymentBusinessId);
-  if (business === undefined || event.reference === null) return null;
+  if (business === undefined) return null;
   return deps.payments.of(business).attemptOfReference(event.reference);
 }
 

@@ -32,6 +32,22 @@ export const businessView = z
   });
 export type BusinessView = z.output<typeof businessView>;
 
+const ATTEMPT_EXAMPLE = {
+  id: EXAMPLE.payment,
+  votingEventId: EXAMPLE.event,
+  purpose: 'vote' as const,
+  status: 'succeeded' as const,
+  provider: 'provider_a' as const,
+  livemode: true,
+  amountMinor: 500,
+  currency: 'usd',
+  confirmationCode: null,
+  createdAt: EXAMPLE.openedAt,
+  updatedAt: EXAMPLE.openedAt,
+  refundedAt: null,
+  reversedAt: null,
+};
+
 /** A payment attempt (contract, "Payment attempt"). */
 export const attemptView = z
   .object({
@@ -52,23 +68,7 @@ export const attemptView = z
   .meta({
     id: 'PaymentAttempt',
     description: 'One payment, from the first call to its end.',
-    examples: [
-      {
-        id: EXAMPLE.payment,
-        votingEventId: EXAMPLE.event,
-        purpose: 'vote',
-        status: 'succeeded',
-        provider: 'provider_a',
-        livemode: true,
-        amountMinor: 500,
-        currency: 'usd',
-        confirmationCode: null,
-        createdAt: EXAMPLE.openedAt,
-        updatedAt: EXAMPLE.openedAt,
-        refundedAt: null,
-        reversedAt: null,
-      },
-    ],
+    examples: [ATTEMPT_EXAMPLE],
   });
 export type AttemptView = z.output<typeof attemptView>;
 
@@ -103,19 +103,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   description: 'One payment, from the first call to its end, with what the provider calls it.',
   examples: [
     {
-      id: EXAMPLE.payment,
-      votingEventId: EXAMPLE.event,
-      purpose: 'vote',
-      status: 'succeeded',
-      provider: 'provider_a',
-      livemode: true,
-      amountMinor: 500,
-      currency: 'usd',
-      confirmationCode: null,
-      createdAt: EXAMPLE.openedAt,
-      updatedAt: EXAMPLE.openedAt,
-      refundedAt: null,
-      reversedAt: null,
+      ...ATTEMPT_EXAMPLE,
       providerDetails: {
         reference: null,
         paymentId: 'pi_1',

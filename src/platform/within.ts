@@ -9,3 +9,14 @@ export async function within(work: Promise<unknown> | undefined, ms: number): Pr
   ]);
   waited.abort();
 }
+
+/** Passes on how work ends, or fails with `late()` where it takes longer. What it does meanwhile is not stopped by that. */
+export async function orLate<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(late()), ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
