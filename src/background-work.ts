@@ -1,4 +1,5 @@
 import type { Deps } from '#src/deps.ts';
+import type { RecurringJob } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -6,7 +7,7 @@ import { within } from '#src/platform/within.ts';
 import { BallotAnnouncer } from '#src/webhooks/announce-ballots.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
-import { allJobs, recurringJobs } from '#src/work.ts';
+import { allJobs } from '#src/work.ts';
 
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
 const SENDER_GRACE_MS = 3_000;
@@ -20,12 +21,14 @@ interface Running {
 /** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
 export class BackgroundWork {
   readonly #deps: Deps;
+  readonly #recurring: readonly RecurringJob[];
   #wanted = false;
   #running: Running | undefined;
   #turning: Promise<void> | undefined;
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, recurring: readonly RecurringJob[]) {
     this.#deps = deps;
+    this.#recurring = recurring;
   }
 
   /** Whether jobs make progress. */
@@ -67,7 +70,7 @@ export class BackgroundWork {
   async #begin(): Promise<void> {
     const deps = this.#deps;
     const { mails, deletions, webhooks } = deps.jobDatabases;
-    const worker = await runJobs({ mails, deletions, other: deps.db }, deps.log, allJobs(deps), recurringJobs(deps));
+    const worker = await runJobs({ mails, deletions, other: deps.db }, deps.log, allJobs(deps), this.#recurring);
     const sender = new WebhookSender({ ...deps, db: webhooks }, createPoster(deps.config.webhookAllowPrivate));
     sender.start();
     const announcer = new BallotAnnouncer(deps.db, deps.log);

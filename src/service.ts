@@ -20,6 +20,7 @@ import type { Deps } from '#src/deps.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
+import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/check-price.ts';
@@ -166,10 +167,17 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork): Heartbeat
   });
 }
 
-/** Serves requests, and runs jobs where this process is configured to. The database is migrated already. */
-export async function startService(deps: Deps, databaseUrl: string): Promise<Service> {
+/**
+ * Serves requests, and runs jobs where this process is configured to. The database is migrated already.
+ * @param recurring what runs by the clock
+ */
+export async function startService(
+  deps: Deps,
+  databaseUrl: string,
+  recurring: readonly RecurringJob[] = recurringJobs(deps),
+): Promise<Service> {
   const startedAt = performance.now();
-  const work = new BackgroundWork(deps);
+  const work = new BackgroundWork(deps, recurring);
   const heartbeat = watchDatabase(deps, databaseUrl, work);
   await heartbeat.start();
   deps.load.start();
@@ -187,7 +195,7 @@ export async function startService(deps: Deps, databaseUrl: string): Promise<Ser
   };
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
-  const jobs = [...allJobs(deps), ...recurringJobs(deps)];
+  const jobs = [...allJobs(deps), ...recurring];
   const metrics = createMetrics(() => readFigures(deps.db, jobs), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);

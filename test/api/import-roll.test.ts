@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import {
   createTestAccount,
   startTestService,
@@ -171,13 +172,14 @@ describe('an import of rows', () => {
     const voters = people(1_700).map((row, index) => (index % 600 === 5 ? { ...row, email: 'bad' } : row));
     const body = { mode: 'partial', voters };
     // The database refuses a row of the third chunk, as if the process had died there.
-    await service.deps.db.$client.query(`
-      CREATE FUNCTION stop_import() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN IF NEW.name = 'Voter 1300' THEN RAISE EXCEPTION 'cut off'; END IF; RETURN NEW; END $$;
-      CREATE TRIGGER stop_import BEFORE INSERT ON voters FOR EACH ROW EXECUTE FUNCTION stop_import();`);
+    await runStatements(service.databaseUrl, [
+      `CREATE FUNCTION stop_import() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN IF NEW.name = 'Voter 1300' THEN RAISE EXCEPTION 'cut off'; END IF; RETURN NEW; END $$`,
+      'CREATE TRIGGER stop_import BEFORE INSERT ON voters FOR EACH ROW EXECUTE FUNCTION stop_import()',
+    ]);
     expect((await send(event, body, event.id)).status).toBe(500);
     expect(await count(event)).toBe(998);
-    await service.deps.db.$client.query('DROP TRIGGER stop_import ON voters; DROP FUNCTION stop_import()');
+    await runStatements(service.databaseUrl, ['DROP TRIGGER stop_import ON voters', 'DROP FUNCTION stop_import()']);
     const answer = demand(await send(event, body, event.id), 200);
     expect(answer).toMatchObject({ accepted: 1_697, rejectedCount: 3 });
     expect(answer.rejected.map(({ index }: { index: number }) => index)).toEqual([5, 605, 1_205]);

@@ -61,8 +61,8 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
 
   beforeAll(async () => {
     const password = randomBytes(12).toString('hex');
-    await service.deps.db.$client.query(statements);
-    await service.deps.db.$client.query(`ALTER ROLE ${ROLE}_app PASSWORD '${password}'`);
+    // As psql runs the file: without the service's time limits, it waits for whoever holds a table.
+    await runStatements(service.databaseUrl, [statements, `ALTER ROLE ${ROLE}_app PASSWORD '${password}'`]);
     const address = new URL(service.databaseUrl);
     [address.username, address.password] = [`${ROLE}_app`, password];
     url = address.href;
@@ -74,9 +74,9 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
     await role?.end();
     await asRole?.stop();
     const roles = ['app', 'owner', 'backup'].map((name) => `${ROLE}_${name}`).join(', ');
-    await service.deps.db.$client.query(
+    await runStatements(service.databaseUrl, [
       `REASSIGN OWNED BY ${ROLE}_owner TO CURRENT_USER; DROP OWNED BY ${roles}; DROP ROLE ${roles}`,
-    );
+    ]);
   });
 
   test('starts on a migrated database, and serves an event from its opening to its deletion', async () => {

@@ -3,6 +3,7 @@ import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import {
   createTestAccount,
   eventually,
@@ -22,12 +23,15 @@ beforeAll(async () => {
   service = await startTestService();
   account = await createTestAccount(service);
   database = service.deps.db.$client;
-  await database.query('CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)');
-  await database.query(`CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`);
-  for (const name of WATCHED)
-    await database.query(`CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
-      FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`);
+  await runStatements(service.databaseUrl, [
+    'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',
+    `CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`,
+    ...WATCHED.map(
+      (name) => `CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
+        FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`,
+    ),
+  ]);
 });
 afterAll(() => service.stop());
 
@@ -78,18 +82,18 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
     await abandon(event.id, 2_500);
   }
   const [broken, well] = events.map(({ id }) => id);
-  await database.query(
+  await runStatements(service.databaseUrl, [
     `CREATE FUNCTION refuse_delete() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`,
-  );
-  await database.query(`CREATE TRIGGER refuse_delete BEFORE DELETE ON pending_ballots FOR EACH ROW
-    WHEN (OLD.voting_event_id = '${broken}') EXECUTE FUNCTION refuse_delete()`);
+    `CREATE TRIGGER refuse_delete BEFORE DELETE ON pending_ballots FOR EACH ROW
+     WHEN (OLD.voting_event_id = '${broken}') EXECUTE FUNCTION refuse_delete()`,
+  ]);
   await dropAllExpiredBallots(service.deps).catch(() => undefined);
   const left = async (id = '') =>
     (await database.query('SELECT count(*)::int AS left FROM pending_ballots WHERE voting_event_id = $1', [id])).rows[0]
       .left;
   expect(await left(well)).toBe(1);
   expect(await left(broken)).toBe(2_501);
-  await database.query('DROP TRIGGER refuse_delete ON pending_ballots');
+  await runStatements(service.databaseUrl, ['DROP TRIGGER refuse_delete ON pending_ballots']);
   await dropAllExpiredBallots(service.deps);
   expect(await left(broken)).toBe(1);
 });

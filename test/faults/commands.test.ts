@@ -3,6 +3,7 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { runStatements } from '#test/harness/test-database.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -136,7 +137,7 @@ describe('the operator’s commands', () => {
     const event = await pollWithVotes(6);
     await finishEvent(service, event.id);
     // Who owns the tables can switch their guards off.
-    await query('ALTER TABLE ballots DISABLE TRIGGER USER', []);
+    await runStatements(service.databaseUrl, ['ALTER TABLE ballots DISABLE TRIGGER USER']);
     await query(
       `UPDATE ballots b SET entries = o.entries FROM ballots o WHERE b.voting_event_id = $1 AND o.voting_event_id = $1
        AND b.leaf_index = (SELECT min(leaf_index) FROM ballots WHERE voting_event_id = $1)

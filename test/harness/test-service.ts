@@ -62,6 +62,8 @@ export interface TestServiceOptions {
   readonly log?: Log;
   /** Whether it runs jobs and sends webhooks; it does unless told otherwise. */
   readonly worker?: boolean;
+  /** Whether its jobs also run by the clock; they do not unless told otherwise: a full minute would change what a test sees. */
+  readonly byClock?: boolean;
   /** A database that stands already, with the newest schema; one of its own otherwise. */
   readonly databaseUrl?: string;
   /** The key under which the database's values were sealed; a fresh one otherwise. */
@@ -89,7 +91,7 @@ async function serve(
     WEBHOOK_ALLOW_PRIVATE: options.webhookAllowPrivate === false ? 'off' : 'on',
   });
   const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandbox);
-  const service: Service = await startService(deps, databaseUrl);
+  const service: Service = await startService(deps, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
   const held = await contract;
