@@ -233,6 +233,7 @@ export class EventCounter {
       votingEventId: event.id,
       title: event.title,
       final,
+      disputed: inputs.disputed,
       asOf: nowMs,
       stats: {
         ...stats,

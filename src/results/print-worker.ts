@@ -9,7 +9,7 @@ import type { EventResults } from './view-schemas.ts';
 export interface PrintOrder {
   readonly frame: Omit<
     ReportInput,
-    'positions' | 'final' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
+    'positions' | 'final' | 'disputed' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
   >;
   /** By a position's ID. */
   readonly papers: ReadonlyMap<string, { readonly paper: PaperPosition; readonly groupName: string | null }>;
@@ -21,10 +21,18 @@ export interface PrintOrder {
 function inputOf({ frame, papers, results }: PrintOrder): ReportInput {
   const read: EventResults =
     results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
-  const { positions, final, asOf, stats, log, lot, afterReversals } = read;
+  const { positions, final, disputed, asOf, stats, log, lot, afterReversals } = read;
   return {
     ...frame,
-    ...{ final, asOf, ballots: stats.ballots, ballotsAfterReversals: afterReversals?.ballots ?? null, log, lot },
+    ...{
+      final,
+      disputed,
+      asOf,
+      ballots: stats.ballots,
+      ballotsAfterReversals: afterReversals?.ballots ?? null,
+      log,
+      lot,
+    },
     positions: positions.flatMap((result) => {
       const own = papers.get(result.id);
       return own === undefined ? [] : [{ result, ...own }];

@@ -31,6 +31,8 @@ export interface CountInputs {
   readonly lot: LotInLog | undefined;
   /** What opens the `close` leaf; undefined before it, and where its figures stand in clear. */
   readonly close: ClosedLog | undefined;
+  /** Whether the ballots or their log were found not to be what was signed. */
+  readonly disputed: boolean;
   /** The approved voters' weight, and of how many changes it is the sum. */
   readonly electorate: { readonly weightMicro: bigint; readonly changes: number };
   /** Whether the weight of any voter is not whole. */
@@ -84,6 +86,7 @@ const BASE = `
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM log_alarms WHERE voting_event_id = $1
   UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1
@@ -111,6 +114,7 @@ interface MomentRow {
     | 'hidden'
     | 'log'
     | 'close'
+    | 'disputed'
     | 'electorate'
     | 'fractional'
     | 'weighted'
@@ -140,7 +144,7 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + HIDDEN] : ['read_moment_2', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_2', BASE + HIDDEN] : ['read_moment_3', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -162,6 +166,7 @@ export async function readCountInputs(
     log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
     close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
+    disputed: of('disputed').length > 0,
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - BigInt(of('withheld')[0]?.amount ?? 0),
       changes: Number(electorate?.number ?? 0),

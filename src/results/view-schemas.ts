@@ -128,6 +128,10 @@ export const resultsView = z
     votingEventId: z.string(),
     title: z.string(),
     final: z.boolean().meta({ description: 'True once no ballot can come any more.' }),
+    disputed: z.boolean().meta({
+      description:
+        'True while the ballots or their log are not what was signed: a close that they do not agree with is not written, and the operator is alarmed until it is mended.',
+    }),
     asOf: timeShape(),
     stats: z.object({
       totalVotes: z.int(),
@@ -178,6 +182,7 @@ export const resultsView = z
         votingEventId: EXAMPLE.event,
         title: 'Board of the reading club',
         final: true,
+        disputed: false,
         asOf: EXAMPLE.closesAt,
         stats: {
           totalVotes: 3,

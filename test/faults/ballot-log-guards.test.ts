@@ -129,6 +129,25 @@ async function behindTheGuards(statement: string, values: unknown[]): Promise<vo
 
 const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event === eventId && alarm !== undefined);
 
+const standing = async ({ id }: TestEvent): Promise<unknown> => {
+  const path = `/voting-events/${id}/results`;
+  const { final, disputed } = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+  return { final, disputed };
+};
+
+describe('the close of an election', () => {
+  test('waits while more took part than ballots are there, and its result is disputed until that is mended', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    await behindTheGuards("INSERT INTO participation (voting_event_id, participant) VALUES ($1, 'nobody')", [event.id]);
+    await expect(finishEvent(service, event.id)).rejects.toThrow(LogSetBack);
+    expect(await standing(event)).toEqual({ final: false, disputed: true });
+    await behindTheGuards('DELETE FROM participation WHERE voting_event_id = $1', [event.id]);
+    await checkLogs(service.deps, 0);
+    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    expect(await standing(event)).toEqual({ final: true, disputed: false });
+  });
+});
+
 describe('the recurring check of all logs', () => {
   test('raises an alarm for what does not agree with what was signed, and takes it back when it does again', async () => {
     const event = await pollWith(service, 3);
@@ -143,9 +162,11 @@ describe('the recurring check of all logs', () => {
       { level: 50, alarm: 'ballot_log_changed', reason: 'the ballot at 2 is not the one in the log' },
     ]);
     expect((await readFigures(service.deps.db, [])).logAlarms).toBe(before + 1);
+    expect(await standing(event)).toEqual({ final: false, disputed: true });
     await behindTheGuards(flip, [event.id]);
     await checkLogs(service.deps, 0);
     expect((await readFigures(service.deps.db, [])).logAlarms).toBe(before);
+    expect(await standing(event)).toEqual({ final: false, disputed: false });
   });
 
   test.each([

@@ -31,6 +31,8 @@ export interface ReportInput {
     readonly closesAt: number | null;
   };
   readonly final: boolean;
+  /** Whether the ballots or their log were found not to be what was signed. */
+  readonly disputed: boolean;
   readonly asOf: number;
   readonly ballots: number;
   /** Ballots that still count after reversals of payments behind the final result; null without one. */
@@ -43,4 +45,13 @@ export interface ReportInput {
   readonly log: { readonly size: number; readonly rootHash: string };
   readonly lot: { readonly seedHash: string | null; readonly seed: string | null; readonly root: string | null };
   readonly issuer: { readonly company: string; readonly baseUrl: string };
+}
+
+/** Disputed figures are not to be relied on, final or not. */
+export function standingOf({
+  final,
+  disputed,
+}: Pick<ReportInput, 'final' | 'disputed'>): 'final' | 'provisional' | 'disputed' {
+  if (disputed) return 'disputed';
+  return final ? 'final' : 'provisional';
 }

@@ -1,7 +1,7 @@
 import { methodName } from './describe-rules.ts';
 import { type Cell, drawTable } from './draw-table.ts';
 import { groupDigits, percent } from './exact-figures.ts';
-import type { ReportInput } from './report-input.ts';
+import { type ReportInput, standingOf } from './report-input.ts';
 import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
@@ -29,10 +29,11 @@ function weightText(micro: bigint): string {
   return groupDigits(fraction === '' ? whole : `${whole}.${fraction}`);
 }
 
-/** Final or provisional: one must not be taken for the other. */
+/** Final, provisional or disputed: one must not be taken for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
-  const text = input.final ? 'FINAL' : 'PROVISIONAL';
-  const color = input.final ? WON : WARNING;
+  const standing = standingOf(input);
+  const text = standing.toUpperCase();
+  const color = standing === 'final' ? WON : WARNING;
   const style = { size: 10, bold: true, color };
   const width = sheet.text.width(text, style) + 20;
   const x = sheet.left + sheet.width - width;
@@ -124,6 +125,11 @@ export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void
   const left = input.ballotsAfterReversals;
   if (left !== null) {
     const text = `After the final result payments were reversed: ${groupDigits(input.ballots - left)} of the ballots counted here became void. The figures of the result stay those of its close.`;
+    sheet.paragraph(text, { size: 9, bold: true, color: WARNING }, 8);
+  }
+  if (input.disputed) {
+    const text =
+      'Disputed: the ballots or their log are not what was signed. Do not rely on these figures until whoever runs the service has mended it.';
     sheet.paragraph(text, { size: 9, bold: true, color: WARNING }, 8);
   }
   if (!input.final) sheet.paragraph(provisionalText(input), { size: 9, bold: true, color: WARNING }, 8);

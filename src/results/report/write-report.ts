@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ReportInput } from './report-input.ts';
+import { type ReportInput, standingOf } from './report-input.ts';
 import { MUTED, RULE, Sheet, type SheetOptions, WARNING } from './sheet.ts';
 import { dateText, writeCover } from './write-cover.ts';
 import { writePosition } from './write-position.ts';
@@ -13,7 +13,8 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
   const style = { size: 7.5, color: MUTED };
   const y = sheet.doc.page.height - 42;
   const number = `Page ${page} of ${pages}`;
-  const stamp = input.final ? 'Final' : 'Provisional';
+  const standing = standingOf(input);
+  const stamp = `${standing.charAt(0).toUpperCase()}${standing.slice(1)}`;
   const right = sheet.left + sheet.width - sheet.text.width(number, style);
   const middle = `${stamp}, counted ${dateText(input.asOf, input.event.timeZone)}`;
   const middleWidth = sheet.text.width(middle, style);
@@ -27,7 +28,7 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
       .lineTo(sheet.left + sheet.width, y - 5)
       .stroke();
     sheet.text.draw(title, sheet.left, y, style);
-    sheet.text.draw(middle, middleX, y, input.final ? style : { ...style, color: WARNING });
+    sheet.text.draw(middle, middleX, y, standing === 'final' ? style : { ...style, color: WARNING });
     sheet.text.draw(number, right, y, style);
   });
 }
@@ -41,7 +42,7 @@ export async function writeReport(input: ReportInput, paper: SheetOptions['paper
     paper,
     title: `${input.event.title} – results`,
     author: input.issuer.company,
-    subject: `Results of ${input.event.code}, ${input.final ? 'final' : 'provisional'}`,
+    subject: `Results of ${input.event.code}, ${standingOf(input)}`,
     madeAt: new Date(input.asOf),
   });
   const maxRows = Math.max(LEAST_ROWS, Math.floor(MAX_ROWS / Math.max(1, input.positions.length)));

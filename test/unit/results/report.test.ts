@@ -61,6 +61,16 @@ describe('a report', () => {
     expect(pages[0]?.replaceAll(/\s+/g, ' ')).toContain('2 of the ballots counted here became void');
   });
 
+  test('says on every page that a result is disputed, final or not', async () => {
+    const { text, pages } = await print(
+      sampleReport([plurality(['Ada', 'Bea'], 0, 0, 1)], { final: true, disputed: true }),
+    );
+    expect(text).toContain('DISPUTED');
+    expect(text).toContain('Do not rely on these figures');
+    expect(text).not.toContain('FINAL');
+    expect(text.match(/Disputed, counted/g)).toHaveLength(pages.length);
+  });
+
   test('is stamped final or provisional on its first page and at the foot of every page', async () => {
     const many = Array.from({ length: 12 }, () => plurality(['Ada', 'Bea'], 0));
     for (const [final, stamp, foot] of [

@@ -113,6 +113,7 @@ export function sampleReport(positions: readonly SamplePosition[], changes: Part
       closesAt: Date.UTC(2026, 10, 20, 17),
     },
     final: true,
+    disputed: false,
     asOf: Date.UTC(2026, 10, 21, 7, 15),
     ballots,
     ballotsAfterReversals: null,

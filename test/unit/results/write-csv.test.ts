@@ -68,6 +68,7 @@ describe('a table of results', () => {
       votingEventId: 'evt_1',
       title: '-2+3',
       final: true,
+      disputed: false,
       asOf: 1,
       stats: {
         totalVotes: 2,
