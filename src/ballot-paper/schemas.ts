@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  BESIDE_OTHER_FAULTS,
+  BESIDE_FAULTY_ENTRIES,
   descriptionField,
   emailField,
   httpsUrlField,
@@ -64,7 +64,7 @@ const topUp = z.discriminatedUnion('pricingModel', [
         // Entries in the wrong form are named by themselves.
         const ids = tiers.map((tier: { id: string } | null) => tier?.id);
         refuseRepeated(ids, context, 'id');
-      }, BESIDE_OTHER_FAULTS),
+      }, BESIDE_FAULTY_ENTRIES),
   }),
 ]);
 
@@ -127,7 +127,7 @@ const positionIds = z
   .array(idField())
   .min(1, 'must name at least one position')
   .max(100)
-  .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_OTHER_FAULTS);
+  .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_FAULTY_ENTRIES);
 
 const candidateFields = z.object({
   name: nameField(),

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { BESIDE_OTHER_FAULTS, emailField, idField, nameField, returnUrlField, voterIdField } from '#src/http/fields.ts';
+import {
+  BESIDE_FAULTY_FIELDS,
+  emailField,
+  idField,
+  nameField,
+  returnUrlField,
+  voterIdField,
+} from '#src/http/fields.ts';
 import { visitorIdField } from '#src/voters/schemas.ts';
 
 /** Both are required (contract, "Public voting endpoints"). */
@@ -35,6 +42,6 @@ export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
       const [field, message] =
         credits === undefined ? ['credits', 'is required, or tierId'] : ['tierId', 'must not be sent with credits'];
       context.addIssue({ code: 'custom', path: [field], message });
-    }, BESIDE_OTHER_FAULTS);
+    }, BESIDE_FAULTY_FIELDS);
 
 export type CreditCheckout = z.output<ReturnType<typeof creditCheckoutBody>>;

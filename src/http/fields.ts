@@ -5,9 +5,13 @@ import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { codePointLength, nameFault, normaliseText, paragraphFault, rawTextFault } from '#src/platform/text.ts';
 
-/** Lets a check of a whole list or object be made where a part of it is in the wrong form, too: all faults are answered at once. */
-export const BESIDE_OTHER_FAULTS = {
-  when: ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null,
+/** Lets a check of a whole list be made where entries of it are in the wrong form, too: all faults are answered at once. */
+export const BESIDE_FAULTY_ENTRIES = { when: ({ value }: z.core.ParsePayload): boolean => Array.isArray(value) };
+
+/** The same for an object and its fields. */
+export const BESIDE_FAULTY_FIELDS = {
+  when: ({ value }: z.core.ParsePayload): boolean =>
+    typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
 /** Adds an issue for each entry of a list that stands in it before. */
@@ -135,4 +139,4 @@ export const uniqueIdsField = (what: string) =>
     .array(idField())
     .min(1, `must name at least one ${what}`)
     .max(1_000, `must name at most 1000 ${what}s`)
-    .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_OTHER_FAULTS);
+    .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_FAULTY_ENTRIES);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  BESIDE_OTHER_FAULTS,
+  BESIDE_FAULTY_ENTRIES,
   descriptionField,
   idField,
   refuseRepeated,
@@ -27,7 +27,7 @@ const eventTypes = z
       types.map((type) => (isEventType(type) ? type : undefined)),
       context,
     );
-  }, BESIDE_OTHER_FAULTS);
+  }, BESIDE_FAULTY_ENTRIES);
 
 const url = (allowPrivate: boolean) =>
   z
