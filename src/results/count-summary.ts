@@ -1,8 +1,13 @@
-import type { EventResults } from './view-schemas.ts';
+import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { Audience, EventCounter } from './count-event.ts';
 
 /** What the figures of an event need of its results. */
 export interface CountSummary {
-  readonly stats: EventResults['stats'];
+  /** Confirmed ballots, all of them: every signed checkpoint says this number. */
+  readonly ballots: number;
+  /** Votes of the ballots that the audience is shown. */
+  readonly entries: number;
+  /** Of the same ballots: beside the roll of a small group, a single one would show who voted, or left a position out. */
   readonly byPosition: readonly {
     readonly positionId: string;
     readonly ballots: number;
@@ -10,9 +15,17 @@ export interface CountSummary {
   }[];
 }
 
-export function summaryOf({ stats, positions }: EventResults): CountSummary {
+export async function summarise(
+  counter: EventCounter,
+  paper: BallotPaper,
+  audience: Audience,
+  nowMs: number,
+): Promise<CountSummary> {
+  const { stats, positions } = await counter.results(paper, audience, nowMs);
+  const whole = await counter.results(paper, 'auditor', nowMs);
   return {
-    stats,
+    ballots: whole.stats.ballots,
+    entries: stats.entries,
     byPosition: positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
   };
 }

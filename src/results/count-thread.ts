@@ -5,7 +5,7 @@ import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { type Audience, EventCounter } from './count-event.ts';
-import { summaryOf } from './count-summary.ts';
+import { summarise } from './count-summary.ts';
 import { FILES, type FileKind } from './result-files.ts';
 
 /** What the thread needs to count on its own. */
@@ -58,8 +58,8 @@ async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   if (order.kind === 'final') return counter.finalCount(paper, nowMs);
   if (order.kind === 'rounds')
     return counter.rounds(paper, order.audience, nowMs, { positionId: order.positionId, fromRound: order.fromRound });
+  if (order.kind === 'summary') return summarise(counter, paper, order.audience, nowMs);
   const results = await counter.results(paper, order.audience, nowMs);
-  if (order.kind === 'summary') return summaryOf(results);
   return bytesOf(FILES[order.kind](results));
 }
 

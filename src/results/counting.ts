@@ -11,7 +11,7 @@ import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import { type Audience, EventCounter, type RoundQuestion } from './count-event.ts';
-import { type CountSummary, summaryOf } from './count-summary.ts';
+import { type CountSummary, summarise } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import type { EventResults } from './view-schemas.ts';
@@ -76,10 +76,10 @@ export class Counting {
     return streamText(FILES[kind](results));
   }
 
-  /** How many ballots there are and who left a contest out: heads, whatever their weight, so that nothing is kept back of them. */
-  async summary(paper: BallotPaper, nowMs: number): Promise<CountSummary> {
-    if (!(await this.#isLong(paper))) return summaryOf(await this.#counter.results(paper, 'auditor', nowMs));
-    return (await this.#ask(paper, { kind: 'summary', audience: 'auditor' }, nowMs, MAX_WAIT_MS)) as CountSummary;
+  /** How many ballots there are, and what of them the audience is shown. */
+  async summary(paper: BallotPaper, audience: Audience, nowMs: number): Promise<CountSummary> {
+    if (!(await this.#isLong(paper))) return summarise(this.#counter, paper, audience, nowMs);
+    return (await this.#ask(paper, { kind: 'summary', audience }, nowMs, MAX_WAIT_MS)) as CountSummary;
   }
 
   /** For another thread: the results, or the text of `{ data }` where they are long. */

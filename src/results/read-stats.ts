@@ -6,6 +6,7 @@ import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { disclosureOf } from '#src/voting-events/views.ts';
+import type { Audience } from './count-event.ts';
 import type { Counting } from './counting.ts';
 import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
@@ -16,25 +17,29 @@ function share(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
 }
 
-/** The figures of an event (completions 3, rule 6). Turnout is of the approved voters, in heads and in weight. */
+/**
+ * The figures of an event (completions 3, rule 6). What is counted moves as the results of the same audience do (completions 5.6).
+ * Turnout is of the approved voters, in heads and in weight.
+ */
 export async function readStats(
   db: Database,
   counting: Counting,
   paper: BallotPaper,
+  audience: Audience,
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = paper;
-  const [figures, payments, results, changes] = await Promise.all([
+  const [figures, payments, count, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
-    counting.summary(paper, nowMs),
+    counting.summary(paper, audience, nowMs),
     // Read from the event as it is now: these settings make no new version of the paper.
     findEventById(db, event.id),
   ]);
   if (figures.waiting && isFinalAt(event, nowMs)) {
     // The last ones are disclosed with the final result, which may be a moment ago.
     await discloseVoters(db, event.id);
-    return readStats(db, counting, paper, nowMs);
+    return readStats(db, counting, paper, audience, nowMs);
   }
   await foldRollFigures(db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
@@ -48,8 +53,8 @@ export async function readStats(
       heads: share(BigInt(heads.voted), BigInt(heads.approved)),
       weight: share(BigInt(votedWeight), BigInt(approvedWeight)),
     },
-    ballots: { cast: figures.pendingBallots + results.stats.ballots, confirmed: results.stats.ballots },
-    votes: { total: results.stats.entries },
+    ballots: { cast: figures.pendingBallots + count.ballots, confirmed: count.ballots },
+    votes: { total: count.entries },
     positions: paper.positions.length,
     candidates: {
       total: paper.candidates.length,
@@ -60,7 +65,7 @@ export async function readStats(
     groups: paper.groups.length,
     sponsors: paper.sponsors.length,
     payments,
-    byPosition: [...results.byPosition],
+    byPosition: [...count.byPosition],
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,

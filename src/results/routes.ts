@@ -71,7 +71,16 @@ export function resultRouter(deps: Deps): Hono<Env> {
   );
   router.on(...operations.getStats, observedEvent, (c) =>
     costly(c, c.get('caller').accountId, async () =>
-      ok(await readStats(deps.reads, counting, await paperOf(c.get('target').event), deps.clock.now())),
+      ok(
+        await readStats(
+          deps.reads,
+          counting,
+          await paperOf(c.get('target').event),
+          // An observer's results are those of a vote key until they are final (completions 2.1).
+          c.get('caller').scopes.includes('read') ? 'organizer' : 'public',
+          deps.clock.now(),
+        ),
+      ),
     ),
   );
   router.on(...operations.getPublicResults, publicEvent, async (c) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { sealDeps } from '#src/work.ts';
-import { LogReader } from '#test/harness/ballot-log.ts';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import {
   createTestAccount,
@@ -138,6 +138,28 @@ describe('who voted in a secret event', () => {
     const common = await createElection([1, 1, 1, 1, 1, 7, 7, 7, 7, 7]);
     await vote(common, common.voters[6] as Voter);
     expect(await look(common)).toMatchObject({ organizers: 1, publics: 0 });
+  });
+
+  test('moves what stats count by position as the results of the same reader do, and counts ballots exactly', async () => {
+    const common = await createElection([1, 1, 1, 1, 1, 1, 1]);
+    const rare = await createElection([1, 1, 1, 1, 1, 1, 7]);
+    const counted = async ({ event }: Election, key = account.read) => {
+      const { ballots, votes, byPosition } = await read(`/voting-events/${event.id}/stats`, key);
+      return [ballots.confirmed, votes.total, byPosition[0].ballots, byPosition[0].abstentions];
+    };
+    const [ofCommon, ofRare] = [
+      await createObserverKey(service, account, common.event.id),
+      await createObserverKey(service, account, rare.event.id),
+    ];
+    for (const [place, shown] of [0, 0, 0, 0, 5].entries()) {
+      await vote(common, common.voters[place] as Voter);
+      await vote(rare, rare.voters[place] as Voter);
+      const exact = place + 1;
+      expect(await counted(common, ofCommon)).toEqual([exact, shown, shown, 0]);
+      expect(await counted(rare, ofRare)).toEqual([exact, shown, shown, 0]);
+      expect(await counted(common)).toEqual([exact, exact, exact, 0]);
+      expect(await counted(rare)).toEqual([exact, shown, shown, 0]);
+    }
   });
 
   test('keeps an approval by a first key back, and its webhook, until the vote is shown', async () => {
