@@ -28,3 +28,18 @@ BEGIN
   END LOOP;
   RETURN written;
 END $$;
+
+-- An endpoint that begins to take `ballot.confirmed` hears of what is confirmed from then on: the ballots of events that no other
+-- endpoint heard of so far count as announced.
+CREATE OR REPLACE FUNCTION begin_ballot_announcements(p_endpoint text) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at)
+  SELECT e.id, now_confirmed.ballots, 0
+  FROM webhook_endpoints w
+  JOIN voting_events e ON e.account_id = w.account_id AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id)
+  CROSS JOIN LATERAL (SELECT coalesce((SELECT l.ballots FROM ballot_logs l WHERE l.voting_event_id = e.id), 0)
+    + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots) AS now_confirmed
+  WHERE w.id = p_endpoint AND e.deleted_at IS NULL AND now_confirmed.ballots > 0
+    AND NOT EXISTS (SELECT 1 FROM webhook_endpoints o WHERE o.account_id = w.account_id AND o.id <> w.id
+      AND (o.voting_event_id IS NULL OR o.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (o.event_types))
+  ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots WHERE a.ballots < excluded.ballots;
+$$;

@@ -11,7 +11,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { CONFIRM_GRACE_MS, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { unpackEntries } from './ballot-encoding.ts';
@@ -47,7 +47,7 @@ const ALREADY_VOTED = 'VS001';
 
 /**
  * Confirms a cast ballot: from here on it counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
- * @throws ApiError 404 for an unknown code, 403 outside of the window, 409 `already_voted`, 429 after many unknown codes
+ * @throws ApiError 404 for an unknown code, 403 outside of the window and, once it is over, for every code that was not confirmed, 409 `already_voted`, 429 after many unknown codes
  */
 export async function confirmVotes(
   deps: ConfirmDeps,
@@ -56,11 +56,14 @@ export async function confirmVotes(
   claim: Claim | undefined,
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
-  if (code === undefined) throw unknownCode(deps, caller.keyId);
+  // After the end its voter is late, and did not mistype it: what was not confirmed is dropped.
+  const notFoundHere = (): ApiError =>
+    isFinalAt(event, deps.clock.now()) ? notOpen('closed') : unknownCode(deps, caller.keyId);
+  if (code === undefined) throw notFoundHere();
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
   const { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
-  if (verdict === 'unknown') throw unknownCode(deps, caller.keyId);
+  if (verdict === 'unknown') throw notFoundHere();
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
   if (verdict === 'confirmed') deps.receipts.confirmed(event.id);

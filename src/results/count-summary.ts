@@ -7,7 +7,7 @@ export interface CountSummary {
   readonly ballots: number;
   /** Votes of the ballots that the audience is shown. */
   readonly entries: number;
-  /** Of the same ballots: beside the roll of a small group, a single one would show who voted, or left a position out. */
+  /** They move with the same ballots: beside the roll of a small group, one ballot would show who voted, or left a position out. */
   readonly byPosition: readonly {
     readonly positionId: string;
     readonly ballots: number;

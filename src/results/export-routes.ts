@@ -61,7 +61,8 @@ export function exportRouter(deps: Deps): Hono<Env> {
     const { positionId } = c.get('query');
     const { event: row } = c.get('target');
     const paper = await paperOf(row);
-    await weightUnit(deps.reads, paper, requireRankedPosition(paper, row, positionId));
+    requireRankedPosition(paper, row, positionId);
+    await weightUnit(deps.reads, paper);
     return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
   });
   router.on(...operations.getResultsJson, event, async (c) => answer(c, linkTo(c.get('target'), 'json')));

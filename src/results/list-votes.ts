@@ -7,8 +7,8 @@ import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { textHolds } from '#src/platform/text.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { CommonWeights } from './common-weights.ts';
 import { readBallotPage, readBoxEnd, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
+import { showsWeights } from './shown-weights.ts';
 import type { Vote } from './view-schemas.ts';
 
 export interface VoteFilter {
@@ -44,18 +44,15 @@ function votesOf(
   secrets: Secrets,
   paper: BallotPaper,
   ballot: StoredVoteBallot,
-  weights: CommonWeights,
+  weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
   const opened = openBallot(secrets, paper.event.id, ballot.codeTag, ballot.entries);
   const ballotId = opened.sealed?.id ?? ballot.id;
-  const answered = unpackEntries(opened.entries);
-  const shown = weights.shows(
-    answered.map(({ position }) => position),
-    ballot.weightMicro,
+  const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
+  const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>
+    own.map((entry) => ({ position, ...entry })),
   );
-  const weight = shown ? microToNumber(ballot.weightMicro) : null;
-  const entries = answered.flatMap(({ position, entries: own }) => own.map((entry) => ({ position, ...entry })));
   return entries.flatMap(({ position: number, candidate, value }, index) => {
     const position = paper.positionByNumber.get(number);
     const chosen = paper.candidateByNumber.get(candidate);
@@ -95,7 +92,7 @@ export async function listVotes(
   after: string | undefined,
   limit: number,
 ): Promise<VotePage> {
-  const weights = await CommonWeights.read(db, paper);
+  const weightsShown = await showsWeights(db, paper);
   const matches = matcherOf(filter);
   const cursor = after === undefined ? undefined : parseKey(after);
   const end = cursor?.end ?? (secrecyOf(paper.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, paper.event.id));
@@ -106,7 +103,7 @@ export async function listVotes(
     const last = page.at(-1);
     if (last === undefined) return { votes: found.map(({ vote }) => vote), next: null };
     for (const ballot of page) {
-      const votes = votesOf(secrets, paper, ballot, weights, matches);
+      const votes = votesOf(secrets, paper, ballot, weightsShown, matches);
       const isPartlySeen = ballot.place === cursor?.place;
       found.push(...(isPartlySeen ? votes.filter(({ key }) => parseIndex(key) > cursor.index) : votes));
       if (found.length > limit) return cut(found, limit, end);

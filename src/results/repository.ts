@@ -181,17 +181,19 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
 }
 
 /**
- * Weights that at least this many voters of a class have, as `<group>/<weight in millionths>`. A class is a group with
- * positions of its own, derived from the contests on a ballot; the group of everybody else is empty.
+ * Whether at least this many voters have each weight of an election. Where weights differ, that many in each class have to: a
+ * class is a group with positions of its own, derived from the contests on a ballot, and everybody else.
  */
-export async function listCommonClasses(executor: Executor, eventId: string, holders: number): Promise<Set<string>> {
-  const { rows } = await executor.execute<{ class: string }>(sql`
+export async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
+  const { rows } = await executor.execute<{ common: boolean | null }>(sql`
     WITH roll AS (
       SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
         WHERE p.voting_event_id = v.voting_event_id AND p.group_id = v.group_id), '') AS group_id
-      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL)
-    SELECT group_id || '/' || weight_micro AS class FROM roll GROUP BY group_id, weight_micro HAVING count(*) >= ${holders}`);
-  return new Set(rows.map((row) => row.class));
+      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL),
+    classes AS (SELECT weight_micro, count(*) AS holders FROM roll GROUP BY group_id, weight_micro)
+    SELECT CASE WHEN count(DISTINCT weight_micro) > 1 THEN bool_and(holders >= ${holders}) ELSE sum(holders) >= ${holders} END
+      AS common FROM classes`);
+  return rows[0]?.common === true;
 }
 
 export interface RecordBallot extends WaitingBallot {

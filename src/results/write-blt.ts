@@ -6,8 +6,8 @@ import { refuse } from '#src/http/refusals.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { CommonWeights } from './common-weights.ts';
 import { listBallotWeights, readRecordMoment, readRecords } from './repository.ts';
+import { showsWeights } from './shown-weights.ts';
 
 /**
  * The position of a BLT file.
@@ -33,12 +33,11 @@ export function requireRankedPosition(
  * What weights are multiplied by, so that all of them are whole: the format knows no other, and the unit of the weights
  * changes no result. @throws ApiError 409 `weights_kept_back` where a weight would show whose a ballot is
  */
-export async function weightUnit(db: Database, paper: BallotPaper, position: PaperPosition): Promise<bigint> {
+export async function weightUnit(db: Database, paper: BallotPaper): Promise<bigint> {
   const weights = await listBallotWeights(db, paper.event.id);
   // Alike weights are as good as none, and show no voter.
   if (weights.length <= 1) return weights[0] ?? 1n;
-  const common = await CommonWeights.read(db, paper);
-  if (!weights.every((weight) => common.shows([position.number], weight))) throw refuse('weights_kept_back');
+  if (!(await showsWeights(db, paper))) throw refuse('weights_kept_back');
   return weights.reduce(greatestCommonDivisor, 0n);
 }
 
@@ -62,7 +61,7 @@ export async function* writeBlt(
   position: PaperPosition,
 ): AsyncGenerator<string> {
   const { event } = paper;
-  const unit = await weightUnit(db, paper, position);
+  const unit = await weightUnit(db, paper);
   const moment = await readRecordMoment(db, event.id);
   const candidates = position.everCandidates;
   const placeOf = new Map(candidates.map(({ number }, index) => [number, index + 1]));

@@ -6,8 +6,8 @@ import { refuse } from '#src/http/refusals.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { COMMON_WEIGHT_HOLDERS, CommonWeights } from './common-weights.ts';
 import { type RecordBallot, readRecordMoment, readRecords } from './repository.ts';
+import { COMMON_WEIGHT_HOLDERS, showsWeights } from './shown-weights.ts';
 
 export interface RecordSource {
   readonly db: Database;
@@ -80,7 +80,7 @@ function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {
   const standing = new Set(paper.positions.flatMap(({ everCandidates }) => everCandidates.map(({ id }) => id)));
   const secret = secrecyOf(event) === 'secret';
   const weights = secret
-    ? `FractionalVotes are votes times the voter's weight; left out where fewer than ${COMMON_WEIGHT_HOLDERS} voters of a group have the weight. Ballots have no identifier and no time.`
+    ? `FractionalVotes are votes times the voter's weight; left out where a weight has fewer than ${COMMON_WEIGHT_HOLDERS} holders. Ballots have no identifier and no time.`
     : "FractionalVotes are votes times the voter's weight.";
   return {
     '@type': 'CVR.CastVoteRecordReport',
@@ -153,17 +153,13 @@ function* recordOf(
   ballot: RecordBallot,
   packed: Uint8Array,
   place: number,
-  weights: CommonWeights,
+  weightsShown: boolean,
 ): Generator<string> {
   const answered = unpackEntries(packed).map((own) => {
     const position = paper.positionByNumber.get(own.position);
     if (position === undefined) throw new Error('a ballot names a position that the paper does not have');
     return { position, own };
   });
-  const shown = weights.shows(
-    answered.map(({ position }) => position.number),
-    ballot.weightMicro,
-  );
   const snapshotId = `snapshot-${place}`;
   // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
   const uniqueId =
@@ -178,7 +174,7 @@ function* recordOf(
   yield JSON.stringify(record).slice(0, -'}]}'.length);
   yield ',"CVRContest":[';
   for (const [index, { position, own }] of answered.entries()) {
-    const contest = contestRecord(position, own, shown ? ballot.weightMicro : undefined);
+    const contest = contestRecord(position, own, weightsShown ? ballot.weightMicro : undefined);
     yield `${index === 0 ? '' : ','}${JSON.stringify(contest)}`;
   }
   yield ']}]}';
@@ -199,7 +195,7 @@ export async function* writeCastVoteRecords(
   const paper = await source.takePaper();
   // What waits for others in a secret event would show when each ballot came.
   const shown = secrecyOf(paper.event) === 'secret' ? { ...moment, queue: [] } : moment;
-  const weights = await CommonWeights.read(db, paper);
+  const weightsShown = await showsWeights(db, paper);
   // Contest by contest: a thousand candidates in a hundred of them are one text of many megabytes otherwise.
   yield JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -'}]}'.length);
   yield ',"Contest":[';
@@ -212,7 +208,7 @@ export async function* writeCastVoteRecords(
       place += 1;
       const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
       yield place === 1 ? '\n' : ',\n';
-      yield* recordOf(paper, ballot, packed, place, weights);
+      yield* recordOf(paper, ballot, packed, place, weightsShown);
     }
   }
   yield ']}\n';

@@ -164,13 +164,6 @@ export async function payWaitingBallotsBack(tx: Transaction, eventId: string): P
     WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
 }
 
-/** Drops ballots that wait for their confirmation and were not paid for: voters pay from now on. */
-export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`
-    SELECT drop_pending_ballot(voting_event_id, code_tag) FROM pending_ballots
-    WHERE voting_event_id = ${eventId} AND payment_attempt_id IS NULL`);
-}
-
 /** Whether somebody has begun to pay for a vote. */
 export async function hasPaidVotes(tx: Transaction, eventId: string): Promise<boolean> {
   const { rows } = await tx.execute<{ found: boolean }>(

@@ -15,14 +15,7 @@ import { type LifeAction, phaseAt } from './life.ts';
 import { isFinalAt, pollIdentityOf, publishedTime, statusAt } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
-import {
-  dropUnpaidBallots,
-  hasPaidVotes,
-  type LockedEvent,
-  type NewEventRow,
-  readOpening,
-  updateEvent,
-} from './repository.ts';
+import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateEvent } from './repository.ts';
 import type { EventFields, updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
@@ -181,8 +174,7 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
   }
   if (changes.payToVote === undefined) return;
-  if (before.payToVote === null) await dropUnpaidBallots(tx, before.id);
-  else if (await hasPaidVotes(tx, before.id)) changes.paidVotes = true;
+  if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;
 }
 
 async function save(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {

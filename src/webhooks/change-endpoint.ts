@@ -10,6 +10,7 @@ import { sealSecret } from './endpoint-secret.ts';
 import { TEST_EVENT_TYPE } from './event-catalogue.ts';
 import { announce, type RecordDeps } from './record-event.ts';
 import {
+  beginBallotAnnouncements,
   countEndpointsLocked,
   deleteEndpoint,
   findDelivery,
@@ -67,6 +68,7 @@ export async function createEndpoint(
     createdAt: nowMs,
     updatedAt: nowMs,
   });
+  await beginAnnouncements(tx, endpoint);
   await record(tx, deps, owner, endpoint, 'created', { eventTypes: endpoint.eventTypes });
   return { endpoint, secret };
 }
@@ -90,9 +92,16 @@ export async function changeEndpoint(
     ...(switchOff ? { status: 'disabled', disabledReason: 'manual' } : {}),
     updatedAt: nowMs,
   });
+  await beginAnnouncements(tx, after, before);
   await record(tx, deps, caller, after, 'updated', { fields: Object.keys({ ...sent, ...(status && { status }) }) });
   if (switchOff) await announce(tx, deps, after, 'webhook_endpoint.disabled', [viewEndpoint(after)]);
   return after;
+}
+
+/** What was confirmed before an endpoint asks for `ballot.confirmed` is no news to it. */
+async function beginAnnouncements(tx: Transaction, after: WebhookEndpoint, before?: WebhookEndpoint): Promise<void> {
+  const asks = (endpoint: WebhookEndpoint | undefined) => endpoint?.eventTypes.includes('ballot.confirmed') === true;
+  if (asks(after) && !asks(before)) await beginBallotAnnouncements(tx, after.id);
 }
 
 export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller: Caller, id: string): Promise<void> {

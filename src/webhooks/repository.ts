@@ -205,3 +205,8 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
 export async function insertDelivery(tx: Transaction, row: typeof webhookDeliveries.$inferInsert): Promise<void> {
   await tx.insert(webhookDeliveries).values(row);
 }
+
+/** Counts the ballots that were confirmed before an endpoint came to take their messages as announced. */
+export async function beginBallotAnnouncements(tx: Transaction, endpointId: string): Promise<void> {
+  await tx.execute(sql`SELECT begin_ballot_announcements(${endpointId})`);
+}

@@ -11,6 +11,59 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
+  const account = await createTestAccount(service);
+  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+  const [early, other] = [
+    await createTestEvent(service, account, {}, plan),
+    await createTestEvent(service, account, {}, plan),
+  ];
+  const vote = (event: typeof early) =>
+    votePoll(service, account, event, [
+      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
+    ]);
+  const make = async (eventTypes: string[]): Promise<string> => {
+    const body = { url: 'https://receiver.example/hook', eventTypes };
+    return demand(await service.call('POST', '/webhook-endpoints', body, { key: account.write }), 201).id;
+  };
+  const { db } = service.deps;
+  const announced = async (endpointId: string) => {
+    await db.execute(sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000`);
+    await announceBallots(db);
+    const { rows } = await db.execute<{ id: string; ballots: number }>(sql`
+      SELECT body::jsonb #>> '{data,votingEventId}' AS id, (body::jsonb #>> '{data,ballots}')::int AS ballots
+      FROM webhook_deliveries WHERE endpoint_id = ${endpointId} ORDER BY ballots`);
+    return rows.map(({ id, ballots }) => [id === early.id ? 'early' : 'other', ballots]);
+  };
+  await vote(early);
+  await sealBallots(service, early.id);
+  await vote(early);
+  const first = await make(['ballot.confirmed']);
+  const later = await make(['voter.created']);
+  expect(await announced(first)).toEqual([]);
+  await vote(other);
+  await vote(early);
+  expect(await announced(first)).toEqual([
+    ['other', 1],
+    ['early', 3],
+  ]);
+  const change = { eventTypes: ['ballot.confirmed'] };
+  demand(
+    await service.call(
+      'PATCH',
+      `/webhook-endpoints/${first}`,
+      { eventTypes: ['voter.created'] },
+      { key: account.write },
+    ),
+    200,
+  );
+  await vote(early);
+  demand(await service.call('PATCH', `/webhook-endpoints/${later}`, change, { key: account.write }), 200);
+  expect(await announced(later)).toEqual([]);
+  await vote(early);
+  expect(await announced(later)).toEqual([['early', 5]]);
+});
+
 test('confirmed ballots are announced from the counts, at most once in five seconds, and never by the confirm itself', async () => {
   const account = await createTestAccount(service);
   const event = await createTestEvent(service, account, {}, [

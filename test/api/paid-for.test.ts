@@ -255,14 +255,17 @@ describe('a poll that changes its price', () => {
   const patch = (event: PaidEvent, body: unknown) =>
     service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
 
-  test('drops unpaid ballots that wait when a price is set: whoever votes from then on pays', async () => {
+  test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
     const event = await pollOf('provider_a', { payments: {} });
     const { confirmationCode } = demand(
       await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event) }),
       201,
     );
     demand(await patch(event, { payments: { payToVote: PRICE.provider_a } }), 200);
-    expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(404);
+    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesOf(event) };
+    expect((await post(event, 'ballot/cast', late)).status).toBe(402);
+    const confirmed = demand(await post(event, 'ballot/confirm', { confirmationCode }), 200);
+    expect(confirmed.confirmedCount).toBe(1);
   });
 
   test('stays identified when the price goes, because payments keep the codes of ballots', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import {
   createTestEvent,
   finishEvent,
@@ -532,8 +533,15 @@ describe('results', () => {
       'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1',
       [event.id],
     );
-    const refused = await confirm(late.body.data.confirmationCode);
-    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'event_closed']);
+    const refusal = async () => {
+      const { status, body } = await confirm(late.body.data.confirmationCode);
+      return [status, body.error.details.reason];
+    };
+    expect(await refusal()).toEqual([403, 'event_closed']);
+    // The same once what was not confirmed is dropped.
+    await dropAllExpiredBallots(service.deps);
+    expect(await refusal()).toEqual([403, 'event_closed']);
+    expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
     expect((await results(event, '')).body.data.stats.ballots).toBe(1);
   });
 });

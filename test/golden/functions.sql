@@ -1,4 +1,4 @@
--- Version 12, 100c04d406514573bd619525eaa1fae73aee6799f8301af95df06da07ba3ebee
+-- Version 13, 5b009730a67499ac3fc71ae424fd6be1c47d678b10224c3fce9c1218bea4a5ce
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -41,6 +41,22 @@ BEGIN
   END LOOP;
   RETURN written;
 END $function$;
+
+CREATE OR REPLACE FUNCTION begin_ballot_announcements(p_endpoint text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at)
+  SELECT e.id, now_confirmed.ballots, 0
+  FROM webhook_endpoints w
+  JOIN voting_events e ON e.account_id = w.account_id AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id)
+  CROSS JOIN LATERAL (SELECT coalesce((SELECT l.ballots FROM ballot_logs l WHERE l.voting_event_id = e.id), 0)
+    + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots) AS now_confirmed
+  WHERE w.id = p_endpoint AND e.deleted_at IS NULL AND now_confirmed.ballots > 0
+    AND NOT EXISTS (SELECT 1 FROM webhook_endpoints o WHERE o.account_id = w.account_id AND o.id <> w.id
+      AND (o.voting_event_id IS NULL OR o.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (o.event_types))
+  ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots WHERE a.ballots < excluded.ballots;
+$function$;
 
 CREATE OR REPLACE FUNCTION cast_ballot_once(p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb, p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint, OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text)
  RETURNS record
