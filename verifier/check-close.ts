@@ -1,8 +1,8 @@
 import { toMicro } from './check-openings.ts';
 import { resultHash } from './check-results.ts';
-import { sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf, isFields, numberOf, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
+import { sha256 } from './primitives.ts';
 import type { ReadLog } from './read-leaves.ts';
 import { MILLION } from './recount.ts';
 

@@ -1,8 +1,8 @@
 import { brokenRule } from './check-rules.ts';
-import { sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 import { type PaperPosition, readPaper } from './paper.ts';
+import { sha256 } from './primitives.ts';
 import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 import { MILLION, type OpenedVote, PositionTally } from './recount.ts';

@@ -1,6 +1,6 @@
 import type { OpenedLog } from './check-openings.ts';
-import { sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
+import { sha256 } from './primitives.ts';
 import { FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
 
 const PLACES = 11;

@@ -1,12 +1,6 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from './primitives.ts';
 
 // The tree of RFC 6962 once more, written for the verifier alone: it shares no code with the service that it checks.
-
-export const sha256 = (...parts: readonly (Uint8Array | string)[]): Buffer => {
-  const digest = createHash('sha256');
-  for (const part of parts) digest.update(part);
-  return digest.digest();
-};
 
 const LEAF_MARK = Buffer.of(0x00);
 const NODE_MARK = Buffer.of(0x01);

@@ -1,5 +1,4 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { sha256 } from './hash-tree.ts';
+import { isSignedBy, sha256 } from './primitives.ts';
 
 /** What was found wrong with something that was read. Its message is for people. */
 export class Unbelievable extends Error {}
@@ -7,7 +6,8 @@ export class Unbelievable extends Error {}
 export interface LogKey {
   readonly name: string;
   readonly id: string;
-  readonly key: KeyObject;
+  /** 32 bytes of Ed25519. */
+  readonly publicKey: Buffer;
 }
 
 /** A key as C2SP writes it: `<name>+<8 hex digits>+<base64 of 0x01 and the Ed25519 key>`. */
@@ -19,11 +19,7 @@ export function readLogKey(text: string): LogKey {
   if (bytes.length !== 33 || bytes[0] !== 1) throw new Unbelievable('the log key is no Ed25519 key');
   const expected = sha256(`${name}\n`, bytes).toString('hex').slice(0, 8);
   if (expected !== id) throw new Unbelievable('the log key has the ID of another key');
-  const key = createPublicKey({
-    key: { kty: 'OKP', crv: 'Ed25519', x: bytes.subarray(1).toString('base64url') },
-    format: 'jwk',
-  });
-  return { name, id, key };
+  return { name, id, publicKey: bytes.subarray(1) };
 }
 
 /** The lines of a note that the key has signed. @throws Unbelievable for every other note */
@@ -40,7 +36,7 @@ export function readSignedLines(note: string, logKey: LogKey): string[] {
       return name === logKey.name && bytes.toString('hex', 0, 4) === logKey.id ? [bytes.subarray(4)] : [];
     });
   if (signatures.length === 0) throw new Unbelievable(`it bears no signature of ${logKey.name}`);
-  if (!signatures.every((signature) => verify(null, Buffer.from(text), logKey.key, signature)))
+  if (!signatures.every((signature) => isSignedBy(logKey.publicKey, Buffer.from(text), signature)))
     throw new Unbelievable('its signature is false');
   return text.slice(0, -1).split('\n');
 }

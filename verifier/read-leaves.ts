@@ -1,6 +1,7 @@
-import { GrowingTree, leafHash, sha256 } from './hash-tree.ts';
+import { GrowingTree, leafHash } from './hash-tree.ts';
 import { type Fields, fieldsOf, isFields, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
+import { sha256 } from './primitives.ts';
 import { MOST_BYTES, type Read, requireBytes, Unreadable } from './read-service.ts';
 
 const WIDTH = 256;

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { pause } from './primitives.ts';
 
 export interface Reply {
   readonly status: number;
@@ -79,10 +79,15 @@ export function readOverHttp(baseUrl: string, key: string, limits: ReadLimits = 
 async function readBody(response: Response, path: string, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > maxBytes) throw new Unreadable(`${path} has more than ${maxBytes} bytes`);
-    pieces.push(piece);
+  const reader = response.body?.getReader();
+  // Not every browser lets a stream be iterated over.
+  for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {
+    bytes += piece.value.length;
+    if (bytes > maxBytes) {
+      await reader?.cancel();
+      throw new Unreadable(`${path} has more than ${maxBytes} bytes`);
+    }
+    pieces.push(piece.value);
   }
   return Buffer.concat(pieces);
 }

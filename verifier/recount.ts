@@ -1,6 +1,6 @@
-import { sha256 } from './hash-tree.ts';
 import { type Fields, fieldsOf } from './json.ts';
 import type { PaperCandidate, PaperPosition } from './paper.ts';
+import { sha256 } from './primitives.ts';
 import { runOff } from './run-off.ts';
 import { transferVotes } from './transfer-votes.ts';
 
