@@ -9,7 +9,7 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
 
   --base-url URL   address of the service, such as https://vote.example.org
   --event EVENT    ID (evt_…) or code of the voting event
-  --key KEY        an observe or vote key; better in the environment as VOTING_KEY
+  --key KEY        a log, observe or vote key; better in the environment as VOTING_KEY
   --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
   --save FILE      saves the checkpoint for the next time
   --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)

@@ -6,7 +6,7 @@ import { sha256 } from '#src/platform/secrets.ts';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const RANDOM_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
-const SHAPE = new RegExp(`^v[svo]k_[0-9A-Za-z]{${RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}$`);
+const SHAPE = new RegExp(`^v[svol]k_[0-9A-Za-z]{${RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}$`);
 
 /** Uniform characters: bytes that would favour some are thrown away. */
 function randomBase62(characters: number): string {
@@ -29,9 +29,11 @@ function checksum(text: string): string {
   return digits;
 }
 
+/** Scopes that stand alone in a key; `read` and `write` share the prefix of organizers. */
+const PREFIXES: Readonly<Partial<Record<Scope, string>>> = { vote: 'vvk_', observe: 'vok_', log: 'vlk_' };
+
 function prefixFor(scopes: readonly Scope[]): string {
-  if (scopes.includes('vote')) return 'vvk_';
-  return scopes.includes('observe') ? 'vok_' : 'vsk_';
+  return scopes.map((scope) => PREFIXES[scope]).find((prefix) => prefix !== undefined) ?? 'vsk_';
 }
 
 /** A new key: prefix by scope, 190 random bits, and a checksum that secret scanners and we can verify. */

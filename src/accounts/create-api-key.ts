@@ -22,12 +22,17 @@ export interface CreatedApiKey {
   readonly key: string;
 }
 
-/** `write` implies `read`; `vote` and `observe` stand alone, so that a leaked voting key opens nothing else. */
+/** Scopes of keys that are given to others: each stands alone, so that a leaked key opens nothing else. */
+const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
+/** Scopes of keys that read one event. */
+const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
+
+/** `write` implies `read`; `vote`, `observe` and `log` stand alone (completions 2.1). @throws ApiError `validation_error` */
 export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
   const wanted = new Set(scopes);
   if (wanted.size === 0) throw invalidField('scopes', 'must name at least one scope');
-  if (wanted.size > 1 && (wanted.has('vote') || wanted.has('observe'))) {
-    throw invalidField('scopes', 'vote and observe stand alone: make a key of their own for them');
+  if (wanted.size > 1 && STAND_ALONE.some((scope) => wanted.has(scope))) {
+    throw invalidField('scopes', 'vote, observe and log stand alone: make a key of its own for each of them');
   }
   return wanted.has('write') ? ['read', 'write'] : [...wanted];
 }
@@ -39,8 +44,8 @@ export async function createApiKey(
   input: NewApiKey,
 ): Promise<CreatedApiKey> {
   const scopes = checkScopes(input.scopes);
-  if (scopes.includes('observe') !== (input.votingEventId !== null)) {
-    throw invalidField('event', 'belongs to a key with the scope observe, and only there');
+  if (OF_ONE_EVENT.some((scope) => scopes.includes(scope)) !== (input.votingEventId !== null)) {
+    throw invalidField('event', 'belongs to a key with the scope observe or log, and only there');
   }
   if ((await findAccount(executor, input.accountId)) === undefined) throw notFound();
   const key = generateApiKey(scopes);

@@ -24,8 +24,8 @@ export const apiKeys = pgTable(
     /** SHA-256 of the key; the key itself is shown once and kept nowhere. */
     hash: bytes('hash').notNull(),
     hint: text().notNull(),
-    scopes: text().array().$type<('read' | 'write' | 'vote' | 'observe')[]>().notNull(),
-    /** An observer's key reads this event's log and nothing else. */
+    scopes: text().array().$type<('read' | 'write' | 'vote' | 'observe' | 'log')[]>().notNull(),
+    /** An observe or log key reads this event and no other. */
     votingEventId: text('voting_event_id'),
     expiresAt: timeMs('expires_at'),
     revokedAt: timeMs('revoked_at'),

@@ -10,7 +10,7 @@ export const meView = z
       id: z.string(),
       name: z.string(),
       hint: z.string().meta({ description: 'The prefix and the last characters, to recognise a key by.' }),
-      scopes: listShape(z.enum(['read', 'write', 'vote', 'observe'])),
+      scopes: listShape(z.enum(['read', 'write', 'vote', 'observe', 'log'])),
       expiresAt: timeShape().nullable(),
       createdAt: timeShape(),
     }),

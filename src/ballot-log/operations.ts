@@ -5,7 +5,8 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
 
-const VOTE_OR_OBSERVE = ['vote', 'observe'] as const;
+/** A log key is for voters: it reads the log and nothing else (completions 2.1 and 6.4). */
+const READERS = ['vote', 'observe', 'log'] as const;
 const sizeField = () =>
   z
     .string()
@@ -54,7 +55,7 @@ export const getLogCheckpoint = operation({
   summary: 'Read the signed head of the ballot log',
   method: 'GET',
   path: '/checkpoint',
-  scope: VOTE_OR_OBSERVE,
+  scope: READERS,
   description:
     'Four lines: origin, number of leaves, root hash, and `confirmed <n>`, the ballots confirmed so far, those included that wait for the log. Signed again within a minute while that number changes.',
   answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
@@ -65,7 +66,7 @@ export const getLogTile = operation({
   summary: 'Read a tile of hashes, or a bundle of entries, of the ballot log',
   method: 'GET',
   path: '/tile/:tile{.+}',
-  scope: VOTE_OR_OBSERVE,
+  scope: READERS,
   description:
     'By the paths of C2SP tlog-tiles: `<L>/<N>` and `entries/<N>`, with `.p/<W>` behind a partial one. Full tiles never change and may be kept for ever.',
   answers: answersBytes('The bytes of the tile.'),
@@ -76,7 +77,7 @@ export const proveBallot = operation({
   summary: 'Prove that a confirmed ballot is in the log',
   method: 'POST',
   path: '/proof',
-  scope: VOTE_OR_OBSERVE,
+  scope: READERS,
   answers: answersOne(ballotProofView, 'Where the ballot stands.'),
   example: { confirmationCode: EXAMPLE.confirmationCode },
 });
@@ -86,7 +87,7 @@ export const getLogConsistency = operation({
   summary: 'Prove that one size of the log is the beginning of another',
   method: 'GET',
   path: '/consistency',
-  scope: VOTE_OR_OBSERVE,
+  scope: READERS,
   answers: answersOne(consistencyView, 'The proof.'),
   query: consistencyQuery,
 });
@@ -96,7 +97,7 @@ export const listLogOpenings = operation({
   summary: 'Read the opened ballots of a finished event',
   method: 'GET',
   path: '/openings',
-  scope: VOTE_OR_OBSERVE,
+  scope: READERS,
   description:
     'Once the result is final, as far as `ballot.opening` of the event allows. Begin with `fromIndex=0` and go on with `nextIndex` until that is null. A page of long ballots may hold fewer than `limit`. `limit` and `cursor` without `fromIndex` page as in other lists.',
   answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },

@@ -1,13 +1,13 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
-import { unknownCode } from '#src/ballots/confirm-ballot.ts';
+import { addressGuesser, unknownCode } from '#src/ballots/confirm-ballot.ts';
 import { normaliseCode } from '#src/ballots/confirmation-code.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
 import { body } from '#src/http/body.ts';
-import type { Env } from '#src/http/env.ts';
+import type { Env, RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -66,7 +66,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     claimFirst(c, async () => {
       const code = normaliseCode(c.get('body').confirmationCode);
       const proof = code === undefined ? undefined : await proveBallot(deps, c.get('target').event, code);
-      if (proof === undefined) throw unknownCode({ ...deps, rateLimiter }, c.get('caller').keyId);
+      if (proof === undefined) throw unknownCode({ ...deps, rateLimiter }, guesserOf(c));
       return ok(proof);
     }),
   );
@@ -80,6 +80,12 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     return answer(c, await listOpenings(deps, row, c.get('query')));
   });
   return router;
+}
+
+/** The server of a voting page asks for all its voters with its key; with a log key each voter asks for themselves. */
+function guesserOf(c: RequestContext): string {
+  const { keyId, scopes } = c.get('caller');
+  return scopes.includes('log') ? addressGuesser(c.get('known').address) : keyId;
 }
 
 const textAnswer = (content: string): Answer => ({ status: 200, text: { content, type: TEXT } });

@@ -36,6 +36,9 @@ export interface ConfirmDeps {
 
 const SALT_BYTES = 32;
 const WRONG_CODES_PER_MINUTE = 20;
+const BY_ADDRESS = 'open:wrong-code:';
+/** Counts by address where many people share a key, or send none: one of them uses up no other's attempts. */
+export const addressGuesser = (address: string | undefined): string => `${BY_ADDRESS}${address}`;
 /** A ballot of an event without an end is sealed within this time of its confirmation. */
 export const SEALED_WITHIN_MS = DAY_MS;
 /** Between the moment at which a ballot is due in the log and the date that is promised: an outage is no broken promise. */
@@ -183,14 +186,13 @@ async function write(
   }
 }
 
-/** Counts codes that name nothing, for each key: 128 bits cannot be guessed, but guessing must not be free. */
-export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, keyId: string): ApiError {
-  const state = deps.rateLimiter.take(
-    `wrong-code:${keyId}`,
-    WRONG_CODES_PER_MINUTE,
-    monotonicMs(),
-    WRONG_CODES_PER_MINUTE,
-  );
+/**
+ * Counts codes that name nothing: 128 bits cannot be guessed, but guessing must not be free.
+ * @param guesser a key's ID, or what `addressGuesser` says of an address
+ */
+export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: string): ApiError {
+  const name = guesser.startsWith(BY_ADDRESS) ? guesser : `wrong-code:${guesser}`;
+  const state = deps.rateLimiter.take(name, WRONG_CODES_PER_MINUTE, monotonicMs(), WRONG_CODES_PER_MINUTE);
   return state.retryAfterSeconds === undefined
     ? notFound()
     : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');

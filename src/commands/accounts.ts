@@ -50,7 +50,7 @@ const KEY_SHOWN_ONCE = 'Keep the key now: it is shown this once, and the service
 
 /** What a new key is for, in command lines: they never hold the key itself. */
 function useOfKey({ scopes }: CreatedApiKey): string[] {
-  if (scopes.includes('observe'))
+  if (scopes.includes('observe') || scopes.includes('log'))
     return [KEY_SHOWN_ONCE, `VOTING_KEY=… ${commandLine('log verify --base-url URL --event ID')}`];
   const route = scopes.includes('vote') ? 'public/voting-events/CODE' : 'voting-events';
   return [KEY_SHOWN_ONCE, `curl -H "Authorization: Bearer $KEY" BASE_URL/${route}`];
@@ -74,11 +74,12 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
     'keys create --account acc_… --name "our server" --scopes read,write',
     'keys create --account acc_… --name "voting page" --scopes vote --expires-in-days 30',
     'keys create --account acc_… --name "observers" --scopes observe --event CODE',
+    'keys create --account acc_… --name "voters who verify" --scopes log --event CODE',
   )
     .requiredOption('--account <id>', 'the account')
     .requiredOption('--name <name>', 'what the key is for', parseName)
-    .requiredOption('--scopes <scopes>', 'read,write or vote or observe', parseScopes)
-    .option('--event <idOrCode>', 'the event that an observe key reads')
+    .requiredOption('--scopes <scopes>', 'read,write or vote or observe or log', parseScopes)
+    .option('--event <idOrCode>', 'the event that an observe or log key reads')
     .option('--expires-in-days <days>', 'when it ends', parseDays)
     .action(({ account: accountId, name, scopes, event, expiresInDays }: CreateKeyOptions) =>
       withDeps(async (deps) => {

@@ -28,13 +28,13 @@ export function parsePlan(text: string): PlanName {
   return plan;
 }
 
-const SCOPES: readonly Scope[] = ['read', 'write', 'vote', 'observe'];
+const SCOPES: readonly Scope[] = ['read', 'write', 'vote', 'observe', 'log'];
 
 export function parseScopes(text: string): Scope[] {
   return text.split(',').map((part) => {
     const scope = SCOPES.find((name) => name === part.trim());
     if (scope === undefined)
-      throw new InvalidArgumentError(`must be read, write, vote or observe, several with commas`);
+      throw new InvalidArgumentError(`must be read, write, vote, observe or log, several with commas`);
     return scope;
   });
 }

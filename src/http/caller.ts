@@ -1,4 +1,4 @@
-export type Scope = 'read' | 'write' | 'vote' | 'observe';
+export type Scope = 'read' | 'write' | 'vote' | 'observe' | 'log';
 
 /** The sender of a request, as authentication found it. Only authentication makes one. */
 export interface Caller {
@@ -7,7 +7,7 @@ export interface Caller {
   readonly accountName: string;
   readonly plan: string;
   readonly scopes: readonly Scope[];
-  /** Set for an observer's key: the one event that it may read. */
+  /** Set for an observe and a log key: the one event that it may read. */
   readonly votingEventId: string | null;
   readonly keyName: string;
   readonly keyHint: string;

@@ -5,28 +5,37 @@ import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './r
 
 /** Open requests of one address that may come at once. */
 const OPEN_BURST = 20;
+const FROM_ADDRESS = 'Too many requests from this address.';
 
-/** Limits requests by their key, those without one by their address. @throws ApiError 429 `rate_limited` */
+/** @returns the seconds to wait where the address has used up its quota */
+const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
+  rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
+
+/**
+ * Limits requests by their key, those without one by their address. A log key is in the hands of many voters: each address
+ * has its own share as well, so that one of them does not use up the key for all. @throws ApiError 429 `rate_limited`
+ */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
     const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');
     if (scope !== 'none') {
-      const { keyId, requestsPerMinute } = c.get('caller');
-      const state = rateLimiter.take(keyId, requestsPerMinute, monotonicMs());
+      const { keyId, requestsPerMinute, scopes } = c.get('caller');
+      const busy = scopes.includes('log') ? takeFromAddress(rateLimiter, c.get('known').address) : undefined;
+      const state = rateLimiter[busy === undefined ? 'take' : 'look'](keyId, requestsPerMinute, monotonicMs());
       const headers = c.get('headers');
       headers['X-RateLimit-Limit'] = String(state.limit);
       headers['X-RateLimit-Remaining'] = String(state.remaining);
       headers['X-RateLimit-Reset'] = String(state.resetSeconds);
+      if (busy !== undefined) throw tooManyRequests(busy, FROM_ADDRESS);
       if (state.retryAfterSeconds !== undefined)
         throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
     } else if (unlimited !== true) {
       const { address } = c.get('known');
-      const { retryAfterSeconds } =
+      const retryAfterSeconds =
         own === undefined
-          ? rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST)
-          : rateLimiter.take(`open:${operationId}:${address}`, own, monotonicMs());
-      if (retryAfterSeconds !== undefined)
-        throw tooManyRequests(retryAfterSeconds, 'Too many requests from this address.');
+          ? takeFromAddress(rateLimiter, address)
+          : rateLimiter.take(`open:${operationId}:${address}`, own, monotonicMs()).retryAfterSeconds;
+      if (retryAfterSeconds !== undefined) throw tooManyRequests(retryAfterSeconds, FROM_ADDRESS);
     }
     return next();
   };

@@ -174,7 +174,7 @@ export function describeApi(api: ApiDescription): JsonSchema {
           type: 'http',
           scheme: 'bearer',
           description:
-            'An API key. `vsk_…` reads and writes for organizers (`read`, `write`), `vvk_…` serves a voting page (`vote`), `vok_…` observes one event (`observe`).',
+            'An API key. `vsk_…` reads and writes for organizers (`read`, `write`), `vvk_…` serves a voting page (`vote`), `vok_…` observes one event (`observe`), `vlk_…` reads the ballot log of one event (`log`).',
         },
       },
     },

@@ -53,8 +53,8 @@ interface VoteAccessDeps {
 }
 
 /**
- * The event that the path names, for a vote or observe key; it may be a second old (`EventCache`). A draft is not there yet;
- * an observer sees its one event.
+ * The event that the path names, for a vote, observe or log key; it may be a second old (`EventCache`). A draft is not there
+ * yet; an observe or log key sees its one event.
  */
 export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
   const caller = c.get('caller');
@@ -76,7 +76,7 @@ export async function requireObserver(deps: AccessDeps, c: RequestContext): Prom
 /** 404 and 403 of an operation for organizers. */
 export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
 
-/** 404 and 403 of an operation for a vote or observe key. */
+/** 404 and 403 of an operation for a vote, observe or log key. */
 export const loadPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
 
 /** The same with a row of the event that the path names by `:id`. */

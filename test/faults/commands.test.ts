@@ -96,6 +96,19 @@ describe('the operator’s commands', () => {
     expect(people.stdout).toMatch(/^id +name +hint +scopes .*\n─+ /);
   }, 120_000);
 
+  test('make a key that reads the log of one event, and ask for that event', async () => {
+    const event = await pollWithVotes(1);
+    const words = ['keys', 'create', '--account', account.id, '--name', 'voters', '--scopes', 'log'];
+    const nowhere = await run(...words);
+    expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('event') });
+    const made = await run(...words, '--event', event.code, '--json');
+    expect(made, made.stderr).toMatchObject({ code: 0, stderr: '' });
+    const { key, scopes } = JSON.parse(made.stdout);
+    expect([key, scopes]).toEqual([expect.stringMatching(/^vlk_\w{38}$/), ['log']]);
+    const path = `/public/voting-events/${event.id}/log/checkpoint`;
+    expect((await service.call('GET', path, undefined, { key })).status).toBe(200);
+  }, 120_000);
+
   test('recount the box, and end with 0 where roll, log, bound result and service agree', async () => {
     const event = await pollWithVotes(7);
     await sealBallots(service, event.id, 3);

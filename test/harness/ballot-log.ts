@@ -5,17 +5,25 @@ import { decodeBundle, TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
 import { demand } from './elections.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
-/** A key that reads one event's log. */
-export async function createObserverKey(service: TestService, account: TestAccount, eventId: string): Promise<string> {
+async function createKeyOfEvent(
+  service: TestService,
+  account: TestAccount,
+  scope: 'observe' | 'log',
+  votingEventId: string,
+): Promise<string> {
   const { key } = await createApiKey(service.deps.db, service.deps, {
-    accountId: account.id,
-    name: 'An observer',
-    scopes: ['observe'],
-    votingEventId: eventId,
-    expiresInDays: null,
+    ...{ accountId: account.id, name: `A key to ${scope}`, scopes: [scope], votingEventId, expiresInDays: null },
   });
   return key;
 }
+
+/** A key that reads one event's log, statistics and results. */
+export const createObserverKey = (service: TestService, account: TestAccount, eventId: string): Promise<string> =>
+  createKeyOfEvent(service, account, 'observe', eventId);
+
+/** A key for voters: it reads one event's log and nothing else. */
+export const createLogKey = (service: TestService, account: TestAccount, eventId: string): Promise<string> =>
+  createKeyOfEvent(service, account, 'log', eventId);
 
 /** Reads a log over HTTP as any observer does. */
 export class LogReader {

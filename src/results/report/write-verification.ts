@@ -28,7 +28,7 @@ export async function writeVerification(sheet: Sheet, input: ReportInput): Promi
   for (const step of [
     `1. Read the signed checkpoint at ${issuer.baseUrl}/public/voting-events/${reference}/log/checkpoint and check its signature with the key at ${issuer.baseUrl}/.well-known/voting-log-key. Once all ballots are sealed, size and root hash are those above or a later extension of them.`,
     '2. A voter asks with the confirmation code for the proof that the ballot is in the log (POST …/log/proof).',
-    `3. With an observe key, the verifier that comes with the service reads the log over HTTP, recounts the opened ballots and compares: VOTING_KEY=… node verifier/main.ts --base-url ${issuer.baseUrl} --event ${event.id}`,
+    `3. With an observe key (a log key does for all but the results), the verifier that comes with the service reads the log over HTTP, recounts the opened ballots and compares: VOTING_KEY=… node verifier/main.ts --base-url ${issuer.baseUrl} --event ${event.id}`,
     '4. CSV, JSON and the cast vote records (NIST SP 1500-103) hold the same figures for programs.',
   ]) {
     sheet.paragraph(step, BODY, 4);
