@@ -10,6 +10,7 @@ import { ballotRouter } from '#src/ballots/public-routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import type { Deps } from '#src/deps.ts';
 import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
+import { admitKeyless } from '#src/http/admit-keyless.ts';
 import { createChangePlaces } from '#src/http/answer-once.ts';
 import { authenticate } from '#src/http/authenticate.ts';
 import { checkHeaders } from '#src/http/check-headers.ts';
@@ -40,6 +41,7 @@ import { copyRouter } from '#src/voters/copy-routes.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
+import { requireOpenLog } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { findAccess } from '#src/voting-events/find-access.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
@@ -69,6 +71,7 @@ export function createApp(
   app.use(shedLoad(deps.load)); // 500
   app.use(authenticate({ authenticator: deps.authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
   app.use(limitRate(rateLimiter)); // 429
+  app.use(admitKeyless((idOrCode) => requireOpenLog(deps, idOrCode))); // 401
   app.use(checkScope); // 403
   app.use(checkHeaders); // 400
   app.notFound((c) => answerError(notFound(), c));

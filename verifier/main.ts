@@ -9,7 +9,8 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
 
   --base-url URL   address of the service, such as https://vote.example.org
   --event EVENT    ID (evt_…) or code of the voting event
-  --key KEY        a log, observe or vote key; better in the environment as VOTING_KEY
+  --key KEY        a log, observe or vote key; better in the environment as VOTING_KEY.
+                   Without one only a log that its organizer opened (log.open) is read
   --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
   --save FILE      saves the checkpoint for the next time
   --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)
@@ -60,13 +61,13 @@ function readOptions() {
   });
   const { 'base-url': baseUrl, event } = values;
   const key = values.key ?? process.env['VOTING_KEY'];
-  if (values.help === true || baseUrl === undefined || event === undefined || key === undefined) return undefined;
+  if (values.help === true || baseUrl === undefined || event === undefined) return undefined;
   const file = (path: string | undefined): string | undefined =>
     // A note ends with one line end; what was pasted into a file may have more or none.
     path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;
   const [since, promise, logKey] = [file(values.since), file(values.promise), values['log-key']];
   return {
-    ...{ baseUrl, event, key, save: values.save, json: values.json === true },
+    ...{ baseUrl, event, key: key === '' ? undefined : key, save: values.save, json: values.json === true },
     ...(since === undefined ? {} : { since }),
     ...(promise === undefined ? {} : { promise }),
     ...(logKey === undefined ? {} : { logKey }),

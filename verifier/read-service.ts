@@ -41,8 +41,9 @@ export interface ReadLimits {
 /**
  * Reads over HTTP; waits where the service asks to, and tries again where it was away for a moment. It follows no redirect:
  * the key is for this service alone.
+ * @param key none for a log that is open
  */
-export function readOverHttp(baseUrl: string, key: string, limits: ReadLimits = {}): Read {
+export function readOverHttp(baseUrl: string, key: string | undefined, limits: ReadLimits = {}): Read {
   const base = baseUrl.replace(/\/+$/, '');
   const { timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS } = limits;
   let pauseLeft = MOST_PAUSES_MS;
@@ -56,7 +57,7 @@ export function readOverHttp(baseUrl: string, key: string, limits: ReadLimits = 
       const last = attempt === attempts;
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        const headers = { Authorization: `Bearer ${key}` };
+        const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
         const response = await fetch(`${base}${path}`, { headers, redirect: 'manual', signal });
         if (!last && (response.status === 429 || response.status >= 500)) {
           await response.body?.cancel();
@@ -100,14 +101,14 @@ export async function requireBytes(read: Read, path: string, maxBytes: number): 
 }
 
 function reasonOf(status: number): string {
-  if (status === 401) return 'the key is not valid';
+  if (status === 401) return 'it asks for a valid key';
   return status === 404 ? 'there is no such log' : `it answered ${status}`;
 }
 
-/** The value of a JSON answer; undefined where the service keeps it from this key. @throws Unreadable for everything else */
+/** The value of a JSON answer; undefined where the service keeps it from this key, or from those without one. @throws Unreadable for everything else */
 export async function readJson(read: Read, path: string): Promise<unknown> {
   const { status, bytes } = await read(path, MOST_BYTES.json);
-  if (status === 403) return undefined;
+  if (status === 401 || status === 403) return undefined;
   if (status !== 200 || bytes.length > MOST_BYTES.json)
     throw new Unreadable(`${path} cannot be read: ${status === 200 ? 'it is too long' : reasonOf(status)}`);
   try {

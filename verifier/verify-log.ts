@@ -319,7 +319,7 @@ async function checkContent(
     () => `${opened.ballots} ballots of weight ${weightText(opened.weight)} count`,
   );
   if (results === undefined) {
-    checks.leaveOut('recount', 'the results are not public, or not for this key');
+    checks.leaveOut('recount', 'the results are not public, or take another key');
     return;
   }
   await checks.run(

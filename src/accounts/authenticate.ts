@@ -20,7 +20,7 @@ interface CacheEntry {
 }
 
 /** The same words for a missing, malformed, unknown, revoked and expired key: nothing to learn by trying. */
-function unauthorized(): ApiError {
+export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Send a valid API key in the header Authorization: Bearer <API_KEY>.');
 }
 

@@ -5,7 +5,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { ballotProofView, consistencyView, openingsPage } from './view-schemas.ts';
 
-/** A log key is for voters: it reads the log and nothing else (completions 2.1 and 6.4). */
+/** A log key is for voters: it reads the log and nothing else. Without a key where `log.open` says so (completions 2.1 and 6.4). */
 const READERS = ['vote', 'observe', 'log'] as const;
 const sizeField = () =>
   z
@@ -56,6 +56,7 @@ export const getLogCheckpoint = operation({
   method: 'GET',
   path: '/checkpoint',
   scope: READERS,
+  keyless: true,
   description:
     'Four lines: origin, number of leaves, root hash, and `confirmed <n>`, the ballots confirmed so far, those included that wait for the log. Signed again within a minute while that number changes.',
   answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
@@ -67,6 +68,7 @@ export const getLogTile = operation({
   method: 'GET',
   path: '/tile/:tile{.+}',
   scope: READERS,
+  keyless: true,
   description:
     'By the paths of C2SP tlog-tiles: `<L>/<N>` and `entries/<N>`, with `.p/<W>` behind a partial one. Full tiles never change and may be kept for ever.',
   answers: answersBytes('The bytes of the tile.'),
@@ -78,6 +80,7 @@ export const proveBallot = operation({
   method: 'POST',
   path: '/proof',
   scope: READERS,
+  keyless: true,
   answers: answersOne(ballotProofView, 'Where the ballot stands.'),
   example: { confirmationCode: EXAMPLE.confirmationCode },
 });
@@ -88,6 +91,7 @@ export const getLogConsistency = operation({
   method: 'GET',
   path: '/consistency',
   scope: READERS,
+  keyless: true,
   answers: answersOne(consistencyView, 'The proof.'),
   query: consistencyQuery,
 });
@@ -98,6 +102,7 @@ export const listLogOpenings = operation({
   method: 'GET',
   path: '/openings',
   scope: READERS,
+  keyless: true,
   description:
     'Once the result is final, as far as `ballot.opening` of the event allows. Begin with `fromIndex=0` and go on with `nextIndex` until that is null. A page of long ballots may hold fewer than `limit`. `limit` and `cursor` without `fromIndex` page as in other lists.',
   answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },

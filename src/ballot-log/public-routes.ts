@@ -7,6 +7,7 @@ import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
 import { body } from '#src/http/body.ts';
+import { isKeyless } from '#src/http/caller.ts';
 import type { Env, RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
@@ -82,10 +83,11 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   return router;
 }
 
-/** The server of a voting page asks for all its voters with its key; with a log key each voter asks for themselves. */
+/** The server of a voting page asks for all its voters with its key; with a log key, or none, each voter asks alone. */
 function guesserOf(c: RequestContext): string {
-  const { keyId, scopes } = c.get('caller');
-  return scopes.includes('log') ? addressGuesser(c.get('known').address) : keyId;
+  const caller = c.get('caller');
+  const isShared = isKeyless(caller) || caller.scopes.includes('log');
+  return isShared ? addressGuesser(c.get('known').address) : caller.keyId;
 }
 
 const textAnswer = (content: string): Answer => ({ status: 200, text: { content, type: TEXT } });

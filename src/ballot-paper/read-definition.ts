@@ -34,6 +34,7 @@ export async function readDefinition(executor: Executor, event: VotingEvent) {
       candidate: { selfRegistration: event.candidateSelfRegistration },
       ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
       results: { visibility: event.resultsVisibility },
+      log: { open: event.logOpen },
       payments: {
         ...{ payToVote: event.payToVote, payToRegisterCandidate: event.payToRegisterCandidate },
         repeatVotes: event.repeatVotes,

@@ -34,6 +34,7 @@ function withDefaults({ event }: Definition) {
       ...event.ballot,
     },
     results: { visibility: 'hidden' as const, ...event.results },
+    log: { open: false, ...event.log },
     payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false, ...event.payments },
   };
 }

@@ -64,7 +64,10 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
   )
     .requiredOption('--base-url <url>', 'address of the service')
     .requiredOption('--event <event>', 'the event, by its ID or code')
-    .option('--key <key>', 'a log, observe or vote key; better in the environment as VOTING_KEY')
+    .option(
+      '--key <key>',
+      'a log, observe or vote key; better in the environment as VOTING_KEY; none where the log is open',
+    )
     .option('--since <file>', 'a checkpoint that was saved before')
     .option('--save <file>', 'where to save the checkpoint for the next time')
     .option('--log-key <text>', 'the key that signs, as known from elsewhere')

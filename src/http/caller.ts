@@ -16,3 +16,6 @@ export interface Caller {
   /** Sustained requests a minute that the plan grants this key. */
   readonly requestsPerMinute: number;
 }
+
+/** Whether a request came without a key, to an operation that takes none or may take none. */
+export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';

@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { isKeyless } from './caller.ts';
 import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
 
@@ -18,7 +19,7 @@ const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined):
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
     const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');
-    if (scope !== 'none') {
+    if (scope !== 'none' && !isKeyless(c.get('caller'))) {
       const { keyId, requestsPerMinute, scopes } = c.get('caller');
       const busy = scopes.includes('log') ? takeFromAddress(rateLimiter, c.get('known').address) : undefined;
       const state = rateLimiter[busy === undefined ? 'take' : 'look'](keyId, requestsPerMinute, monotonicMs());

@@ -29,6 +29,8 @@ export interface Operation {
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The role that the caller needs in the event that the path names. */
   readonly role: Role;
+  /** Takes no key, too, where the event that the path names says so (`admitKeyless`). */
+  readonly keyless?: true;
   /** Unique, in camel case. */
   readonly operationId: string;
   readonly summary: string;

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
+import { isKeyless } from './caller.ts';
 import type { Env, RequestContext } from './env.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import { annotate } from './operation.ts';
@@ -30,7 +31,8 @@ export function replayIfAnswered<Target>(
   return annotate(
     async (c, next) => {
       const key = c.get('idempotencyKey');
-      if (key !== undefined) {
+      // Answers are stored for the sender's API key: without one, two strangers would share what they call their requests.
+      if (key !== undefined && !isKeyless(c.get('caller'))) {
         const [body, target] = [await readJsonBody(c), c.get('target')];
         const request = {
           ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },

@@ -264,7 +264,8 @@ function keySentence(route: Operation): string {
   if (scopes.length === 0) return 'Takes any key.';
   const role =
     route.role === 'viewer' || !route.path.includes('/voting-events/:idOrCode') ? '' : ROLE_WORDS[route.role];
-  return `Takes a key with the scope ${inOneOf(scopes)}${role}.`;
+  const open = route.keyless === true ? ', and no key where `log.open` of the event is `true`' : '';
+  return `Takes a key with the scope ${inOneOf(scopes)}${role}${open}.`;
 }
 
 const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {
@@ -319,7 +320,7 @@ export function describeOperation(route: Operation, book: SchemaBook): JsonSchem
     description: [...(route.description === undefined ? [] : [route.description]), keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
     // The scope is named beside it: only OAuth has a place for scopes that every linter and generator knows.
-    security: isKeyed(route) ? [{ bearer: [] }] : [],
+    security: isKeyed(route) ? [{ bearer: [] }, ...(route.keyless === true ? [{}] : [])] : [],
     ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody === undefined ? {} : { requestBody }),

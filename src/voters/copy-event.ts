@@ -35,7 +35,7 @@ export async function copyEvent(
       approval: voter.approval,
       saveVoterInfo: voter.saveVoterInfo,
     },
-    ...{ candidate, ballot, results: { visibility: results.visibility } },
+    ...{ candidate, ballot, results: { visibility: results.visibility }, log: shown.log },
     ...{ contactEmail: shown.contactEmail, language: shown.language, logoUrl: shown.logoUrl },
   });
   const withPrices = await keepsPrices(tx, deps, organizer, source);

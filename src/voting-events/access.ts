@@ -1,13 +1,14 @@
+import { unauthorized } from '#src/accounts/authenticate.ts';
 import type { PlanName } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
-import type { Caller } from '#src/http/caller.ts';
+import { type Caller, isKeyless } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { Role } from '#src/http/role.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { EventCache } from './event-cache.ts';
-import { findAccess } from './find-access.ts';
+import { type EventAccess, findAccess } from './find-access.ts';
 import { statusAt } from './lifecycle.ts';
 import type { VotingEvent } from './types.ts';
 
@@ -54,15 +55,27 @@ interface VoteAccessDeps {
 
 /**
  * The event that the path names, for a vote, observe or log key; it may be a second old (`EventCache`). A draft is not there
- * yet; an observe or log key sees its one event.
+ * yet; an observe or log key sees its one event, and a request without a key those whose log is open.
  */
 export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
   const caller = c.get('caller');
+  if (isKeyless(caller)) return { caller, ...(await requireOpenLog(deps, c.req.param('idOrCode') ?? '')) };
   const nowMs = deps.clock.now();
   const found = await deps.events.find(caller.accountId, c.req.param('idOrCode') ?? '', nowMs);
   if (found === undefined || statusAt(found.event, nowMs) === 'draft') throw notFound();
   if (caller.votingEventId !== null && caller.votingEventId !== found.event.id) throw notFound();
   return { caller, ...found };
+}
+
+/**
+ * An event whose log answers without a key (completions 6.4). A draft is not there yet.
+ * @throws ApiError 401 `unauthorized` for every other one, and where there is none: a key would be needed
+ */
+export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Promise<EventAccess> {
+  const nowMs = deps.clock.now();
+  const found = await deps.events.findOpen(idOrCode, nowMs);
+  if (found === undefined || statusAt(found.event, nowMs) === 'draft') throw unauthorized();
+  return found;
 }
 
 /** The event that the path names, for its organizer or for an observer whose key was made for it. */

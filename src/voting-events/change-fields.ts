@@ -28,6 +28,7 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
     candidateOrder: ballot?.candidateOrder,
     ballotOpening: ballot?.opening,
     ballotReceipt: ballot?.receipt,
+    logOpen: body.log?.open,
     payToVote: payments?.payToVote,
     payToRegisterCandidate: payments?.payToRegisterCandidate,
     repeatVotes: payments?.repeatVotes,

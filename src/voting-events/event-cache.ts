@@ -1,6 +1,6 @@
 import type { Database } from '#src/database/client.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
-import { type EventAccess, findAccess } from './find-access.ts';
+import { type EventAccess, findAccess, findOpenAccess } from './find-access.ts';
 import { statusAt } from './lifecycle.ts';
 
 /** How old what is kept may be, whatever happened to the announcement of a change: an edit is seen everywhere by then. */
@@ -31,13 +31,25 @@ export class EventCache {
   }
 
   /** The event that an ID or code names for an account, at most a second old; undefined where there is none to see. */
-  async find(accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
-    const name = `${accountId} ${named}`;
+  find(accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
+    return this.#find(`${accountId} ${named}`, nowMs, () => findAccess(this.#db, accountId, named));
+  }
+
+  /** The event that an ID or code names for those without a key, at most a second old; undefined unless its log is open. */
+  findOpen(named: string, nowMs: number): Promise<EventAccess | undefined> {
+    return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#db, named));
+  }
+
+  async #find(
+    name: string,
+    nowMs: number,
+    ask: () => Promise<EventAccess | undefined>,
+  ): Promise<EventAccess | undefined> {
     const kept = this.#kept.get(name);
     if (kept !== undefined && performance.now() - kept.readAt < KEPT_MS) return kept.access;
     const reading = this.#reading.get(name);
     if (reading !== undefined) return reading;
-    const read = this.#read(name, accountId, named, nowMs).finally(() => {
+    const read = this.#read(name, nowMs, ask).finally(() => {
       if (this.#reading.get(name) === read) this.#reading.delete(name);
     });
     this.#reading.set(name, read);
@@ -59,9 +71,13 @@ export class EventCache {
     this.#namesOf.clear();
   }
 
-  async #read(name: string, accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
+  async #read(
+    name: string,
+    nowMs: number,
+    ask: () => Promise<EventAccess | undefined>,
+  ): Promise<EventAccess | undefined> {
     const [changes, readAt] = [this.#changes, performance.now()];
-    const access = await findAccess(this.#db, accountId, named);
+    const access = await ask();
     if (access === undefined || statusAt(access.event, nowMs) === 'draft' || changes !== this.#changes) return access;
     if (this.#kept.size >= MAX_KEPT) this.forgetAll();
     this.#kept.set(name, { access, readAt });

@@ -16,14 +16,16 @@ export interface EventAccess {
 const asker = sql.placeholder('accountId');
 const reference = sql.placeholder('reference');
 
+/** One row of another slice's table, by its key. */
+const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${votingEvents.accountId})`;
+
 /** One trip and unique indexes only: every request about an event begins here. Named, so that nothing is planned twice. */
 function prepareStatements(db: Database) {
   const prepare = (column: typeof votingEvents.id | typeof votingEvents.codeKey, name: string) =>
     db
       .select({
         event: votingEvents,
-        // One row of another slice's table, by its key.
-        ownerPlan: sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${votingEvents.accountId})`,
+        ownerPlan,
         sharedAs: eventInvites.role,
       })
       .from(votingEvents)
@@ -36,9 +38,17 @@ function prepareStatements(db: Database) {
         ),
       )
       .prepare(name);
+  const prepareOpen = (column: typeof votingEvents.id | typeof votingEvents.codeKey, name: string) =>
+    db
+      .select({ event: votingEvents, ownerPlan })
+      .from(votingEvents)
+      .where(and(eq(column, reference), isNull(votingEvents.deletedAt), eq(votingEvents.logOpen, true)))
+      .prepare(name);
   return {
     byId: prepare(votingEvents.id, 'find_event_access_by_id'),
     byCode: prepare(votingEvents.codeKey, 'find_event_access_by_code'),
+    openById: prepareOpen(votingEvents.id, 'find_open_event_by_id'),
+    openByCode: prepareOpen(votingEvents.codeKey, 'find_open_event_by_code'),
   };
 }
 
@@ -61,4 +71,13 @@ export async function findAccess(db: Database, accountId: string, named: string)
   if (row === undefined) return undefined;
   const { event, ownerPlan, sharedAs } = row;
   return { event, ownerPlan, role: event.accountId === accountId ? 'owner' : (sharedAs ?? 'viewer') };
+}
+
+/** The event that an ID or code names, of whichever account, if its log answers without a key. */
+export async function findOpenAccess(db: Database, named: string): Promise<EventAccess | undefined> {
+  const statements = statementsOf(db);
+  const [row] = isCode(named)
+    ? await statements.openByCode.execute({ reference: named.toLowerCase() })
+    : await statements.openById.execute({ reference: named });
+  return row === undefined ? undefined : { ...row, role: 'viewer' };
 }

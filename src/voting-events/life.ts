@@ -37,7 +37,7 @@ export const LIFE = {
   change_identity_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),
   /** Title, times, registration, ballot settings, prices: what results and reports show, and what the log commits to. */
   change_settings: row('yes', 'yes', 'yes', 'yes', 'results_final'),
-  /** Description, code, visibility, sponsors, webhook endpoints. */
+  /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes'),
   /** Positions, methods, bounds, budgets, groups of positions; candidates' positions, roles and order; deletions. */
   change_ballot_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),

@@ -79,6 +79,12 @@ const fields = {
       .optional()
       .describe('When the public may read results: never, while voting, or after the close.'),
   }),
+  log: z.strictObject({
+    open: z
+      .boolean()
+      .optional()
+      .describe('Whether the ballot log answers without a key. It shows how many ballots were confirmed.'),
+  }),
   payments: z.strictObject({
     payToVote: price.nullable().optional().describe('What a ballot of a poll costs.'),
     payToRegisterCandidate: price.nullable().optional().describe('What a registration of a candidate costs.'),

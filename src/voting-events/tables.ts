@@ -37,6 +37,8 @@ export const votingEvents = pgTable(
     candidateOrder: text('candidate_order').$type<'fixed' | 'shuffled'>().notNull(),
     ballotOpening: text('ballot_opening').$type<'none' | 'observer' | 'public'>().notNull(),
     ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
+    /** The ballot log answers without a key. */
+    logOpen: boolean('log_open').notNull().default(false),
     resultsVisibility: text('results_visibility').$type<'hidden' | 'live' | 'published'>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
     /** Whether it was published that the results are public. */

@@ -33,6 +33,8 @@ const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } 
   code: 'change_words',
   codeKey: 'change_words',
   resultsVisibility: 'change_words',
+  // No count depends on it: it is no part of the configuration that the log binds.
+  logOpen: 'change_words',
   votingPageUrl: 'change_words',
   contactEmail: 'change_words',
   language: 'change_words',

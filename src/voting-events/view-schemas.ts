@@ -65,6 +65,12 @@ export const votingEventView = z
     candidate: z.object({ selfRegistration: z.boolean() }),
     ballot: ballotRules,
     results: z.object({ visibility, publishedAt: timeShape().nullable() }),
+    log: z.object({
+      open: z.boolean().meta({
+        description:
+          'Whether the ballot log answers without a key: checkpoint, tiles, proofs, consistency, and public openings.',
+      }),
+    }),
     votingPageUrl: z
       .string()
       .nullable()
@@ -108,6 +114,7 @@ export const votingEventView = z
         candidate: { selfRegistration: false },
         ballot: BALLOT_EXAMPLE,
         results: { visibility: 'hidden', publishedAt: null },
+        log: { open: false },
         votingPageUrl: 'https://vote.club.example/#key={voterKey}',
         contactEmail: 'board@club.example',
         language: 'en',

@@ -35,6 +35,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     candidate: { selfRegistration: event.candidateSelfRegistration },
     ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
+    log: { open: event.logOpen },
     votingPageUrl: event.votingPageUrl,
     contactEmail: event.contactEmail,
     language: event.language,

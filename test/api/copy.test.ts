@@ -47,6 +47,7 @@ async function createFull(owner = account): Promise<TestEvent> {
     voter: { selfRegistration: true, approval: 'manual' },
     ballot: { candidateOrder: 'shuffled', opening: 'public', receipt: 'full' },
     results: { visibility: 'live' },
+    log: { open: true },
     logoUrl: 'https://club.example/logo.png',
   };
   const { id, code } = demand(await call('POST', '', settings, owner), 201);

@@ -24,6 +24,7 @@ const FILE = {
   event: {
     ...{ title: 'Board', type: 'election', description: 'All of it', timeZone: 'Europe/Berlin', language: 'de' },
     voter: { selfRegistration: true },
+    log: { open: true },
     votingPageUrl: 'https://vote.example/#{voterKey}',
   },
   groups: [
@@ -105,7 +106,13 @@ test('a draft becomes exactly what a file says, and a dry run says how and chang
   const after = demand(await call('PUT', `/${id}/definition`, file), 200);
   expect(await read(id)).toEqual(after);
   expect(after).toMatchObject({
-    event: { title: 'Other', description: null, language: 'en', voter: { selfRegistration: false } },
+    event: {
+      title: 'Other',
+      description: null,
+      language: 'en',
+      voter: { selfRegistration: false },
+      log: { open: false },
+    },
     groups: [
       { id: south.id, name: 'North' },
       { id: north.id, name: 'South' },

@@ -69,6 +69,7 @@ type Change = [name: string, method: string, path: (subject: Subject) => string,
 const CHANGES: readonly Change[] = [
   ['a new title', 'PATCH', ({ base }) => base, { title: 'Another title' }],
   ['a new description', 'PATCH', ({ base }) => base, { description: 'More words' }],
+  ['an open log', 'PATCH', ({ base }) => base, { log: { open: true } }],
   ['a later end', 'PATCH', ({ base }) => base, { endsAt: Date.now() + HOUR }],
   ['requiring voter IDs', 'PATCH', ({ base }) => base, { voter: { requireVoterId: true } }],
   ['more seats', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { seats: 2 }],
@@ -109,6 +110,7 @@ const FINAL = '409 results_final';
 const ANSWERS: Readonly<Record<string, readonly [voted: string, confirming: string, final: string]>> = {
   'a new title': ['yes', 'yes', FINAL],
   'a new description': ['yes', 'yes', 'yes'],
+  'an open log': ['yes', 'yes', 'yes'],
   'a later end': ['yes', 'yes', FINAL],
   'requiring voter IDs': [BALLOTS, BALLOTS, FINAL],
   'more seats': [BALLOTS, BALLOTS, FINAL],

@@ -89,7 +89,7 @@ describe('a log key', () => {
     const report = await verifyLog({ read: readOverHttp(`http://127.0.0.1:${service.port}`, key), event: event.code });
     const unchecked = report.checks.filter(({ status }) => status !== 'verified');
     expect(unchecked).toEqual([
-      { name: 'recount', status: 'left_out', detail: 'the results are not public, or not for this key' },
+      { name: 'recount', status: 'left_out', detail: 'the results are not public, or take another key' },
     ]);
     expect(report.checks.map(({ name }) => name)).toEqual(expect.arrayContaining(['openings', 'close', 'weight']));
     expect(report.verified).toBe('partial');

@@ -52,6 +52,7 @@ describe('voting events', () => {
       candidate: { selfRegistration: false },
       ballot: { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' },
       results: { visibility: 'hidden', publishedAt: null },
+      log: { open: false },
       ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null, copy: null },
       finalAt: null,
       payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },

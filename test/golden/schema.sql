@@ -693,6 +693,7 @@ CREATE TABLE voting_events (
   payment_livemode boolean,
   copy_total integer,
   copy_done integer,
+  log_open boolean DEFAULT false NOT NULL,
   CONSTRAINT voting_events_pkey PRIMARY KEY (id),
   CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );

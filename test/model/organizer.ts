@@ -43,6 +43,7 @@ const settings = {
     receipt: kit.among('inclusion', 'full'),
   }),
   results: kit.object({ visibility: kit.among('hidden', 'live', 'published') }),
+  log: kit.object({ open: bool }),
   payments: kit.object({ payToVote: price, payToRegisterCandidate: price, repeatVotes: bool }),
 };
 const createSpec = { ...settings, title: [settings.title] as const, type: [settings.type] as const };
@@ -65,6 +66,7 @@ function blank(key: Context['key']): Event {
     candidate: { selfRegistration: false },
     ballot: { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' },
     visibility: 'hidden',
+    log: { open: false },
     payToVote: null,
     payToRegister: null,
     repeatVotes: false,
@@ -112,6 +114,7 @@ function written(event: Event, body: Json): Event {
     voter: { ...event.voter, ...part('voter') },
     candidate: { ...event.candidate, ...part('candidate') },
     ballot: { ...event.ballot, ...part('ballot') },
+    log: { ...event.log, ...part('log') },
     visibility: (part('results')['visibility'] as string | undefined) ?? event.visibility,
     payToVote: prices['payToVote'] === undefined ? event.payToVote : (prices['payToVote'] as Json | null),
     payToRegister:
@@ -276,6 +279,7 @@ function accepted(event: Event, next: Event, now: number): Expected {
       candidate: next.candidate,
       ballot: next.ballot,
       visibility: next.visibility,
+      log: next.log,
       payToVote: next.payToVote,
       payToRegister: next.payToRegister,
       repeatVotes: next.repeatVotes,

@@ -193,6 +193,7 @@ export interface Event {
   candidate: { selfRegistration: boolean };
   ballot: { candidateOrder: string; opening: string; receipt: string };
   visibility: string;
+  log: { open: boolean };
   payToVote: Json | null;
   payToRegister: Json | null;
   repeatVotes: boolean;
@@ -295,6 +296,7 @@ export function eventBody(event: Event, now: number, shown?: Shown): Json {
     candidate: { ...event.candidate },
     ballot: { ...event.ballot },
     results: { visibility: event.visibility, publishedAt: event.visibility === 'published' ? TIME_OR_NULL : null },
+    log: { ...event.log },
     payments: {
       payToVote: event.payToVote,
       payToRegisterCandidate: event.payToRegister,
