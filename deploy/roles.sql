@@ -74,6 +74,8 @@ BEGIN
   GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
   GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
   REVOKE UPDATE, DELETE ON log_leaves, log_tiles, log_checkpoints, credit_entries, ballots FROM voting_app;
+  REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
+  REVOKE DELETE ON service_log FROM voting_app;
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;
   GRANT UPDATE (released) ON ballots TO voting_app;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;

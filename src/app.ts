@@ -36,6 +36,7 @@ import { exportRouter } from '#src/results/export-routes.ts';
 import { resultRouter } from '#src/results/routes.ts';
 import type { Metrics } from '#src/server/metrics.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
+import { serviceLogRouter } from '#src/service-log/public-routes.ts';
 import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
 import { copyRouter } from '#src/voters/copy-routes.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
@@ -106,6 +107,7 @@ export function createApp(
   app.route('/', publicPaymentRouter(deps, payments));
   app.route('/.well-known/voting-log-key', logKeyRouter(deps));
   app.route(`${PUBLIC_EVENT}/log`, ballotLogRouter(deps, rateLimiter));
+  app.route('/', serviceLogRouter(deps));
   const describe = () => describeApp([...operations.values()], deps);
   app.route('/reference', referenceRouter(describe));
   app.route('/openapi.json', documentRouter(describe));

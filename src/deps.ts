@@ -14,6 +14,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Counting } from '#src/results/counting.ts';
+import type { ServiceLogKey } from '#src/service-log/service-log-key.ts';
 import type { DomainCheck } from '#src/voters/email-domain.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
@@ -43,6 +44,8 @@ export interface Deps {
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */
   readonly witness: Witness;
+  /** Signs the service's own log, and remembers its head. */
+  readonly serviceLog: ServiceLogKey;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
   readonly events: EventCache;

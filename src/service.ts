@@ -38,6 +38,7 @@ import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
+import { createServiceLogKey } from '#src/service-log/service-log-key.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
@@ -93,6 +94,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     secrets,
     logKey,
     witness: new Witness(config.dataDir, logKey),
+    serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator(db, clock, plans),
     events: new EventCache(db),

@@ -15,6 +15,7 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-roll.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { announceApprovedJob, discloseAllVoters, discloseVoters } from '#src/voters/disclose-voters.ts';
@@ -74,6 +75,7 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
+    { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     {
       name: 'check_changed_logs',
       schedule: '23 * * * *',

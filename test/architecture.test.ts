@@ -24,6 +24,7 @@ const ROOMS = [
   'credits',
   'ballots',
   'ballot-log',
+  'service-log',
   'tally',
   'results',
   'demo',

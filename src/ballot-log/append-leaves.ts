@@ -1,8 +1,8 @@
 import type { Transaction } from '#src/database/client.ts';
 import type { Frontier } from './frontier.ts';
 import { hashLeaf, type TreeNode } from './merkle-tree.ts';
-import { insertLeaves, insertTile, readLeaves, readTileRoots } from './repository.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
+import { eventTreeStore, type TreeStore } from './tree-store.ts';
 
 /** A tile that the append has filled. */
 interface FullTile {
@@ -17,33 +17,36 @@ function tileBelow({ level, index }: TreeNode, hash: Uint8Array): FullTile[] {
   return [{ level: level / TILE_HEIGHT - 1, index, root: Buffer.from(hash) }];
 }
 
-async function hashesOf(tx: Transaction, eventId: string, { level, index }: FullTile): Promise<Buffer[]> {
+async function hashesOf(tree: TreeStore, { level, index }: FullTile): Promise<Buffer[]> {
   const from = index * TILE_WIDTH;
-  if (level > 0) return readTileRoots(tx, eventId, level - 1, from, from + TILE_WIDTH);
-  return (await readLeaves(tx, eventId, from, from + TILE_WIDTH)).map(hashLeaf);
+  if (level > 0) return tree.readTileRoots(level - 1, from, from + TILE_WIDTH);
+  return (await tree.readLeaves(from, from + TILE_WIDTH)).map(hashLeaf);
 }
+
+/** Appends leaves to the log of an event. */
+export const appendLeaves = (
+  tx: Transaction,
+  eventId: string,
+  frontier: Frontier,
+  leaves: readonly Buffer[],
+): Promise<void> => appendToTree(eventTreeStore(tx, eventId), frontier, leaves);
 
 /**
  * Appends leaves to a log in the caller's transaction and moves its frontier on; tiles that become full are written once.
  * What is read back is the last 256 hashes of a level, and only when a tile is full: no cost grows with the log.
  */
-export async function appendLeaves(
-  tx: Transaction,
-  eventId: string,
-  frontier: Frontier,
-  leaves: readonly Buffer[],
-): Promise<void> {
+export async function appendToTree(tree: TreeStore, frontier: Frontier, leaves: readonly Buffer[]): Promise<void> {
   if (leaves.length === 0) return;
   const full: FullTile[] = [];
-  await insertLeaves(tx, eventId, frontier.size, leaves);
+  await tree.insertLeaves(frontier.size, leaves);
   for (const data of leaves) {
     frontier.append(hashLeaf(data), (node, hash) => full.push(...tileBelow(node, hash)));
   }
   // From the leaves up, as they became full: a higher tile is made from the roots of those below.
   for (const tile of full) {
-    const hashes = await hashesOf(tx, eventId, tile);
+    const hashes = await hashesOf(tree, tile);
     if (hashes.length !== TILE_WIDTH) throw new Error(`tile ${tile.level}/${tile.index} of a log lacks hashes`);
     const { level, index: tileIndex, root } = tile;
-    await insertTile(tx, eventId, { level, tileIndex, hashes: Buffer.concat(hashes), root });
+    await tree.insertTile({ level, tileIndex, hashes: Buffer.concat(hashes), root });
   }
 }

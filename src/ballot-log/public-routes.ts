@@ -19,16 +19,13 @@ import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { logOrigin, signCheckpoint } from './checkpoint.ts';
 import { listOpenings } from './list-openings.ts';
+import { noteAnswer, tileAnswer } from './log-answers.ts';
 import { EMPTY_ROOT } from './merkle-tree.ts';
 import * as operations from './operations.ts';
 import { proveBallot, proveConsistency } from './prove.ts';
-import { readEntries, readHashTile } from './read-log.ts';
+import { readTileBytes } from './read-log.ts';
 import { findLastCheckpoint } from './repository.ts';
-import { encodeBundle, parseTilePath } from './tiles.ts';
-
-const TEXT = 'text/plain; charset=utf-8';
-/** A tile never changes: the address of one that is not full names its width. */
-const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+import { eventTree } from './tree-store.ts';
 
 const proofBody = z.strictObject({
   confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
@@ -37,7 +34,7 @@ const proofBody = z.strictObject({
 /** The key that signs the logs of all events. */
 export function logKeyRouter({ logKey }: Deps): Hono<Env> {
   const router = new Hono<Env>();
-  router.on(...operations.getLogKey, async (c) => answer(c, textAnswer(`${logKey.verifierKey}\n`)));
+  router.on(...operations.getLogKey, async (c) => answer(c, noteAnswer(`${logKey.verifierKey}\n`)));
   return router;
 }
 
@@ -55,7 +52,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     const { event: row } = c.get('target');
     const last = await findLastCheckpoint(deps.db, row.id);
     const origin = logOrigin(deps.logKey.name, row.id);
-    return answer(c, textAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT }, deps.logKey)));
+    return answer(c, noteAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT }, deps.logKey)));
   });
   router.on(...operations.getLogTile, event, async (c) => {
     const {
@@ -90,8 +87,6 @@ function guesserOf(c: RequestContext): string {
   return isShared ? addressGuesser(c.get('known').address) : caller.keyId;
 }
 
-const textAnswer = (content: string): Answer => ({ status: 200, text: { content, type: TEXT } });
-
 /** @throws ApiError 403 `openings_not_available` before the close, and for whom the organizer did not open them */
 function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   const observing = caller.scopes.includes('observe');
@@ -102,16 +97,7 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
 async function readTile(deps: Deps, eventId: string, path: string): Promise<Answer> {
-  const tile = parseTilePath(path);
-  if (tile === undefined) throw notFound();
-  const { level, index, width } = tile;
-  const entries = level === 'entries' ? await readEntries(deps.db, eventId, tile) : undefined;
-  const hashes = level === 'entries' ? undefined : await readHashTile(deps.db, eventId, { level, index, width });
-  const content = entries === undefined ? hashes : encodeBundle(entries);
+  const content = await readTileBytes(eventTree(deps.db, eventId), path);
   if (content === undefined) throw notFound();
-  return {
-    status: 200,
-    headers: FOREVER,
-    bytes: { content: new Uint8Array(content), type: 'application/octet-stream' },
-  };
+  return tileAnswer(content);
 }

@@ -1,7 +1,8 @@
 import type { Executor } from '#src/database/client.ts';
 import { EMPTY_ROOT, hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
-import { findHead, findTile, readLeaves, readTileRoots } from './repository.ts';
-import { readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
+import { findHead } from './repository.ts';
+import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
+import { eventTree, type TreeReader } from './tree-store.ts';
 
 export interface LogSize {
   readonly size: number;
@@ -16,45 +17,60 @@ export async function readLogSize(executor: Executor, eventId: string): Promise<
 }
 
 /** The hashes of a tile, the first `width` of them: one row when it is full, at most 255 of the level below otherwise. */
-export async function readHashTile(
-  executor: Executor,
-  eventId: string,
+export async function readHashTileOf(
+  tree: TreeReader,
   tile: { readonly level: number; readonly index: number; readonly width: number },
 ): Promise<Buffer | undefined> {
   const { level, index, width } = tile;
-  const full = await findTile(executor, eventId, level, index);
+  const full = await tree.findTile(level, index);
   if (full !== undefined) return full.subarray(0, width * 32);
   const from = index * TILE_WIDTH;
   const hashes =
     level === 0
-      ? (await readLeaves(executor, eventId, from, from + width)).map(hashLeaf)
-      : await readTileRoots(executor, eventId, level - 1, from, from + width);
+      ? (await tree.readLeaves(from, from + width)).map(hashLeaf)
+      : await tree.readTileRoots(level - 1, from, from + width);
   return hashes.length === width ? Buffer.concat(hashes) : undefined;
 }
 
-/** The entries of a bundle, or undefined where the log has fewer. */
-export async function readEntries(
-  executor: Executor,
-  eventId: string,
-  tile: Pick<Tile, 'index' | 'width'>,
-): Promise<Buffer[] | undefined> {
+/** The bytes of a tile of hashes or of a bundle of entries by its path; undefined where the log has none there. */
+export async function readTileBytes(tree: TreeReader, path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const tile = parseTilePath(path);
+  if (tile === undefined) return undefined;
+  const { level, index, width } = tile;
+  const entries = level === 'entries' ? await readEntriesOf(tree, tile) : undefined;
+  const hashes = level === 'entries' ? undefined : await readHashTileOf(tree, { level, index, width });
+  const content = entries === undefined ? hashes : encodeBundle(entries);
+  return content === undefined ? undefined : new Uint8Array(content);
+}
+
+async function readEntriesOf(tree: TreeReader, tile: Pick<Tile, 'index' | 'width'>): Promise<Buffer[] | undefined> {
   const from = tile.index * TILE_WIDTH;
-  const entries = await readLeaves(executor, eventId, from, from + tile.width);
+  const entries = await tree.readLeaves(from, from + tile.width);
   return entries.length === tile.width ? entries : undefined;
 }
 
-/** Loads the tiles that hold the nodes, two or three a level, and reads hashes from them. */
-export async function loadNodes(
+/** The entries of a bundle of an event's log, or undefined where the log has fewer. */
+export const readEntries = (
   executor: Executor,
   eventId: string,
-  nodes: readonly TreeNode[],
-  size: number,
-): Promise<ReadHash> {
+  tile: Pick<Tile, 'index' | 'width'>,
+): Promise<Buffer[] | undefined> => readEntriesOf(eventTree(executor, eventId), tile);
+
+/** Loads the tiles that hold the nodes, two or three a level, and reads hashes from them. */
+export async function loadNodesOf(tree: TreeReader, nodes: readonly TreeNode[], size: number): Promise<ReadHash> {
   const loaded = new Map<string, Buffer>();
   for (const { level, index } of tilesHolding(nodes, size)) {
     if (typeof level !== 'number') continue;
-    const bytes = await readHashTile(executor, eventId, { level, index, width: tileWidth(level, index, size) });
+    const bytes = await readHashTileOf(tree, { level, index, width: tileWidth(level, index, size) });
     if (bytes !== undefined) loaded.set(`${level}/${index}`, bytes);
   }
   return readFromTiles((level, index) => loaded.get(`${level}/${index}`));
 }
+
+/** The same for the log of an event. */
+export const loadNodes = (
+  executor: Executor,
+  eventId: string,
+  nodes: readonly TreeNode[],
+  size: number,
+): Promise<ReadHash> => loadNodesOf(eventTree(executor, eventId), nodes, size);

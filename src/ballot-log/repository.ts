@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { Frontier } from './frontier.ts';
-import { ballotLogs, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
+import { ballotLogs, checkpointQueue, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
 
 export interface LogHead {
   readonly frontier: Frontier;
@@ -152,6 +152,7 @@ export async function insertCheckpoint(
   nowMs: number,
 ): Promise<void> {
   await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
+  await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
 }
 
 export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {

@@ -64,6 +64,16 @@ export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
   return { name, keyId, publicKey, privateKey, verifierKey: `${name}+${keyId.toString('hex')}+${encoded}` };
 }
 
+/** The same key under another name: a note's key ID binds both. */
+export function renameSigner(signer: NoteSigner, name: string): NoteSigner {
+  requireName(name);
+  const raw = signer.publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
+  const keyId = keyIdOf(name, raw);
+  const encoded = Buffer.concat([Buffer.of(ED25519), raw]).toString('base64');
+  const verifierKey = `${name}+${keyId.toString('hex')}+${encoded}`;
+  return { ...signer, name, keyId, verifierKey };
+}
+
 /** Reads a verifier key. @throws NoteRefused for a text that is none, or whose key ID belongs to another name or key */
 export function parseVerifierKey(text: string): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];

@@ -83,6 +83,13 @@ export const logCheckpoints = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
 );
 
+/** Checkpoints that wait for their leaf in the service's own log (`service-log`). */
+export const checkpointQueue = pgTable(
+  'checkpoint_queue',
+  { votingEventId: eventId(), size: count('size').notNull() },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
+);
+
 /** Logs that are not what was signed, as the checks found them: the service's metrics show them until a check finds them well. */
 export const logAlarms = pgTable('log_alarms', {
   votingEventId: eventId().primaryKey(),

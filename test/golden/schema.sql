@@ -144,6 +144,13 @@ CREATE TABLE candidates (
 CREATE UNIQUE INDEX candidates_number ON candidates USING btree (voting_event_id, number);
 CREATE UNIQUE INDEX candidates_payment ON candidates USING btree (voting_event_id, payment_attempt_id);
 
+CREATE TABLE checkpoint_queue (
+  voting_event_id text NOT NULL,
+  size bigint NOT NULL,
+  CONSTRAINT checkpoint_queue_voting_event_id_size_pk PRIMARY KEY (voting_event_id, size),
+  CONSTRAINT checkpoint_queue_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+
 CREATE TABLE count_snapshots (
   voting_event_id text NOT NULL,
   paper_version bigint NOT NULL,
@@ -516,12 +523,52 @@ CREATE TABLE roll_imports (
   CONSTRAINT roll_imports_voting_event_id_request_key_pk PRIMARY KEY (voting_event_id, request_key)
 );
 
+CREATE TABLE service_checkpoints (
+  size bigint NOT NULL,
+  root_hash bytea NOT NULL,
+  note text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT service_checkpoints_pkey PRIMARY KEY (size)
+);
+
+CREATE TABLE service_cosignatures (
+  size bigint NOT NULL,
+  witness text NOT NULL,
+  line text NOT NULL,
+  cosigned_at bigint NOT NULL,
+  CONSTRAINT service_cosignatures_size_witness_pk PRIMARY KEY (size, witness)
+);
+
 CREATE TABLE service_identity (
   kind text NOT NULL,
   id text NOT NULL,
   value bytea NOT NULL,
   created_at bigint NOT NULL,
   CONSTRAINT service_identity_kind_id_pk PRIMARY KEY (kind, id)
+);
+
+CREATE TABLE service_log (
+  id text NOT NULL,
+  size bigint NOT NULL,
+  frontier bytea NOT NULL,
+  CONSTRAINT service_log_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE service_log_leaves (
+  leaf_index bigint NOT NULL,
+  event_tag bytea NOT NULL,
+  size bigint NOT NULL,
+  data bytea NOT NULL,
+  CONSTRAINT service_log_leaves_pkey PRIMARY KEY (leaf_index)
+);
+CREATE INDEX service_log_leaves_event ON service_log_leaves USING btree (event_tag, size);
+
+CREATE TABLE service_log_tiles (
+  level integer NOT NULL,
+  tile_index bigint NOT NULL,
+  hashes bytea NOT NULL,
+  root bytea NOT NULL,
+  CONSTRAINT service_log_tiles_level_tile_index_pk PRIMARY KEY (level, tile_index)
 );
 
 CREATE UNLOGGED TABLE service_processes (

@@ -1,0 +1,16 @@
+import type { Answer } from '#src/http/answer.ts';
+
+/** A tile never changes: the address of one that is not full names its width. */
+const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+/** A signed note, or a verifier key. */
+export const noteAnswer = (content: string): Answer => ({
+  status: 200,
+  text: { content, type: 'text/plain; charset=utf-8' },
+});
+
+export const tileAnswer = (content: Uint8Array<ArrayBuffer>): Answer => ({
+  status: 200,
+  headers: FOREVER,
+  bytes: { content, type: 'application/octet-stream' },
+});

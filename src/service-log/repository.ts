@@ -1,0 +1,125 @@
+import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
+import { Frontier } from '#src/ballot-log/frontier.ts';
+import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
+
+const CURRENT = 'current';
+
+/** One process appends at a time; false when another one is at it. */
+export async function takeServiceSequencer(tx: Transaction): Promise<boolean> {
+  const { rows } = await tx.execute<{ taken: boolean }>(
+    sql`SELECT pg_try_advisory_xact_lock(hashtextextended('service log', 0)) AS taken`,
+  );
+  return rows[0]?.taken === true;
+}
+
+/** The right edge of the log; of an empty one before the first leaf. */
+export async function findFrontier(executor: Executor): Promise<Frontier> {
+  const [row] = await executor.select().from(serviceLog).where(eq(serviceLog.id, CURRENT));
+  return row === undefined ? new Frontier() : Frontier.fromBytes(row.frontier);
+}
+
+export async function storeFrontier(tx: Transaction, frontier: Frontier): Promise<void> {
+  const head = { size: frontier.size, frontier: frontier.toBytes() };
+  await tx
+    .insert(serviceLog)
+    .values({ id: CURRENT, ...head })
+    .onConflictDoUpdate({ target: serviceLog.id, set: head });
+}
+
+/** A leaf with what it is found by. */
+export interface NewLeaf {
+  readonly data: Buffer;
+  readonly eventTag: Buffer;
+  /** Leaves of the event's log at its checkpoint. */
+  readonly size: number;
+}
+
+const tileAt = (level: number, index: number) =>
+  and(eq(serviceLogTiles.level, level), eq(serviceLogTiles.tileIndex, index));
+
+export const serviceTree = (executor: Executor): TreeReader => ({
+  async readLeaves(from, to) {
+    const { leafIndex, data } = serviceLogLeaves;
+    const within = and(gte(leafIndex, from), lt(leafIndex, to));
+    const rows = await executor.select({ data }).from(serviceLogLeaves).where(within).orderBy(asc(leafIndex));
+    return rows.map((row) => row.data);
+  },
+  async findTile(level, index) {
+    const [row] = await executor
+      .select({ hashes: serviceLogTiles.hashes })
+      .from(serviceLogTiles)
+      .where(tileAt(level, index));
+    return row?.hashes;
+  },
+  async readTileRoots(level, from, to) {
+    const { tileIndex, root } = serviceLogTiles;
+    const within = and(eq(serviceLogTiles.level, level), gte(tileIndex, from), lt(tileIndex, to));
+    const rows = await executor.select({ root }).from(serviceLogTiles).where(within).orderBy(asc(tileIndex));
+    return rows.map((row) => row.root);
+  },
+});
+
+/** @param leaves what is appended: `insertLeaves` is called with their data, in this order */
+export const serviceTreeStore = (tx: Transaction, leaves: readonly NewLeaf[]): TreeStore => ({
+  ...serviceTree(tx),
+  async insertLeaves(first) {
+    await tx.insert(serviceLogLeaves).values(leaves.map((leaf, at) => ({ leafIndex: first + at, ...leaf })));
+  },
+  async insertTile(tile: NewTile) {
+    await tx.insert(serviceLogTiles).values(tile);
+  },
+});
+
+export type ServiceCheckpoint = typeof serviceCheckpoints.$inferSelect;
+
+export async function insertServiceCheckpoint(tx: Transaction, checkpoint: ServiceCheckpoint): Promise<void> {
+  await tx.insert(serviceCheckpoints).values(checkpoint);
+}
+
+export async function findServiceCheckpoint(executor: Executor, size: number): Promise<ServiceCheckpoint | undefined> {
+  const [row] = await executor.select().from(serviceCheckpoints).where(eq(serviceCheckpoints.size, size));
+  return row;
+}
+
+/** The newest heads with more than `above` leaves, newest first. */
+export async function listNewestCheckpoints(
+  executor: Executor,
+  above: number,
+  limit: number,
+): Promise<ServiceCheckpoint[]> {
+  return executor
+    .select()
+    .from(serviceCheckpoints)
+    .where(gt(serviceCheckpoints.size, above))
+    .orderBy(desc(serviceCheckpoints.size))
+    .limit(limit);
+}
+
+/** The signature lines of witnesses by the size of the head that they are of. */
+export async function listCosignatures(
+  executor: Executor,
+  sizes: readonly number[],
+): Promise<ReadonlyMap<number, readonly string[]>> {
+  const rows = await executor
+    .select({ size: serviceCosignatures.size, line: serviceCosignatures.line })
+    .from(serviceCosignatures)
+    .where(inArray(serviceCosignatures.size, [...sizes]))
+    .orderBy(asc(serviceCosignatures.size), asc(serviceCosignatures.witness));
+  return new Map([...Map.groupBy(rows, ({ size }) => size)].map(([size, own]) => [size, own.map(({ line }) => line)]));
+}
+
+/** The newest leaf of an event: its index, and the size of the event's log that it speaks of. */
+export async function findLeafOf(
+  executor: Executor,
+  tag: Buffer,
+): Promise<{ readonly leafIndex: number; readonly size: number } | undefined> {
+  const [row] = await executor
+    .select({ leafIndex: serviceLogLeaves.leafIndex, size: serviceLogLeaves.size })
+    .from(serviceLogLeaves)
+    .where(eq(serviceLogLeaves.eventTag, tag))
+    .orderBy(desc(serviceLogLeaves.size))
+    .limit(1);
+  return row;
+}

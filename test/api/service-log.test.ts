@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hashLeaf, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { takeServiceSequencer } from '#src/service-log/repository.ts';
+import { ServiceLogSetBack, sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
+import { LogReader } from '#test/harness/ballot-log.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
+
+let service: TestService;
+let account: TestAccount;
+let log: ServiceLogReader;
+
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+  log = new ServiceLogReader(service);
+});
+afterAll(() => service.stop());
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+async function vote(event: TestEvent, ballots: number): Promise<void> {
+  for (let index = 0; index < ballots; index += 1) {
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
+    await votePoll(service, account, event, votes);
+  }
+  await sealBallots(service, event.id, 1);
+}
+
+async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
+  const event = await createTestEvent(service, account, settings, PLAN);
+  await vote(event, ballots);
+  return event;
+}
+
+/** Every checkpoint of an event that was ever signed, by the size of its log. */
+async function notesOf(eventId: string): Promise<string[]> {
+  const { rows } = await service.deps.db.$client.query<{ note: string }>(
+    'SELECT note FROM log_checkpoints WHERE voting_event_id = $1 ORDER BY size',
+    [eventId],
+  );
+  return rows.map(({ note }) => note);
+}
+
+const leavesOf = async (): Promise<Record<string, unknown>[]> =>
+  (await log.entries((await log.head()).size)).map((data) => JSON.parse(data.toString()));
+const prove = (event: TestEvent) =>
+  service.call('GET', `/public/voting-events/${event.id}/log/inclusion`, undefined, { key: account.vote });
+
+describe('the log of the service', () => {
+  test('holds every checkpoint of every event once, in the order of each, and is signed under its own origin', async () => {
+    const events = [await pollWith(1), await pollWith(2)];
+    for (const event of events) await vote(event, 1);
+    await sequenceServiceLog(service.deps);
+    await vote(events[0] as TestEvent, 2);
+    await sequenceServiceLog(service.deps);
+    await sequenceServiceLog(service.deps);
+    const head = await log.head();
+    expect(head.origin).toBe(`${service.deps.logKey.name}/log`);
+    expect(await log.verifierKey()).toContain(`${head.origin}+`);
+    const entries = await log.entries(head.size);
+    expect(Buffer.from(naiveRoot(entries))).toEqual(Buffer.from(head.rootHash));
+    const leaves = entries.map((data) => JSON.parse(data.toString()));
+    for (const event of events) {
+      const expected = (await notesOf(event.id)).map(expectedLeaf);
+      expect(expected.length).toBeGreaterThan(1);
+      expect(leaves.filter(({ e }) => e === expected[0]?.e)).toEqual(expected);
+    }
+  });
+
+  test('shows where a checkpoint stands, first as waiting, then with its proof', async () => {
+    const event = await pollWith(1);
+    expect(demand(await prove(event), 200)).toEqual({
+      ...{ status: 'queued', index: null, hashes: [], checkpoint: null, serviceCheckpoint: null },
+    });
+    await sequenceServiceLog(service.deps);
+    await pollWith(1);
+    await sequenceServiceLog(service.deps);
+    const proof = demand(await prove(event), 200);
+    expect(proof).toMatchObject({ status: 'logged', checkpoint: (await notesOf(event.id)).at(-1) });
+    const [, size = '', root = ''] = proof.serviceCheckpoint.split('\n');
+    const leaf = expectedLeaf(proof.checkpoint);
+    const entry = Buffer.from(JSON.stringify({ c: leaf.c, e: leaf.e, t: leaf.t, v: leaf.v }));
+    expect(
+      verifyInclusion({
+        leafHash: hashLeaf(entry),
+        index: proof.index,
+        size: Number(size),
+        hashes: proof.hashes.map((hash: string) => Buffer.from(hash, 'base64')),
+        root: Buffer.from(root, 'base64'),
+      }),
+    ).toBe(true);
+  });
+
+  test('tells a stranger neither size nor root of a log that is not open, nor where it stands', async () => {
+    const event = await pollWith(3);
+    await sequenceServiceLog(service.deps);
+    for (const leaf of await leavesOf()) expect(Object.keys(leaf).sort()).toEqual(['c', 'e', 't', 'v']);
+    const path = `/public/voting-events/${event.id}/log/inclusion`;
+    expect((await service.call('GET', path)).status).toBe(401);
+    const open = await pollWith(1, { log: { open: true } });
+    await sequenceServiceLog(service.deps);
+    const answer = await service.call('GET', `/public/voting-events/${open.id}/log/inclusion`);
+    expect(demand(answer, 200).status).toBe('logged');
+  });
+
+  test('is appended to by one process at a time, and another one leaves it to it', async () => {
+    const other = await service.another();
+    try {
+      const events = await Promise.all(Array.from({ length: 4 }, () => pollWith(1)));
+      await inTransaction(service.deps.db, async (tx) => {
+        expect(await takeServiceSequencer(tx)).toBe(true);
+        const before = await log.note();
+        await sequenceServiceLog(other.deps);
+        expect(await log.note()).toBe(before);
+        // Who holds the log keeps no ballot and no seal waiting.
+        await vote(events[0] as TestEvent, 2);
+      });
+      const all = Array.from({ length: 8 }, (_, at) => sequenceServiceLog((at % 2 === 0 ? service : other).deps));
+      await Promise.all(all);
+      await sequenceServiceLog(service.deps);
+      const leaves = await leavesOf();
+      for (const event of events) {
+        const expected = (await notesOf(event.id)).map(expectedLeaf);
+        expect(leaves.filter(({ e }) => e === expected[0]?.e)).toEqual(expected);
+      }
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('keeps the leaves of an event that is deleted', async () => {
+    const event = await pollWith(1);
+    await sequenceServiceLog(service.deps);
+    const before = await log.head();
+    const removed = await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, {
+      key: account.write,
+    });
+    expect(removed.status).toBe(204);
+    await sequenceServiceLog(service.deps);
+    expect(await log.head()).toEqual(before);
+    expect((await leavesOf()).length).toBe(before.size);
+  });
+
+  test('is limited by address as everything without a key', async () => {
+    const answers = await Promise.all(Array.from({ length: 200 }, () => service.call('GET', '/log/checkpoint')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+  });
+});
+
+describe('a log of the service whose database', () => {
+  let own: TestService;
+  beforeAll(async () => {
+    own = await startTestService();
+  });
+  afterAll(() => own.stop());
+
+  test('was set back or changed is not appended to: it would be a second history', async () => {
+    const owner = await createTestAccount(own);
+    const event = await createTestEvent(own, owner, {}, PLAN);
+    const statement = (text: string) => own.deps.db.$client.query(text);
+    await sealBallots(own, event.id, 1);
+    await sequenceServiceLog(own.deps);
+    const note = await new ServiceLogReader(own).note();
+    expect((await new LogReader(own, event.id, owner.vote).get('checkpoint')).status).toBe(200);
+    const [frontier] = (await statement('SELECT frontier FROM service_log')).rows;
+    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await sequenceServiceLog(own.deps);
+    // As a restored backup would have it.
+    await own.deps.db.$client.query('UPDATE service_log SET size = 1, frontier = $1', [frontier.frontier]);
+    await statement('DELETE FROM service_log_leaves WHERE leaf_index > 0');
+    await statement('DELETE FROM service_checkpoints WHERE size > 1');
+    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
+    expect(await new ServiceLogReader(own).note()).toBe(note);
+    await statement("UPDATE service_checkpoints SET root_hash = sha256('')");
+    await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
+    const { rows } = await statement('SELECT count(*)::int AS waiting FROM checkpoint_queue');
+    expect(rows[0].waiting).toBeGreaterThan(0);
+  });
+});
