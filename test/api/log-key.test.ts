@@ -40,7 +40,14 @@ async function pollWith(ballots: number, settings: Readonly<Record<string, unkno
 
 const logPath = ({ id }: TestEvent, rest: string): string => `/public/voting-events/${id}/log/${rest}`;
 
-const READS = ['getLogCheckpoint', 'getLogTile', 'proveBallot', 'getLogConsistency', 'listLogOpenings'];
+const READS = [
+  'getLogCheckpoint',
+  'getLogTile',
+  'proveBallot',
+  'getLogConsistency',
+  'listLogOpenings',
+  'proveCheckpoint',
+];
 
 describe('a log key', () => {
   test('is refused by every route but those of the log, /me and those without a key', async () => {
