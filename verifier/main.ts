@@ -15,6 +15,7 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
   --save FILE      saves the checkpoint for the next time
   --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)
   --promise FILE   the logPromise that a voter was given: shows that the ballot is in the log
+  --code FILE      the confirmation code of a voter: shows that the ballot is in the log
   --json           prints the report as JSON
 
 Exit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right, and something could not
@@ -55,7 +56,16 @@ function readOptions() {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
     options: {
-      ...{ 'base-url': text, event: text, key: text, since: text, save: text, 'log-key': text, promise: text },
+      ...{
+        'base-url': text,
+        event: text,
+        key: text,
+        since: text,
+        save: text,
+        'log-key': text,
+        promise: text,
+        code: text,
+      },
       ...{ json: { type: 'boolean' }, help: { type: 'boolean' } },
     },
   });
@@ -65,12 +75,18 @@ function readOptions() {
   const file = (path: string | undefined): string | undefined =>
     // A note ends with one line end; what was pasted into a file may have more or none.
     path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;
-  const [since, promise, logKey] = [file(values.since), file(values.promise), values['log-key']];
+  const [since, promise, code, logKey] = [
+    file(values.since),
+    file(values.promise),
+    file(values.code),
+    values['log-key'],
+  ];
   return {
     ...{ baseUrl, event, key: key === '' ? undefined : key, save: values.save, json: values.json === true },
     ...(since === undefined ? {} : { since }),
     ...(promise === undefined ? {} : { promise }),
     ...(logKey === undefined ? {} : { logKey }),
+    ...(code === undefined ? {} : { code }),
   };
 }
 

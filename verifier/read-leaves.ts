@@ -26,6 +26,8 @@ export interface ReadLog {
   readonly roll: RecordedRoll | undefined;
   /** Root of the log before its first `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
+  /** The leaf of the ballot that was looked for; undefined where there is none. */
+  readonly leafOfCode: number | undefined;
   /** The `close` leaf, if nothing but `void` leaves stands behind it. */
   readonly close: Fields | undefined;
   /** Ballots before the `close` leaf, without the void ones. */
@@ -59,6 +61,8 @@ export interface LeafQuestions {
   readonly size: number;
   readonly sizes: readonly number[];
   readonly leafHashes: readonly Buffer[];
+  /** SHA-256("code" ‖ confirmation code) in hex, of a ballot that is looked for. */
+  readonly codeTag: string | undefined;
   readonly onProgress: (leaves: number) => void;
 }
 
@@ -245,7 +249,7 @@ function readSigned(read: Read, path: string, maxBytes: number): Promise<Buffer>
 
 /** Reads all leaves, checks the form of each, and computes the root. Whether it is the signed one is the caller's question. */
 export async function readLeaves(read: Read, base: string, questions: LeafQuestions): Promise<ReadLog> {
-  const { eventId, size, sizes, leafHashes, onProgress } = questions;
+  const { eventId, size, sizes, leafHashes, codeTag, onProgress } = questions;
   const tree = new GrowingTree();
   if (size > MOST_LEAVES) throw new Unreadable(`a log of ${size} leaves is too long for this verifier`);
   const reader = new LeafReader(eventId);
@@ -253,6 +257,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
   let rootBeforeClose: Buffer | undefined;
+  let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
   };
@@ -268,6 +273,8 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
       const hash = leafHash(entry);
       hashes.push(hash);
       if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
+      if (codeTag !== undefined && reader.last['t'] === 'ballot' && reader.last['h'] === codeTag)
+        leafOfCode = tree.size;
       tree.add(hash);
       noteRoot();
     }
@@ -281,6 +288,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
     ...{ open: reader.open, configHash: reader.configHash, roll: reader.roll },
     rootBeforeClose,
+    leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),
   };
 }

@@ -11,6 +11,7 @@ import {
   type SignedPromise,
   Unbelievable,
 } from './note.ts';
+import { sha256 } from './primitives.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
 import { MOST_BYTES, type Read, readJson, requireBytes, Unreadable } from './read-service.ts';
 
@@ -24,6 +25,8 @@ export interface VerifyOptions {
   readonly since?: string;
   /** The promise that a voter was given, as a signed note. */
   readonly promise?: string;
+  /** The confirmation code of a voter: shows that the ballot is in the log. It is not sent anywhere. */
+  readonly code?: string;
   /** The moment that dates of promises are held against, in Unix ms; the present one unless given. */
   readonly nowMs?: number;
   readonly onProgress?: (what: string, done: number, of: number) => void;
@@ -206,6 +209,7 @@ async function checkLeaves(
       return readLeaves(read, base, {
         ...questions,
         leafHashes: promised === undefined ? [] : [promised.leaf],
+        codeTag: options.code === undefined ? undefined : tagOfCode(options.code),
         onProgress,
       });
     },
@@ -227,6 +231,7 @@ async function checkLeaves(
     );
   }
   await checkConfirmed(checks, log, head, earlier);
+  checkCode(options, checks, log);
   if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
   return log;
 }
@@ -251,6 +256,29 @@ async function checkConfirmed(
     () =>
       `${confirmed} ballots were confirmed${log.close === undefined ? `, ${(confirmed ?? 0) - log.ballots} of them wait for others` : ''}`,
   );
+}
+
+/** As the service writes codes: Crockford's base32 in capitals, in which letters that look like digits are the digits. */
+function tagOfCode(code: string): string {
+  const plain = code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1');
+  return sha256('code', plain).toString('hex');
+}
+
+/** A code alone proves nothing against the service: it may be mistyped. Only a promise does. */
+function checkCode({ code }: VerifyOptions, checks: Checks, { leafOfCode, voided, reversed, close }: ReadLog): void {
+  if (code === undefined) return;
+  const name = 'your ballot';
+  if (leafOfCode === undefined) {
+    const why =
+      close === undefined
+        ? 'it may wait for others to be sealed together with it'
+        : 'look at the code again; with the promise from the confirmation this would prove that it was removed';
+    checks.leaveOut(name, `no ballot of this confirmation code is in the log: ${why}`);
+    return;
+  }
+  const isVoid = voided.has(leafOfCode) || reversed.has(leafOfCode);
+  const detail = `the ballot of your confirmation code is leaf ${leafOfCode}${isVoid ? ', and became void' : ''}`;
+  checks.list.push({ name, status: 'verified', detail });
 }
 
 /** A promised leaf must be in the log once its date is past, and in a log that is closed whatever its date. */

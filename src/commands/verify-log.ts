@@ -14,6 +14,7 @@ interface VerifyOptions {
   readonly save?: string;
   readonly logKey?: string;
   readonly promise?: string;
+  readonly code?: string;
 }
 
 /** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
@@ -72,6 +73,7 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
     .option('--save <file>', 'where to save the checkpoint for the next time')
     .option('--log-key <text>', 'the key that signs, as known from elsewhere')
     .option('--promise <file>', 'the logPromise that a voter was given')
+    .option('--code <file>', 'the confirmation code of a voter: shows that the ballot is in the log')
     .addHelpText(
       'after',
       '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
@@ -80,7 +82,7 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
       const printing = json() ? ['--json'] : [];
       const named = Object.entries({
         ...{ 'base-url': options.baseUrl, event: options.event, since: options.since, save: options.save },
-        ...{ 'log-key': options.logKey, promise: options.promise },
+        ...{ 'log-key': options.logKey, promise: options.promise, code: options.code },
       }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
       // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.
       const child = spawn(process.execPath, [VERIFIER, ...named, ...printing], {

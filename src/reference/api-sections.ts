@@ -28,7 +28,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
     name: 'Ballot log',
     description:
       'The tamper-evident log of an event, in the C2SP formats: anybody with a key can check that nothing was changed or removed. The service’s own log at `/log` holds every checkpoint of every event, for witnesses.',
-    paths: /^((\/public\/voting-events\/:idOrCode)?\/log|\/\.well-known)\//,
+    paths: /^(((\/public\/voting-events\/:idOrCode)?\/log|\/\.well-known)\/|\/verify)/,
   },
   {
     name: 'Voting events',

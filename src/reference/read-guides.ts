@@ -36,8 +36,9 @@ async function readPictures(text: string): Promise<ReadonlyMap<string, string>> 
   );
 }
 
-async function readGuide(name: string, summary: string): Promise<Guide> {
-  const text = await readFile(new URL(`${name}.md`, FOLDER), 'utf8');
+async function readGuide(name: string, summary: string, figures: Figures): Promise<Guide> {
+  const written = await readFile(new URL(`${name}.md`, FOLDER), 'utf8');
+  const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);
   const pictures = await readPictures(text);
   const content = renderGuide(text, (picture, words) => {
     const drawn = (pictures.get(picture) ?? '').replace(/<style>.*?<\/style>/s, '');
@@ -47,6 +48,9 @@ async function readGuide(name: string, summary: string): Promise<Guide> {
   return { name, title, summary, content: html`<div class="prose">${content}</div>` };
 }
 
+/** What stands in the guides as a word in capitals, and is known to the running service alone. */
+export type Figures = Readonly<Record<string, string>>;
+
 /** Reads the guides of `docs/guides`, in their order. */
-export const readGuides = (): Promise<Guide[]> =>
-  Promise.all(GUIDES.map(({ name, summary }) => readGuide(name, summary)));
+export const readGuides = (figures: Figures = {}): Promise<Guide[]> =>
+  Promise.all(GUIDES.map(({ name, summary }) => readGuide(name, summary, figures)));

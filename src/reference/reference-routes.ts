@@ -5,7 +5,7 @@ import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
-import { readGuides } from './read-guides.ts';
+import { type Figures, readGuides } from './read-guides.ts';
 import * as operations from './reference-operations.ts';
 import { PAGE_POLICY } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
@@ -17,19 +17,22 @@ const HEADERS = { 'Content-Security-Policy': PAGE_POLICY, 'Cache-Control': 'publ
 /**
  * The reference that the server itself serves: pages made from the API document and the guides, when they are first asked
  * for. They ask nothing of any other address.
+ * @param readFigures what the guides say of the running service
  */
-export function referenceRouter(describe: () => JsonSchema): Hono<Env> {
+export function referenceRouter(describe: () => JsonSchema, readFigures: () => Promise<Figures>): Hono<Env> {
   let pages: Promise<Pages> | undefined;
   const readPages = (): Promise<Pages> => {
-    pages ??= readGuides().then(
-      // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
-      (guides) => renderReference(describe() as unknown as ReferenceDocument, guides),
-      (fault: unknown) => {
-        // Files that could not be read now are read again next time.
-        pages = undefined;
-        throw fault;
-      },
-    );
+    pages ??= readFigures()
+      .then(readGuides)
+      .then(
+        // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
+        (guides) => renderReference(describe() as unknown as ReferenceDocument, guides),
+        (fault: unknown) => {
+          // Files that could not be read now are read again next time.
+          pages = undefined;
+          throw fault;
+        },
+      );
     return pages;
   };
   const read = async (name: string): Promise<Answer> => {

@@ -22,6 +22,7 @@ import { rejectVoters, strangerIssues } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { changeVotersBody, createVoterBody, createVotersBody, importRollBody, updateVoterBody } from './schemas.ts';
+import { tracingRefusals } from './trace-refusals.ts';
 import type { Voter } from './types.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import { viewVoter } from './views.ts';
@@ -89,30 +90,36 @@ export function voterRouter(deps: Deps): Hono<Env> {
     return changeInSteps(c, (claim) => importPart(deps, target, sent, claim));
   });
   router.all('/import', noOtherMethod);
-  router.on(...operations.changeVoters, event, replayIfAnswered(), bulkBody, (c) =>
-    change(c, async (tx) => {
-      const { action, voterIds } = c.get('body');
-      const apply = { reject: rejectVoters, delete: deleteVoters }[action];
-      return ok({ action, changed: await apply(tx, deps, c.get('target'), voterIds) });
-    }),
-  );
+  router.on(...operations.changeVoters, event, replayIfAnswered(), bulkBody, (c) => {
+    const { action, voterIds } = c.get('body');
+    const apply = { reject: rejectVoters, delete: deleteVoters }[action];
+    return tracingRefusals(deps, c.get('target'), { voterIds, what: [action] }, () =>
+      change(c, async (tx) => ok({ action, changed: await apply(tx, deps, c.get('target'), voterIds) })),
+    );
+  });
   router.all('/bulk', noOtherMethod);
   router.on(...operations.getVotersCsv, exported, (c) =>
     costly(c, c.get('caller').accountId, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
   );
   router.all('/csv', noOtherMethod);
   router.on(...operations.getVoter, voter, async (c) => answer(c, ok(viewVoter(c.get('target').row))));
-  router.on(...operations.updateVoter, voter, updateBody, (c) =>
-    change(c, async (tx) =>
-      ok(viewVoter(await updateVoter(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
-    ),
-  );
-  router.on(...operations.deleteVoter, voter, (c) =>
-    change(c, async (tx) => {
-      await deleteVoter(tx, deps, c.get('target'), c.get('target').row.id);
-      return queued(c.get('target').row.id);
-    }),
-  );
+  router.on(...operations.updateVoter, voter, updateBody, (c) => {
+    const [target, sent] = [c.get('target'), c.get('body')];
+    const { id } = target.row;
+    return tracingRefusals(deps, target, { voterIds: [id], what: Object.keys(sent) }, () =>
+      change(c, async (tx) => ok(viewVoter(await updateVoter(tx, deps, target, id, sent)))),
+    );
+  });
+  router.on(...operations.deleteVoter, voter, (c) => {
+    const target = c.get('target');
+    const { id } = target.row;
+    return tracingRefusals(deps, target, { voterIds: [id], what: ['delete'] }, () =>
+      change(c, async (tx) => {
+        await deleteVoter(tx, deps, target, id);
+        return queued(id);
+      }),
+    );
+  });
   router.on(...operations.mailVoterKey, voter, replayIfAnswered(), noBody, (c) =>
     change(c, async (tx) => {
       await mailVoterKeyAgain(tx, deps, c.get('target'), c.get('target').row.id);

@@ -140,6 +140,40 @@ describe('who voted in a secret event', () => {
     expect(await look(common)).toMatchObject({ organizers: 1, publics: 0 });
   });
 
+  test('leaves a trace of whoever asks by a refused change', async () => {
+    const election = await createElection([1, 1, 1, 1, 1, 1]);
+    const { id } = election.event;
+    const [voted, other] = election.voters as [Voter, Voter];
+    await vote(election, voted);
+    const ask = (method: string, path: string, body?: object) =>
+      service.call(method, `/voting-events/${id}/voters${path}`, body, { key: account.write });
+    const group = demand(
+      await service.call('POST', `/voting-events/${id}/groups`, { name: 'South' }, { key: account.write }),
+      201,
+    );
+    const tries = [
+      await ask('PATCH', `/${voted.id}`, { weight: 2 }),
+      await ask('PATCH', `/${voted.id}`, { groupId: group.id }),
+      await ask('PATCH', `/${voted.id}`, { status: 'rejected' }),
+      await ask('DELETE', `/${voted.id}`),
+      await ask('POST', '/bulk', { action: 'reject', voterIds: [other.id, voted.id] }),
+      await ask('POST', '/bulk', { action: 'delete', voterIds: [other.id, voted.id] }),
+    ];
+    for (const { status, body } of tries)
+      expect([status, body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    const trail: { action: string; resource: string; key: object; after: object }[] = await read(
+      `/voting-events/${id}/audit`,
+    );
+    const shown = trail.filter(({ action }) => action.endsWith('change_refused'));
+    expect(new Set(shown.map(({ key }) => typeof key))).toEqual(new Set(['object']));
+    const reason = 'event_has_ballots';
+    const both = [other.id, voted.id];
+    expect(shown.map(({ resource, after }) => [resource, after])).toEqual([
+      ...[['weight'], ['groupId'], ['status'], ['delete']].map((asked) => [voted.id, { asked, reason }]),
+      ...[['reject'], ['delete']].map((asked) => [id, { asked, reason, voterIds: both }]),
+    ]);
+  });
+
   test('moves what stats count by position as the results of the same reader do, and counts ballots exactly', async () => {
     const common = await createElection([1, 1, 1, 1, 1, 1, 1]);
     const rare = await createElection([1, 1, 1, 1, 1, 1, 7]);

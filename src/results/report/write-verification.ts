@@ -26,9 +26,9 @@ export async function writeVerification(sheet: Sheet, input: ReportInput): Promi
   sheet.heading(3, 'How to verify', { size: 10.5, bold: true }, 60, 2);
   const reference = event.code;
   for (const step of [
-    `1. Read the signed checkpoint at ${issuer.baseUrl}/public/voting-events/${reference}/log/checkpoint and check its signature with the key at ${issuer.baseUrl}/.well-known/voting-log-key. Once all ballots are sealed, size and root hash are those above or a later extension of them.`,
-    '2. A voter asks with the confirmation code for the proof that the ballot is in the log (POST …/log/proof).',
-    `3. With an observe key (a log key does for all but the results), the verifier that comes with the service reads the log over HTTP, recounts the opened ballots and compares: VOTING_KEY=… node verifier/main.ts --base-url ${issuer.baseUrl} --event ${event.id}`,
+    `1. In a browser: open ${issuer.baseUrl}/verify#event=${event.id}. The page reads the whole log and checks it; with a confirmation code it finds that ballot. With an observe key it also counts the opened ballots again and compares them with this report.`,
+    `2. On a machine of your own: ${issuer.baseUrl}/verify/voting-verifier.mjs is the same program in one file: VOTING_KEY=… node voting-verifier.mjs --base-url ${issuer.baseUrl} --event ${event.id}`,
+    `3. By hand: read the signed checkpoint at ${issuer.baseUrl}/public/voting-events/${reference}/log/checkpoint and check its signature with the key at ${issuer.baseUrl}/.well-known/voting-log-key. Once all ballots are sealed, size and root hash are those above or a later extension of them.`,
     '4. CSV, JSON and the cast vote records (NIST SP 1500-103) hold the same figures for programs.',
   ]) {
     sheet.paragraph(step, BODY, 4);

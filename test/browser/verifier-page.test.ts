@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { hasBrowser, openBrowser } from './chromium.ts';
+import { FAINT_TEXTS } from './faint-texts.ts';
+
+let browser: Browser;
+let service: TestService;
+let account: TestAccount;
+const base = () => `http://127.0.0.1:${service.port}`;
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  if (hasBrowser) browser = await openBrowser();
+});
+afterAll(async () => {
+  if (hasBrowser) await browser.close();
+  await service.stop();
+});
+
+/** A poll with ballots in its log, and what its last voter was given. */
+async function pollWithReceipt(ballots: number): Promise<{ event: TestEvent; code: string; promise: string }> {
+  const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' }, log: { open: true } };
+  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+  const event = await createTestEvent(service, account, settings, plan);
+  const call = (what: string, body: object) =>
+    service.call('POST', `/public/voting-events/${event.id}/ballot/${what}`, body, { key: account.vote });
+  let receipt = { code: '', promise: '' };
+  for (let place = 0; place < ballots; place += 1) {
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[place % 2] }];
+    const { confirmationCode } = demand(await call('cast', { visitorId: visitor(), votes }), 201);
+    const { logPromise } = demand(await call('confirm', { confirmationCode }), 200);
+    receipt = { code: confirmationCode, promise: logPromise };
+  }
+  await sealBallots(service, event.id);
+  return { event, ...receipt };
+}
+
+/** The marks of all checks by their names, once the page has come to its end. */
+async function outcomeOf(page: Page): Promise<{ verified: string | null; marks: Record<string, string> }> {
+  await page.locator('#outcome').filter({ hasText: /\S/ }).waitFor();
+  const verified = await page.locator('#outcome').getAttribute('class');
+  const lines = await page.locator('#checks li').all();
+  const marks: Record<string, string> = {};
+  for (const line of lines)
+    marks[(await line.locator('strong').textContent()) ?? ''] = (await line.locator('span').textContent()) ?? '';
+  return { verified, marks };
+}
+
+const linkOf = (fields: Record<string, string>): string => `${base()}/verify#${new URLSearchParams(fields)}`;
+
+describe.runIf(hasBrowser)('the page that verifies', () => {
+  test('finds a voter’s ballot from the receipt alone in an open log, and sends code and promise nowhere', async () => {
+    const { event, code, promise } = await pollWithReceipt(3);
+    const page = await browser.newPage();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+    const faults: string[] = [];
+    page.on('console', (message) => {
+      // What the page may not read is refused, which the browser notes.
+      if (message.type() === 'error' && !/status of 40[13]/.test(message.text())) faults.push(message.text());
+    });
+    await page.goto(linkOf({ event: event.id, code: code.toLowerCase(), promise }));
+    const { verified, marks } = await outcomeOf(page);
+    expect(verified).toBe('partial');
+    expect(marks).toMatchObject({ signature: '✓', root: '✓', 'your ballot': '✓', 'promise kept': '✓', close: '○' });
+    expect(sent.filter((request) => !request.startsWith(base()) && !request.startsWith('data:'))).toEqual([]);
+    expect(sent.filter((request) => request.toLowerCase().includes(code.toLowerCase()))).toEqual([]);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test('says that everything is right once the result is final, and sees a log that was rewritten since', async () => {
+    const { event, code } = await pollWithReceipt(3);
+    const page = await browser.newPage();
+    const key = await createObserverKey(service, account, event.id);
+    await page.goto(linkOf({ event: event.code, key, code }));
+    await outcomeOf(page);
+    const kept = decodeURIComponent((await page.locator('#keep').getAttribute('href')) ?? '').replace(/^[^,]*,/, '');
+    expect(kept).toContain('confirmed 3');
+    await finishEvent(service, event.id);
+    await page.getByLabel('Earlier checkpoint').fill(kept);
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.locator('#outcome.yes').waitFor();
+    expect((await outcomeOf(page)).marks).toMatchObject({ consistency: '✓', recount: '✓', 'your ballot': '✓' });
+    // Another signed head is none of this log.
+    await page.getByLabel('Earlier checkpoint').fill(kept.replace(/^confirmed 3$/m, 'confirmed 2'));
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.locator('#outcome.no').waitFor();
+    expect(await page.locator('#keep').isVisible()).toBe(false);
+    await page.close();
+  });
+
+  test('calls nothing wrong that is only unknown: another code, another event', async () => {
+    const { event, code } = await pollWithReceipt(2);
+    const page = await browser.newPage();
+    const other = `${code.startsWith('0') ? '1' : '0'}${code.slice(1)}`;
+    await page.goto(linkOf({ event: event.id, code: other }));
+    expect(await outcomeOf(page)).toMatchObject({ verified: 'partial', marks: { 'your ballot': '○' } });
+    await page.getByLabel('Voting event').fill('NOSUCH');
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.locator('#checks strong', { hasText: 'reading' }).waitFor();
+    expect((await outcomeOf(page)).verified).toBe('partial');
+    await page.close();
+  });
+
+  test.each([
+    ['a desk', { width: 1_280, height: 800 }],
+    ['a phone', { width: 360, height: 740 }],
+  ])('fits %s, can be read, and has a name for every field', async (_where, viewport) => {
+    const page = await browser.newPage({ viewport });
+    await page.goto(`${base()}/verify`);
+    expect(await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')).toBe(false);
+    expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+    expect(await page.locator('input:not(label *), textarea:not(label *)').count()).toBe(0);
+    expect((await page.getByRole('button', { name: 'Check' }).boundingBox())?.height ?? 0).toBeGreaterThanOrEqual(44);
+    await page.close();
+  });
+});
+
+test('the verifier is served as one file that runs by itself, with the SHA-256 that page and guide name', async () => {
+  const { event } = await pollWithReceipt(3);
+  const key = await createObserverKey(service, account, event.id);
+  await finishEvent(service, event.id);
+  const { body } = await service.call('GET', '/verify/voting-verifier.mjs');
+  const hash = createHash('sha256').update(body).digest('hex');
+  for (const target of ['/verify', '/reference/verifying-a-ballot'])
+    expect((await service.call('GET', target)).body).toContain(hash);
+  const folder = mkdtempSync(path.join(tmpdir(), 'one-file-'));
+  try {
+    writeFileSync(path.join(folder, 'voting-verifier.mjs'), body);
+    const words = [
+      'voting-verifier.mjs',
+      '--base-url',
+      base(),
+      '--event',
+      event.id,
+      '--save',
+      'checkpoint.txt',
+      '--json',
+    ];
+    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder, env: { VOTING_KEY: key } });
+    expect(JSON.parse(stdout).verified).toBe('yes');
+    expect(readFileSync(path.join(folder, 'checkpoint.txt'), 'utf8')).toContain('confirmed 3');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

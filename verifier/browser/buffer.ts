@@ -1,0 +1,2 @@
+// Node has it by itself.
+export { Buffer } from 'buffer';
