@@ -18,7 +18,7 @@ CREATE TABLE "service_cosignatures" (
 	"witness" text NOT NULL,
 	"line" text NOT NULL,
 	"cosigned_at" bigint NOT NULL,
-	CONSTRAINT "service_cosignatures_size_witness_pk" PRIMARY KEY("size","witness")
+	CONSTRAINT "service_cosignatures_witness_size_pk" PRIMARY KEY("witness","size")
 );
 --> statement-breakpoint
 CREATE TABLE "service_log" (
@@ -44,6 +44,7 @@ CREATE TABLE "service_log_tiles" (
 --> statement-breakpoint
 ALTER TABLE "voting_events" ADD COLUMN "log_open" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "service_cosignatures_size" ON "service_cosignatures" USING btree ("size");--> statement-breakpoint
 CREATE INDEX "service_log_leaves_event" ON "service_log_leaves" USING btree ("event_tag","size");
 --> statement-breakpoint
 INSERT INTO "checkpoint_queue" ("voting_event_id", "size") SELECT "voting_event_id", "size" FROM "log_checkpoints";

@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { NoteRefused } from '#src/ballot-log/signed-note.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
+import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
+import { parseWitnessKey } from '#src/service-log/cosignature.ts';
 
 /** Everything that can be set from outside, read once at the start and checked (completions 9.4). */
 export interface Config {
@@ -16,6 +19,8 @@ export interface Config {
   readonly secretKeys: readonly Buffer[];
   /** Signs the ballot logs; undefined where a key derived from the secret key does. */
   readonly logSigningKey: Buffer | undefined;
+  /** Have the service's own log cosigned. */
+  readonly witnesses: readonly WitnessPlace[];
   /** The name that the ballot logs have; null: the host name of BASE_URL. Not a setting: the database keeps it. */
   readonly logName: string | null;
   readonly companyName: string;
@@ -73,6 +78,31 @@ const key32 = (name: string) =>
       `must be ${name} in base64 (make one: openssl rand -base64 32)`,
     );
 
+const WITNESS_WORDS = 'must list witnesses as "ADDRESS VERIFIER-KEY", several with commas, each key once';
+const MOST_WITNESSES = 16;
+
+/** `https://witness.example witness.example+1a2b3c4d+BA…`. Undefined for anything else. */
+function readWitness(text: string): WitnessPlace | undefined {
+  const [address = '', keyText = '', ...rest] = text.trim().split(/\s+/);
+  const url = webUrl.safeParse(address);
+  if (!url.success || rest.length > 0 || /[?#@]/.test(address)) return undefined;
+  try {
+    return { url: url.data, key: parseWitnessKey(keyText), keyText };
+  } catch (fault) {
+    if (fault instanceof NoteRefused) return undefined;
+    throw fault;
+  }
+}
+
+const witnesses = z.string().transform((value, context): readonly WitnessPlace[] => {
+  const places = value.split(',').flatMap((text) => readWitness(text) ?? []);
+  const names = new Set(places.map(({ key }) => key.name));
+  const isWhole = places.length === value.split(',').length && places.length <= MOST_WITNESSES;
+  if (isWhole && names.size === places.length) return places;
+  context.addIssue({ code: 'custom', message: WITNESS_WORDS });
+  return z.NEVER;
+});
+
 const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
@@ -88,6 +118,7 @@ const environmentSchema = z.object({
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
   LOG_SIGNING_KEY: key32('32 bytes').optional(),
+  WITNESSES: witnesses.default([]),
   COMPANY_NAME: z.string().min(1).default('Voting Service'),
   WEBSITE_URL: webUrl.optional(),
   API_DOC_URL: webUrl.optional(),
@@ -156,6 +187,7 @@ export function readConfig(environment: Environment = process.env): Config {
     secretKeys: settings.SECRET_KEY ?? [],
     logSigningKey: settings.LOG_SIGNING_KEY,
     logName: null,
+    witnesses: settings.WITNESSES,
     companyName: settings.COMPANY_NAME,
     websiteUrl: settings.WEBSITE_URL ?? baseUrl,
     apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,

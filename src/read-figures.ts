@@ -3,12 +3,18 @@ import type { Database } from '#src/database/client.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
 import type { Readings } from '#src/server/metrics.ts';
+import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
+import { readWitnessLag } from '#src/service-log/witness-lag.ts';
 
 /**
  * The figures that only the database knows. Each is bounded by what waits, not by what there is.
  * @param jobs what jobs there are: those that never wait or fail are shown with 0
  */
-export async function readFigures(db: Database, jobs: readonly Pick<AnyJob, 'name' | 'group'>[]): Promise<Readings> {
+export async function readFigures(
+  db: Database,
+  jobs: readonly Pick<AnyJob, 'name' | 'group'>[],
+  witnesses: readonly WitnessPlace[] = [],
+): Promise<Readings> {
   const tasks = jobs.map(({ name }) => name);
   const mails = jobs.filter(({ group }) => group === 'mails').map(({ name }) => name);
   const { rows } = await db.$client.query<{ webhooks: string; webhook: string; ballots: string; alarms: string }>(`
@@ -42,5 +48,8 @@ export async function readFigures(db: Database, jobs: readonly Pick<AnyJob, 'nam
     unsealedBallots: Number(row?.ballots ?? 0),
     closeDueSeconds: (await readCloseDue(db)) / 1_000,
     logAlarms: Number(row?.alarms ?? 0),
+    witnessLagSeconds: new Map(
+      [...(await readWitnessLag(db, witnesses))].map(([name, ms]) => [name, ms / 1_000] as const),
+    ),
   };
 }

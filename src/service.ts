@@ -198,7 +198,7 @@ export async function startService(
   const rateLimiter = new RateLimiter();
   const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
   const jobs = [...allJobs(deps), ...recurring];
-  const metrics = createMetrics(() => readFigures(deps.db, jobs), deps.version);
+  const metrics = createMetrics(() => readFigures(deps.db, jobs, deps.config.witnesses), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const app = createApp(deps, rateLimiter, readHealth, metrics);
   const listener: Listener = await listen({

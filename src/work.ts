@@ -15,6 +15,7 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
+import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-roll.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
@@ -62,6 +63,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     sendInviteJob(mails),
     mailDisabledEndpointJob(mails),
     tendBallotLogJob(sealDeps(deps)),
+    askWitnessesJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     announceStatusJob(deps),
@@ -76,6 +78,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
+    { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
     {
       name: 'check_changed_logs',
       schedule: '23 * * * *',

@@ -141,10 +141,11 @@ describe('the house', () => {
     expect([...climbing, ...roundabout]).toEqual([]);
   });
 
-  test('speaks to providers from payments/providers alone, and outward over undici from there and the webhook sender', () => {
+  test('speaks to providers from payments/providers alone, and outward over undici from there, the webhook sender and the client of witnesses', () => {
     const wrong = imports.filter(({ from, to }) => {
       if (to === 'stripe') return !from.startsWith('payments/providers/');
-      return to === 'undici' && !from.startsWith('payments/providers/') && roomOf(from) !== 'webhooks';
+      const speaks = from.startsWith('payments/providers/') || /^(webhooks\/|service-log\/ask-witness)/.test(from);
+      return to === 'undici' && !speaks;
     });
     expect(wrong).toEqual([]);
   });

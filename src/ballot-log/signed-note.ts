@@ -43,8 +43,8 @@ function isNoteText(text: string): boolean {
   return text.endsWith('\n') && text.isWellFormed() && !/\p{Cc}/u.test(line);
 }
 
-function keyIdOf(name: string, rawPublicKey: Uint8Array): Buffer {
-  const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ED25519), rawPublicKey]);
+function keyIdOf(name: string, rawPublicKey: Uint8Array, algorithm = ED25519): Buffer {
+  const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(algorithm), rawPublicKey]);
   return hash('sha256', named, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
@@ -74,22 +74,25 @@ export function renameSigner(signer: NoteSigner, name: string): NoteSigner {
   return { ...signer, name, keyId, verifierKey };
 }
 
-/** Reads a verifier key. @throws NoteRefused for a text that is none, or whose key ID belongs to another name or key */
-export function parseVerifierKey(text: string): NoteVerifier {
+/**
+ * Reads a verifier key. @throws NoteRefused for a text that is none, or whose key ID belongs to another name or key
+ * @param algorithm the byte of the kind of signature
+ */
+export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];
   const bytes = decodeBase64(keyText);
-  if (name === '' || bytes?.length !== 1 + KEY_BYTES || bytes[0] !== ED25519) {
+  if (name === '' || bytes?.length !== 1 + KEY_BYTES || bytes[0] !== algorithm) {
     throw new NoteRefused('this is no verifier key of an Ed25519 signer');
   }
   const raw = bytes.subarray(1);
-  const keyId = keyIdOf(name, raw);
+  const keyId = keyIdOf(name, raw, algorithm);
   if (keyId.toString('hex') !== idText) throw new NoteRefused('the key ID of this verifier key is not its own');
   const der = Buffer.concat([SPKI_PREFIX, raw]);
   return { name, keyId, publicKey: createPublicKey({ key: der, format: 'der', type: 'spki' }) };
 }
 
 /** Undefined for a text that a strict reader would not take, such as one with bits that carry nothing. */
-function decodeBase64(text: string): Buffer | undefined {
+export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
 }

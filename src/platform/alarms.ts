@@ -12,6 +12,7 @@ export const ALARMS = [
   'payment_unmatched',
   'refund_refused',
   'secret_unreadable',
+  'witness_ahead',
 ] as const;
 
 export type AlarmName = (typeof ALARMS)[number];

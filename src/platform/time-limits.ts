@@ -36,6 +36,8 @@ export const TIME_LIMITS = {
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
   providerMs: 10_000,
+  /** For one witness of the service's own log: its connection, and all that it is asked. */
+  witnessMs: 10_000,
   /** What one call of a payer waits for a payment provider in all: its tries, and the answer to another call, together. */
   payerMs: 9_000,
   /** Until the mail server is connected, and until it says who it is. */

@@ -21,6 +21,8 @@ export interface Readings {
   /** For how long the log of any event has been due to be closed, in seconds. */
   readonly closeDueSeconds: number;
   readonly logAlarms: number;
+  /** For how long each witness has been lacking at a head of the service's own log, in seconds, by its name. */
+  readonly witnessLagSeconds: ReadonlyMap<string, number>;
 }
 
 export interface Metrics {
@@ -97,22 +99,32 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
         this.set(figure(await readOnce()));
       },
     });
-  const byTask = (name: string, help: string, figures: (readings: Readings) => ReadonlyMap<string, number>): Gauge =>
+  const byLabel = (
+    label: string,
+    name: string,
+    help: string,
+    figures: (readings: Readings) => ReadonlyMap<string, number>,
+  ): Gauge =>
     new Gauge({
       name: PREFIX + name,
       help,
-      labelNames: ['task'],
+      labelNames: [label],
       registers,
       aggregator: 'max',
       async collect() {
         const now = figures(await readOnce());
         this.reset();
-        for (const [task, figure] of now) this.set({ task }, figure);
+        for (const [one, figure] of now) this.set({ [label]: one }, figure);
       },
     });
   gauge('database_pool_waiting', 'Requests that wait for a connection', 'sum', (readings) => readings.poolWaiting);
-  byTask('jobs_oldest_seconds', 'How long the oldest due job waits, by task', (readings) => readings.oldestJobSeconds);
-  byTask('jobs_failed', 'Jobs that are not tried again, by task', (readings) => readings.failedJobs);
+  byLabel(
+    'task',
+    'jobs_oldest_seconds',
+    'How long the oldest due job waits, by task',
+    (readings) => readings.oldestJobSeconds,
+  );
+  byLabel('task', 'jobs_failed', 'Jobs that are not tried again, by task', (readings) => readings.failedJobs);
   gauge(
     'mails_oldest_seconds',
     'Since when a mail is asked for and not sent',
@@ -139,6 +151,12 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
     (readings) => readings.closeDueSeconds,
   );
   gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', (readings) => readings.logAlarms);
+  byLabel(
+    'witness',
+    'witness_lag_seconds',
+    'For how long a witness has not signed the log of the service',
+    (readings) => readings.witnessLagSeconds,
+  );
   // Routes and statuses are few, and finding a series by its labels takes longer than counting.
   const series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const seriesOf = ({ method, route, status }: ObservedRequest) => {

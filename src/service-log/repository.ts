@@ -123,3 +123,21 @@ export async function findLeafOf(
     .limit(1);
   return row;
 }
+
+export async function insertCosignature(
+  executor: Executor,
+  cosignature: typeof serviceCosignatures.$inferInsert,
+): Promise<void> {
+  await executor.insert(serviceCosignatures).values(cosignature).onConflictDoNothing();
+}
+
+/** The size of the newest head that a witness has signed; 0 before the first. */
+export async function findLastCosigned(executor: Executor, witness: string): Promise<number> {
+  const [row] = await executor
+    .select({ size: serviceCosignatures.size })
+    .from(serviceCosignatures)
+    .where(eq(serviceCosignatures.witness, witness))
+    .orderBy(desc(serviceCosignatures.size))
+    .limit(1);
+  return row?.size ?? 0;
+}

@@ -4,9 +4,12 @@ import { takeQueuedCheckpoints } from '#src/ballot-log/checkpoint-queue.ts';
 import type { Frontier } from '#src/ballot-log/frontier.ts';
 import { equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
+import type { Config } from '#src/config.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import type { Log } from '#src/platform/log.ts';
+import { ASK_WITNESSES } from './ask-witnesses.ts';
 import { checkpointLeaf, eventTag } from './checkpoint-leaf.ts';
 import {
   findFrontier,
@@ -23,6 +26,7 @@ export interface ServiceLogDeps {
   readonly log: Log;
   readonly logKey: NoteSigner;
   readonly serviceLog: ServiceLogKey;
+  readonly config: Pick<Config, 'witnesses'>;
 }
 
 /** Leaves of one transaction at most. */
@@ -65,6 +69,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     const head = { size: frontier.size, rootHash: Buffer.from(frontier.root()) };
     const note = signCheckpoint({ origin: signer.name, ...head }, signer);
     await insertServiceCheckpoint(tx, { ...head, note, createdAt: await readNow(tx) });
+    if (deps.config.witnesses.length > 0) await enqueue(tx, ASK_WITNESSES, {}, { key: ASK_WITNESSES.name });
     return { note, more: queued.length === MOST_TOGETHER };
   });
 

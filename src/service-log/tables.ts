@@ -60,5 +60,6 @@ export const serviceCosignatures = pgTable(
     /** The witness's own time. */
     cosignedAt: timeMs('cosigned_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.size, table.witness] })],
+  // By the witness first: the newest head that it has signed is asked for with each new one.
+  (table) => [primaryKey({ columns: [table.witness, table.size] }), index('service_cosignatures_size').on(table.size)],
 );

@@ -536,8 +536,9 @@ CREATE TABLE service_cosignatures (
   witness text NOT NULL,
   line text NOT NULL,
   cosigned_at bigint NOT NULL,
-  CONSTRAINT service_cosignatures_size_witness_pk PRIMARY KEY (size, witness)
+  CONSTRAINT service_cosignatures_witness_size_pk PRIMARY KEY (witness, size)
 );
+CREATE INDEX service_cosignatures_size ON service_cosignatures USING btree (size);
 
 CREATE TABLE service_identity (
   kind text NOT NULL,

@@ -68,6 +68,8 @@ export interface TestServiceOptions {
   readonly databaseUrl?: string;
   /** The key under which the database's values were sealed; a fresh one otherwise. */
   readonly secretKey?: string;
+  /** The setting of that name; no witness unless said otherwise. */
+  readonly witnesses?: string;
 }
 
 async function serve(
@@ -85,6 +87,7 @@ async function serve(
     PORT: '0',
     HOST: '127.0.0.1',
     LOG_LEVEL: 'silent',
+    WITNESSES: options.witnesses ?? '',
     EMAIL_DOMAIN_CHECK: 'off',
     WORKER: worker ? 'on' : 'off',
     // Receivers of webhooks run on this machine.

@@ -208,6 +208,7 @@ describe('rules and dashboard', () => {
       'alarms_total',
       'ballot_log_alarms',
       'log_close_due_seconds',
+      'witness_lag_seconds',
       'jobs_failed',
       'jobs_oldest_seconds',
     ];

@@ -1,0 +1,56 @@
+import { Agent } from 'undici';
+import { z } from 'zod';
+import type { Config } from '#src/config.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { askWitness, WitnessAhead, type WitnessPlace } from './ask-witness.ts';
+import { findLastCosigned, insertCosignature, listNewestCheckpoints, type ServiceCheckpoint } from './repository.ts';
+import type { ServiceLogDeps } from './sequence-service-log.ts';
+
+export type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
+
+const payload = z.strictObject({});
+/** Enqueued with each new head; what fails is tried again each minute. */
+export const ASK_WITNESSES = { name: 'ask_witnesses', maxAttempts: 1, payload } as const;
+
+export const askWitnessesJob = (deps: WitnessDeps): Job<z.output<typeof payload>> =>
+  defineJob({ ...ASK_WITNESSES, work: () => askWitnesses(deps) });
+
+/**
+ * Has the newest head of the service's own log cosigned by each witness that has not signed it yet, all at the same time: one that
+ * is away, hangs or lies takes nothing from the others, and is asked again by the next call.
+ * @param limitMs for one witness, from the first byte to the last
+ */
+export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIMITS.witnessMs): Promise<void> {
+  const { witnesses } = deps.config;
+  const [newest] = witnesses.length === 0 ? [] : await listNewestCheckpoints(deps.db, 0, 1);
+  if (newest === undefined) return;
+  const dispatcher = new Agent({ connect: { timeout: limitMs } });
+  try {
+    await Promise.all(witnesses.map((witness) => askOne({ ...deps, dispatcher }, witness, newest, limitMs)));
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function askOne(
+  deps: WitnessDeps & { readonly dispatcher: Agent },
+  witness: WitnessPlace,
+  checkpoint: ServiceCheckpoint,
+  limitMs: number,
+): Promise<void> {
+  const { name } = witness.key;
+  try {
+    const known = await findLastCosigned(deps.db, witness.keyText);
+    if (known >= checkpoint.size) return;
+    const signal = AbortSignal.timeout(limitMs);
+    const { line, cosignedAt } = await askWitness(deps, witness, checkpoint, known, signal);
+    await insertCosignature(deps.db, { size: checkpoint.size, witness: witness.keyText, line, cosignedAt });
+  } catch (fault) {
+    const facts = { witness: name, size: checkpoint.size };
+    if (fault instanceof WitnessAhead)
+      deps.log.error({ ...facts, alarm: 'witness_ahead', signed: fault.size }, 'a witness has signed a longer log');
+    else deps.log.warn({ ...facts, fault: summariseFault(fault) }, 'a witness has not signed the log of the service');
+  }
+}
