@@ -6,7 +6,7 @@ const LEAF_MARK = Buffer.of(0x00);
 const NODE_MARK = Buffer.of(0x01);
 
 export const leafHash = (data: Uint8Array): Buffer => sha256(LEAF_MARK, data);
-const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(NODE_MARK, left, right);
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(NODE_MARK, left, right);
 
 /** Adds leaves one by one and gives the root so far; keeps one hash a level. */
 export class GrowingTree {
@@ -33,4 +33,20 @@ export class GrowingTree {
     }
     return root ?? sha256();
   }
+}
+
+/** The root that an inclusion proof leads to (RFC 9162, 2.1.3.2); undefined where it is too short or too long. */
+export function rootOfProof(leaf: Buffer, index: number, size: number, hashes: readonly Buffer[]): Buffer | undefined {
+  let [place, last, root] = [index, size - 1, leaf];
+  for (const hash of hashes) {
+    if (last === 0) return undefined;
+    if (place % 2 === 1 || place === last) {
+      root = nodeHash(hash, root);
+      while (place % 2 === 0 && place !== 0) [place, last] = [place / 2, Math.floor(last / 2)];
+    } else {
+      root = nodeHash(root, hash);
+    }
+    [place, last] = [Math.floor(place / 2), Math.floor(last / 2)];
+  }
+  return last === 0 ? root : undefined;
 }

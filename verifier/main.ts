@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import type { WitnessDemand } from './check-witnesses.ts';
+import { readWitnessKey } from './note.ts';
 import { readOverHttp } from './read-service.ts';
 import { type VerificationReport, verifyLog } from './verify-log.ts';
 
@@ -14,12 +16,15 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
   --since FILE     a checkpoint that was saved before: shows that nothing was changed or removed since
   --save FILE      saves the checkpoint for the next time
   --log-key TEXT   the key that signs, as known from elsewhere (/.well-known/voting-log-key)
+  --witness KEY    a witness's verifier key; several times for several. The log's head must stand in the service's own log, and
+                   the head of that one must bear cosignatures of witnesses
+  --quorum N       so many of them; all unless given
   --promise FILE   the logPromise that a voter was given: shows that the ballot is in the log
   --code FILE      the confirmation code of a voter: shows that the ballot is in the log
   --json           prints the report as JSON
 
 Exit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right, and something could not
-be checked (marked ○: kept from this key, not due yet, not closed yet, or the service cannot be read).
+be checked (marked ○: kept from this key, not due yet, not closed yet, not cosigned yet, or the service cannot be read).
 `;
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
@@ -67,6 +72,7 @@ function readOptions() {
         code: text,
       },
       ...{ json: { type: 'boolean' }, help: { type: 'boolean' } },
+      ...{ witness: { type: 'string', multiple: true }, quorum: text },
     },
   });
   const { 'base-url': baseUrl, event } = values;
@@ -87,7 +93,19 @@ function readOptions() {
     ...(promise === undefined ? {} : { promise }),
     ...(logKey === undefined ? {} : { logKey }),
     ...(code === undefined ? {} : { code }),
+    ...readWitnesses(values.witness ?? [], values.quorum),
   };
+}
+
+/** @throws Error in words for people */
+function readWitnesses(texts: readonly string[], quorumText: string | undefined): { witnesses?: WitnessDemand } {
+  if (texts.length === 0 && quorumText === undefined) return {};
+  const keys = texts.map(readWitnessKey);
+  const quorum = Number(quorumText ?? keys.length);
+  const isWhole = /^[1-9]\d{0,2}$/.test(quorumText ?? '1') && new Set(keys.map(({ id }) => id)).size === keys.length;
+  if (!isWhole || quorum > keys.length || keys.length === 0)
+    throw new Error('--quorum must be from 1 to the number of --witness, each another key');
+  return { witnesses: { keys, quorum } };
 }
 
 async function main(): Promise<number> {

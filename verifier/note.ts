@@ -10,16 +10,51 @@ export interface LogKey {
   readonly publicKey: Buffer;
 }
 
+/** The byte of each kind of signature. */
+const ED25519 = 1;
+const COSIGNATURE_V1 = 4;
+/** The last that a date can be. */
+const LAST_SECOND = 8_640_000_000_000n;
+
 /** A key as C2SP writes it: `<name>+<8 hex digits>+<base64 of 0x01 and the Ed25519 key>`. */
-export function readLogKey(text: string): LogKey {
+export const readLogKey = (text: string): LogKey => readKey(text, ED25519, 'the log key');
+
+/** The same of a witness: with 0x04 for its cosignatures. */
+export const readWitnessKey = (text: string): LogKey => readKey(text, COSIGNATURE_V1, 'the witness key');
+
+function readKey(text: string, algorithm: number, what: string): LogKey {
   const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? [];
-  if (name === undefined || id === undefined || encoded === undefined)
-    throw new Unbelievable('the log key is malformed');
+  if (name === undefined || id === undefined || encoded === undefined) throw new Unbelievable(`${what} is malformed`);
   const bytes = Buffer.from(encoded, 'base64');
-  if (bytes.length !== 33 || bytes[0] !== 1) throw new Unbelievable('the log key is no Ed25519 key');
+  if (bytes.length !== 33 || bytes[0] !== algorithm) throw new Unbelievable(`${what} is of another kind`);
   const expected = sha256(`${name}\n`, bytes).toString('hex').slice(0, 8);
-  if (expected !== id) throw new Unbelievable('the log key has the ID of another key');
+  if (expected !== id) throw new Unbelievable(`${what} has the ID of another key`);
   return { name, id, publicKey: bytes.subarray(1) };
+}
+
+/** The same key under another name. */
+export function renameKey({ publicKey }: LogKey, name: string): LogKey {
+  return { name, publicKey, id: sha256(`${name}\n`, Buffer.of(ED25519), publicKey).toString('hex').slice(0, 8) };
+}
+
+/**
+ * When a witness signed a note, in Unix ms, by its own clock (C2SP tlog-cosignature, `cosignature/v1`); undefined where it did not.
+ * @throws Unbelievable for a false signature in its name
+ */
+export function readCosignature(note: string, witness: LogKey): number | undefined {
+  const gap = note.lastIndexOf('\n\n');
+  for (const line of note.slice(gap + 2).split('\n')) {
+    const [, name, encoded] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
+    const bytes = Buffer.from(encoded ?? '', 'base64');
+    if (name !== witness.name || bytes.toString('hex', 0, 4) !== witness.id) continue;
+    const seconds = bytes.length === 76 ? bytes.readBigUInt64BE(4) : 0n;
+    const signed = Buffer.from(`cosignature/v1\ntime ${seconds}\n${note.slice(0, gap + 1)}`);
+    const isTime = bytes.length === 76 && seconds <= LAST_SECOND;
+    if (!isTime || !isSignedBy(witness.publicKey, signed, bytes.subarray(12)))
+      throw new Unbelievable(`the cosignature of ${name} is false`);
+    return Number(seconds) * 1_000;
+  }
+  return undefined;
 }
 
 /** The lines of a note that the key has signed. @throws Unbelievable for every other note */

@@ -1,6 +1,8 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
+import { checkWitnesses, readInclusion, type WitnessDemand } from './check-witnesses.ts';
+import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import {
   type LogKey,
@@ -27,15 +29,11 @@ export interface VerifyOptions {
   readonly promise?: string;
   /** The confirmation code of a voter: shows that the ballot is in the log. It is not sent anywhere. */
   readonly code?: string;
+  /** Whose cosignatures the head must have in the service's own log; not looked at unless given. */
+  readonly witnesses?: WitnessDemand;
   /** The moment that dates of promises are held against, in Unix ms; the present one unless given. */
   readonly nowMs?: number;
   readonly onProgress?: (what: string, done: number, of: number) => void;
-}
-
-export interface Check {
-  readonly name: string;
-  readonly status: 'verified' | 'failed' | 'left_out';
-  readonly detail: string;
 }
 
 export interface RollAfterOpening {
@@ -57,41 +55,6 @@ export interface VerificationReport {
   readonly checkpoint: string | null;
 }
 
-/** Collects what was checked. */
-class Checks {
-  readonly list: Check[] = [];
-
-  /** A check that others build on: where it fails, the run ends. */
-  async run<T>(name: string, work: () => Promise<T> | T, detail: (result: T) => string): Promise<T> {
-    try {
-      const result = await work();
-      this.list.push({ name, status: 'verified', detail: detail(result) });
-      return result;
-    } catch (fault) {
-      if (!(fault instanceof Unbelievable)) throw fault;
-      this.list.push({ name, status: 'failed', detail: fault.message });
-      throw fault;
-    }
-  }
-
-  /** A check that nothing builds on: where it fails, the others are made all the same. */
-  async runAlone(name: string, work: () => void, detail: () => string): Promise<void> {
-    try {
-      await this.run(name, work, detail);
-    } catch (fault) {
-      if (!(fault instanceof Unbelievable)) throw fault;
-    }
-  }
-
-  leaveOut(name: string, detail: string): void {
-    this.list.push({ name, status: 'left_out', detail });
-  }
-}
-
-function demand(holds: boolean, otherwise: string): void {
-  if (!holds) throw new Unbelievable(otherwise);
-}
-
 /**
  * Verifies the log of an event from the outside: signed head → leaves → root → earlier checkpoint → openings → recount →
  * published results. Memory does not grow with the ballots but for some 40 bytes each.
@@ -105,6 +68,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
     const logKey = await readKey(options, checks);
+    // Before the head: what is in the service's own log is a part of the log that is read after it.
+    const inclusion =
+      options.witnesses === undefined ? undefined : await readInclusion(options.read, base, logKey, checks);
     const text = (await requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note)).toString('utf8');
     head = await checks.run(
       'signature',
@@ -112,7 +78,8 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
     );
     note = text;
-    const log = await checkLeaves(options, checks, base, logKey, head);
+    const log = await checkLeaves(options, checks, base, logKey, head, inclusion?.head.size);
+    if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
     rollAfterOpening = readRollChanges(log, results);
     await checkContent(options, checks, base, log, results);
@@ -173,6 +140,7 @@ async function checkLeaves(
   base: string,
   logKey: LogKey,
   head: SignedHead,
+  included: number | undefined,
 ): Promise<ReadLog> {
   const { read, since } = options;
   const event = eventIdOf(head);
@@ -205,7 +173,11 @@ async function checkLeaves(
     'leaves',
     async () => {
       const onProgress = (leaves: number): void => options.onProgress?.('leaves', leaves, head.size);
-      const questions = { eventId: event, size: head.size, sizes: earlier === undefined ? [] : [earlier.size] };
+      const questions = {
+        eventId: event,
+        size: head.size,
+        sizes: [earlier?.size, included].filter((size) => size !== undefined),
+      };
       return readLeaves(read, base, {
         ...questions,
         leafHashes: promised === undefined ? [] : [promised.leaf],

@@ -15,6 +15,8 @@ interface VerifyOptions {
   readonly logKey?: string;
   readonly promise?: string;
   readonly code?: string;
+  readonly witness?: string[];
+  readonly quorum?: string;
 }
 
 /** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
@@ -74,6 +76,12 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
     .option('--log-key <text>', 'the key that signs, as known from elsewhere')
     .option('--promise <file>', 'the logPromise that a voter was given')
     .option('--code <file>', 'the confirmation code of a voter: shows that the ballot is in the log')
+    .option(
+      '--witness <key>',
+      'the verifier key of a witness; several times for several',
+      (key: string, keys: string[] = []) => [...keys, key],
+    )
+    .option('--quorum <n>', 'how many of these witnesses must have cosigned; all unless given')
     .addHelpText(
       'after',
       '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
@@ -82,10 +90,11 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
       const printing = json() ? ['--json'] : [];
       const named = Object.entries({
         ...{ 'base-url': options.baseUrl, event: options.event, since: options.since, save: options.save },
-        ...{ 'log-key': options.logKey, promise: options.promise, code: options.code },
+        ...{ 'log-key': options.logKey, promise: options.promise, code: options.code, quorum: options.quorum },
       }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
+      const witnesses = (options.witness ?? []).map((witness) => `--witness=${witness}`);
       // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.
-      const child = spawn(process.execPath, [VERIFIER, ...named, ...printing], {
+      const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
         stdio: 'inherit',
         env: await verifierEnvironment(key),
       });

@@ -1,5 +1,6 @@
+import type { Check } from '../checks.ts';
 import { readOverHttp } from '../read-service.ts';
-import { type Check, type VerificationReport, verifyLog } from '../verify-log.ts';
+import { type VerificationReport, verifyLog } from '../verify-log.ts';
 
 // The page `/verify`: the verifier as it is, between a form and a list. Nothing that is typed here leaves the browser, but for
 // the event and the key, which go to the service that served the page.

@@ -1,0 +1,231 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { logOrigin, openCheckpoint, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
+import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startWitness, type TestWitness } from '#test/harness/witness.ts';
+import { readWitnessKey } from '../../verifier/note.ts';
+import { type Read, readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
+
+const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
+let service: TestService;
+let account: TestAccount;
+let one: TestWitness;
+let two: TestWitness;
+
+beforeAll(async () => {
+  const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
+  one = await startWitness('one.example', logKey);
+  two = await startWitness('two.example', logKey);
+  service = await startTestService({ worker: false, witnesses: `${one.setting},${two.setting}` });
+  account = await createTestAccount(service);
+});
+afterAll(async () => {
+  await service.stop();
+  await Promise.all([one.stop(), two.stop()]);
+});
+
+async function vote(event: TestEvent): Promise<void> {
+  const [position] = event.positions;
+  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+}
+
+async function finishedPoll(): Promise<TestEvent> {
+  const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
+  const event = await createTestEvent(service, account, settings, PLAN);
+  await vote(event);
+  await finishEvent(service, event.id);
+  return event;
+}
+
+async function record(): Promise<void> {
+  await sequenceServiceLog(service.deps);
+  await askWitnesses(service.deps, 1_500);
+}
+
+/** Runs the program as anybody would who does not trust the service. */
+async function run(program: string, event: TestEvent, ...more: string[]) {
+  const words = [program, ...(program.endsWith('cli.ts') ? ['log', 'verify'] : [])];
+  const where = ['--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id, '--json'];
+  const child = spawn(process.execPath, [...words, ...where, ...more], {
+    env: { PATH: process.env['PATH'], VOTING_KEY: account.vote },
+    cwd: path.resolve(import.meta.dirname, '../..'),
+  });
+  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { code, report: out === '' ? undefined : JSON.parse(out) };
+}
+const verify = (event: TestEvent, ...more: string[]) => run('verifier/main.ts', event, ...more);
+const both = (): string[] => ['--witness', one.verifierKey, '--witness', two.verifierKey];
+
+interface Checked {
+  readonly name: string;
+  readonly status: string;
+  readonly detail: string;
+}
+const unverified = (report: { checks: readonly Checked[] }): string[] =>
+  report.checks.filter(({ status }) => status !== 'verified').map(({ name, status }) => `${name} ${status}`);
+
+type Answer = Record<string, unknown> & {
+  checkpoint: string;
+  serviceCheckpoint: string;
+  hashes: string[];
+  index: number;
+};
+
+/** The verifier, through somebody who changes what the service says of its own log. */
+async function through(event: TestEvent, change: (answer: Answer) => Answer, quorum = 2) {
+  const honest = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
+  const read: Read = async (address, most) => {
+    const reply = await honest(address, most);
+    if (!address.endsWith('/log/inclusion')) return reply;
+    const { data } = JSON.parse(reply.bytes.toString());
+    return { ...reply, bytes: Buffer.from(JSON.stringify({ data: change(data) })) };
+  };
+  const keys = [one, two].map(({ verifierKey }) => readWitnessKey(verifierKey));
+  return verifyLog({ read, event: event.id, witnesses: { keys, quorum } });
+}
+
+describe('the verifier that is given witnesses', () => {
+  test('finds the head in the service’s own log, under a head that they have cosigned', async () => {
+    const event = await finishedPoll();
+    await record();
+    // Later heads of other events change nothing.
+    await finishedPoll();
+    await record();
+    const checked = await verify(event, ...both());
+    expect(checked).toMatchObject({ code: 0, report: { verified: 'yes' } });
+    const names = checked.report.checks.map(({ name }: Checked) => name);
+    expect(names).toEqual(expect.arrayContaining(['service head', 'service log', 'witnesses', 'recount']));
+    const witnesses = checked.report.checks.find(({ name }: Checked) => name === 'witnesses');
+    expect(witnesses.detail).toMatch(/^cosigned by one\.example at 20\S+Z, two\.example at 20\S+Z$/);
+    const again = await run('src/cli.ts', event, ...both(), '--quorum', '1');
+    expect(again).toMatchObject({ code: 0, report: { verified: 'yes' } });
+  });
+
+  test('says with ○ what is not there yet: the leaf, the newest head, cosignatures', async () => {
+    const event = await createTestEvent(service, account, { log: { open: true } }, PLAN);
+    await sealBallots(service, event.id, 1);
+    const early = await verify(event, ...both());
+    expect(early.code).toBe(3);
+    expect(unverified(early.report)).toContain('service log left_out');
+    two.manner = 'broken';
+    await record();
+    const half = await verify(event, ...both());
+    expect([half.code, unverified(half.report)]).toEqual([3, expect.arrayContaining(['witnesses left_out'])]);
+    const lacking = half.report.checks.find(({ name }: Checked) => name === 'witnesses');
+    expect(lacking.detail).toBe('1 of 2 cosignatures: not yet of two.example');
+    const enough = await verify(event, ...both(), '--quorum', '1');
+    expect(unverified(enough.report)).not.toContain('witnesses left_out');
+    two.manner = 'honest';
+    await record();
+    await vote(event);
+    await sealBallots(service, event.id, 1);
+    const behind = await verify(event, ...both());
+    expect(unverified(behind.report)).toContain('newest head left_out');
+    await record();
+    const caughtUp = await verify(event, ...both());
+    expect(unverified(caughtUp.report).filter((words) => /head|service|witness/.test(words))).toEqual([]);
+  });
+
+  test('looks at no witness unless one is given', async () => {
+    const event = await finishedPoll();
+    const { code, report } = await verify(event);
+    expect([code, report.checks.some(({ name }: Checked) => name === 'service log')]).toEqual([0, false]);
+  });
+
+  test('takes nothing for right that is not: 1', async () => {
+    const event = await finishedPoll();
+    await finishedPoll();
+    await record();
+    expect((await through(event, (answer) => answer)).verified).toBe('yes');
+    const head = (answer: Answer) => openCheckpoint(answer.checkpoint, service.deps.logKey);
+    const { serviceLog, logKey } = service.deps;
+    const other = Buffer.alloc(32, 7);
+    const flip = (hash: string): string =>
+      Buffer.from(Buffer.from(hash, 'base64').map((byte) => byte ^ 1)).toString('base64');
+    const lines = (note: string): string =>
+      note
+        .slice(note.lastIndexOf('\n\n') + 2)
+        .split('\n')
+        .slice(1)
+        .join('\n');
+    const lies: Readonly<Record<string, (answer: Answer) => Answer>> = {
+      'a second history': (answer) => ({
+        ...answer,
+        checkpoint: signCheckpoint({ ...head(answer), rootHash: other }, logKey),
+      }),
+      'the head of another event': (answer) => ({
+        ...answer,
+        checkpoint: signCheckpoint({ ...head(answer), origin: logOrigin(logKey.name, 'evt_other') }, logKey),
+      }),
+      'a longer head': (answer) => ({
+        ...answer,
+        checkpoint: signCheckpoint({ ...head(answer), size: head(answer).size + 1 }, logKey),
+      }),
+      'another place': (answer) => ({ ...answer, index: answer.index + 1 }),
+      'no place': (answer) => ({ ...answer, index: -1 }),
+      'another proof': (answer) => ({ ...answer, hashes: answer.hashes.map(flip) }),
+      'a shorter proof': (answer) => ({ ...answer, hashes: answer.hashes.slice(1) }),
+      'a longer proof': (answer) => ({ ...answer, hashes: [...answer.hashes, other.toString('base64')] }),
+      'an endless proof': (answer) => ({
+        ...answer,
+        hashes: Array.from({ length: 64 }, () => other.toString('base64')),
+      }),
+      'a head of another log': (answer) => ({ ...answer, serviceCheckpoint: answer.checkpoint }),
+      'a head that was signed by nobody': (answer) => ({
+        ...answer,
+        serviceCheckpoint: answer.serviceCheckpoint.replace(/\n\n— \S+ \S+\n/, '\n\n'),
+      }),
+      'cosignatures of another head': (answer) => ({
+        ...answer,
+        serviceCheckpoint: `${signCheckpoint({ origin: serviceLog.signer.name, size: 99, rootHash: other }, serviceLog.signer)}${lines(answer.serviceCheckpoint)}`,
+      }),
+      'a false cosignature': (answer) => ({
+        ...answer,
+        serviceCheckpoint: answer.serviceCheckpoint.replace(
+          /(— one\.example \S{20})(\S)/,
+          (_, before, last) => `${before}${last === 'A' ? 'B' : 'A'}`,
+        ),
+      }),
+    };
+    for (const [name, lie] of Object.entries(lies))
+      expect([name, (await through(event, lie, 1)).verified]).toEqual([name, 'no']);
+    const bare = (answer: Answer) => ({
+      ...answer,
+      serviceCheckpoint: answer.serviceCheckpoint.replace(/— one\.example \S+\n/, ''),
+    });
+    expect([(await through(event, bare, 1)).verified, (await through(event, bare, 2)).verified]).toEqual([
+      'yes',
+      'partial',
+    ]);
+    const nothing = (_answer: Answer) => ({}) as Answer;
+    expect((await through(event, nothing)).verified).toBe('partial');
+  });
+
+  test('is used wrongly with a key that is none, twice the same, or a quorum that cannot be: 2', async () => {
+    const event = await finishedPoll();
+    const logKey = service.deps.serviceLog.signer.verifierKey;
+    const key = one.verifierKey;
+    for (const words of [
+      ...[
+        ['--witness', 'nonsense'],
+        ['--witness', logKey],
+        ['--witness', key, '--witness', key],
+        ['--quorum', '1'],
+      ],
+      ...[
+        [...both(), '--quorum', '3'],
+        [...both(), '--quorum', '0'],
+        [...both(), '--quorum', 'all'],
+      ],
+    ])
+      expect([words, (await verify(event, ...words)).code]).toEqual([words, 2]);
+  });
+});

@@ -1,0 +1,123 @@
+import { type Checks, demand } from './checks.ts';
+import { leafHash, rootOfProof } from './hash-tree.ts';
+import { fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
+import { type LogKey, readCheckpoint, readCosignature, renameKey, type SignedHead, Unbelievable } from './note.ts';
+import { sha256 } from './primitives.ts';
+import type { ReadLog } from './read-leaves.ts';
+import { type Read, readJson, Unreadable } from './read-service.ts';
+
+export interface WitnessDemand {
+  readonly keys: readonly LogKey[];
+  /** So many of them must have signed, 1 or more. */
+  readonly quorum: number;
+}
+
+/** What the service says of where a head of this log stands in its own log. */
+export interface Inclusion {
+  /** The head of the event's log that has a leaf. */
+  readonly head: SignedHead;
+  /** The head of the service's own log, and its note with cosignatures. */
+  readonly service: SignedHead;
+  readonly note: string;
+  readonly index: number;
+  readonly hashes: readonly Buffer[];
+}
+
+const NAME = 'service log';
+/** A longer proof is of no tree that there could be. */
+const MOST_HASHES = 63;
+
+/** Reads where the event's log stands in the service's own; undefined where that cannot be checked, which is said. */
+export async function readInclusion(
+  read: Read,
+  base: string,
+  logKey: LogKey,
+  checks: Checks,
+): Promise<Inclusion | undefined> {
+  let answer: unknown;
+  try {
+    answer = await readJson(read, `${base}/inclusion`);
+  } catch (fault) {
+    if (!(fault instanceof Unreadable)) throw fault;
+    checks.leaveOut(NAME, fault.message);
+    return undefined;
+  }
+  const { status, index, hashes, checkpoint, serviceCheckpoint } = fieldsOf(fieldsOf(answer)['data']);
+  if (status !== 'logged') {
+    const why =
+      answer === undefined ? 'it is kept from this key' : 'no head of this log is in the service’s own log yet';
+    checks.leaveOut(NAME, why);
+    return undefined;
+  }
+  return checks.run(
+    'service head',
+    () => {
+      const serviceKey = renameKey(logKey, `${logKey.name}/log`);
+      const note = textOf(serviceCheckpoint);
+      const service = readCheckpoint(note, serviceKey);
+      demand(service.origin === serviceKey.name, `it speaks of another log: ${service.origin}`);
+      const proof = listOf(hashes).map((hash) => Buffer.from(textOf(hash), 'base64'));
+      demand(proof.length <= MOST_HASHES && proof.every(({ length }) => length === 32), 'the proof is malformed');
+      const head = readCheckpoint(textOf(checkpoint), logKey);
+      return { head, service, note, index: numberOf(index), hashes: proof };
+    },
+    ({ service }) => `a head of ${service.size} leaves, signed by ${service.origin}`,
+  );
+}
+
+/** The leaf of a head, made again from what was read. */
+function leafOf({ origin, size, root }: SignedHead): Buffer {
+  const e = sha256('event', origin).toString('hex');
+  const c = sha256('checkpoint', `${origin}\n${size}\n${root.toString('base64')}\n`).toString('hex');
+  return leafHash(Buffer.from(sortedJson({ v: 1, t: 'checkpoint', e, c })));
+}
+
+/** A head of this very log is in the service's own log, and enough witnesses have signed the head of that one. */
+export async function checkWitnesses(
+  checks: Checks,
+  log: ReadLog,
+  head: SignedHead,
+  { head: included, service, note, index, hashes }: Inclusion,
+  witnesses: WitnessDemand | undefined,
+): Promise<void> {
+  await checks.runAlone(
+    NAME,
+    () => {
+      demand(included.origin === head.origin, `the service shows a head of another log: ${included.origin}`);
+      const isOfThisLog = log.rootAt.get(included.size)?.equals(included.root) === true;
+      demand(isOfThisLog, `its head of ${included.size} leaves is not one of the log that was read: there are two`);
+      const isPlace = Number.isSafeInteger(index) && index >= 0 && index < service.size;
+      const root = isPlace ? rootOfProof(leafOf(included), index, service.size, hashes) : undefined;
+      demand(root?.equals(service.root) === true, 'the proof does not lead to the head of the service’s own log');
+    },
+    () => `the head of ${included.size} leaves is leaf ${index} of the service’s own log`,
+  );
+  if (included.size < head.size)
+    checks.leaveOut('newest head', `the head of ${head.size} leaves is not in the service’s own log yet`);
+  if (witnesses !== undefined) await checkQuorum(checks, note, witnesses);
+}
+
+async function checkQuorum(checks: Checks, note: string, { keys, quorum }: WitnessDemand): Promise<void> {
+  const signed: string[] = [];
+  const missing: string[] = [];
+  const faults: string[] = [];
+  for (const key of keys) {
+    try {
+      const timeMs = readCosignature(note, key);
+      if (timeMs === undefined) missing.push(key.name);
+      else signed.push(`${key.name} at ${new Date(timeMs).toISOString()}`);
+    } catch (fault) {
+      if (!(fault instanceof Unbelievable)) throw fault;
+      faults.push(fault.message);
+    }
+  }
+  if (faults.length === 0 && signed.length < quorum) {
+    checks.leaveOut('witnesses', `${signed.length} of ${quorum} cosignatures: not yet of ${missing.join(', ')}`);
+    return;
+  }
+  await checks.runAlone(
+    'witnesses',
+    () => demand(faults.length === 0, faults.join('; ')),
+    () => `cosigned by ${signed.join(', ')}`,
+  );
+}

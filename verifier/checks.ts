@@ -1,0 +1,42 @@
+import { Unbelievable } from './note.ts';
+
+export interface Check {
+  readonly name: string;
+  readonly status: 'verified' | 'failed' | 'left_out';
+  readonly detail: string;
+}
+
+/** Collects what was checked. */
+export class Checks {
+  readonly list: Check[] = [];
+
+  /** A check that others build on: where it fails, the run ends. */
+  async run<T>(name: string, work: () => Promise<T> | T, detail: (result: T) => string): Promise<T> {
+    try {
+      const result = await work();
+      this.list.push({ name, status: 'verified', detail: detail(result) });
+      return result;
+    } catch (fault) {
+      if (!(fault instanceof Unbelievable)) throw fault;
+      this.list.push({ name, status: 'failed', detail: fault.message });
+      throw fault;
+    }
+  }
+
+  /** A check that nothing builds on: where it fails, the others are made all the same. */
+  async runAlone(name: string, work: () => void, detail: () => string): Promise<void> {
+    try {
+      await this.run(name, work, detail);
+    } catch (fault) {
+      if (!(fault instanceof Unbelievable)) throw fault;
+    }
+  }
+
+  leaveOut(name: string, detail: string): void {
+    this.list.push({ name, status: 'left_out', detail });
+  }
+}
+
+export function demand(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Unbelievable(otherwise);
+}
