@@ -24,6 +24,8 @@ const faultsSchema = z.strictObject({
   paidAmount: z.int().min(0).nullable(),
   paidCurrency: z.string().nullable(),
   refuseRefunds: z.boolean(),
+  /** How a refund begins: done at once, under way for days, or waiting for the merchant. */
+  newRefunds: z.enum(['succeeded', 'pending', 'attention']),
   /** Takes money on pages that have expired. */
   payAfterExpiry: z.boolean(),
 });
@@ -46,6 +48,7 @@ export const NO_FAULTS: SandboxFaults = {
   paidAmount: null,
   paidCurrency: null,
   refuseRefunds: false,
+  newRefunds: 'succeeded',
   payAfterExpiry: false,
 };
 

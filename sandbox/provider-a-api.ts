@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Checkout, expireWhenOver, NEW_PAGE, newId } from './checkouts.ts';
+import { type Checkout, expireWhenOver, liveRefund, newId, newPage } from './checkouts.ts';
+import { answerRefundsA, viewDisputeA, viewRefundA } from './provider-a-refunds.ts';
 import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
 import { sandboxAccountId } from './sandbox-keys.ts';
 
@@ -32,12 +33,6 @@ const sessionParameters = z.strictObject({
   cancel_url: address.optional(),
   customer_email: z.string().min(3).optional(),
 });
-const refundParameters = z.strictObject({
-  payment_intent: z.string(),
-  amount: wholeNumber,
-  metadata: z.record(z.string(), z.string()).optional(),
-});
-
 const SHORTEST_PAGE_MS = 30 * 60_000;
 const LONGEST_PAGE_MS = 24 * 3_600_000;
 /** Clocks differ by a little, and requests take a little. */
@@ -72,8 +67,9 @@ function intentOf(checkout: Checkout, expanded: boolean) {
           id: checkout.chargeId,
           object: 'charge',
           created: seconds(checkout.paidAtMs ?? 0),
-          refunded: checkout.reversal === 'refund',
-          disputed: checkout.reversal === 'dispute',
+          refunded: liveRefund(checkout) !== undefined,
+          disputed: checkout.disputedAtMs !== null,
+          refunds: { object: 'list', data: checkout.refunds.map((one) => viewRefundA(checkout, one)), has_more: false },
         }
       : null,
   };
@@ -114,7 +110,7 @@ function viewCharge(checkout: Checkout) {
     metadata: checkout.metadata,
     amount: checkout.paidAmount,
     currency: checkout.paidCurrency ?? checkout.currency,
-    refunded: checkout.reversal === 'refund',
+    refunded: liveRefund(checkout) !== undefined,
   };
 }
 
@@ -133,17 +129,14 @@ export function eventOf(
       return { type: 'checkout.session.expired', object: viewSession(context, checkout) };
     case 'refunded':
       return { type: 'charge.refunded', object: viewCharge(checkout) };
+    case 'refund_pending':
+    case 'refund_attention':
+    case 'refund_failed': {
+      const [refund] = checkout.refunds.slice(-1).map((one) => viewRefundA(checkout, one));
+      return { type: happening === 'refund_failed' ? 'refund.failed' : 'refund.updated', object: refund };
+    }
     default:
-      return {
-        type: 'charge.dispute.closed',
-        object: {
-          id: newId('dp_'),
-          object: 'dispute',
-          status: 'lost',
-          payment_intent: checkout.paymentId,
-          metadata: {},
-        },
-      };
+      return { type: 'charge.dispute.closed', object: viewDisputeA(checkout) };
   }
 }
 
@@ -175,7 +168,7 @@ async function createSession(context: SandboxContext, { account, request }: ApiC
     metadata: parameters.metadata,
     successUrl: parameters.success_url,
     cancelUrl: parameters.cancel_url ?? null,
-    ...NEW_PAGE,
+    ...newPage(),
     createdAtMs: nowMs,
     expiresAtMs: expiresAt * 1_000,
   };
@@ -209,21 +202,6 @@ function listCharges(context: SandboxContext, { account, request }: ApiCall): Ap
   };
 }
 
-async function refund(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
-  const parsed = refundParameters.safeParse(request.body);
-  if (!parsed.success) return failure(400, 'parameter_invalid', 'payment_intent and amount');
-  const checkout = context.checkouts.ofPayment(account.secretKey, parsed.data.payment_intent);
-  if (checkout?.status !== 'paid') return failure(404, 'resource_missing', 'No such payment_intent');
-  if (checkout.reversal !== null) return failure(400, 'charge_already_refunded', 'Charge has already been refunded.');
-  if (context.faults.refuseRefunds) return failure(400, 'insufficient_funds', 'The balance is too small.');
-  if (parsed.data.amount > (checkout.paidAmount ?? 0)) return failure(400, 'amount_too_large', 'More than was paid.');
-  checkout.reversal = 'refund';
-  checkout.refundId = newId('re_');
-  context.checkouts.save();
-  void context.tell(checkout, 'refunded');
-  return { status: 200, body: { id: checkout.refundId, object: 'refund', status: 'succeeded' } };
-}
-
 /** The part of provider_a's API that this service uses. */
 export async function answerProviderA(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
   const { method, path } = call.request;
@@ -240,7 +218,8 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
     return { status: 200, body: viewSession(context, checkout) };
   }
   if (method === 'GET' && path === '/v1/charges') return listCharges(context, call);
-  if (method === 'POST' && path === '/v1/refunds') return refund(context, call);
+  const refunds = answerRefundsA(context, call);
+  if (refunds !== undefined) return refunds;
   const { country, secretKey } = call.account;
   if (path === '/v1/account') {
     const account = { id: sandboxAccountId(secretKey), object: 'account', country, charges_enabled: true };
@@ -248,11 +227,6 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
   }
   if (path.startsWith('/v1/country_specs/')) {
     return { status: 200, body: { id: country, supported_payment_currencies: SANDBOX_A_CURRENCIES } };
-  }
-  if (path === '/v1/disputes') {
-    const checkout = context.checkouts.ofPayment(secretKey, call.request.query.get('payment_intent') ?? '');
-    const data = checkout?.reversal === 'dispute' ? [{ id: 'dp_1', object: 'dispute', status: 'lost' }] : [];
-    return { status: 200, body: { object: 'list', data, has_more: false } };
   }
   return failure(404, 'resource_missing', 'Unrecognized request URL');
 }

@@ -7,7 +7,14 @@ import { parseForm } from './form-body.ts';
 import { closingPage, endedPage, paymentPage } from './payment-page.ts';
 import { answerProviderA } from './provider-a-api.ts';
 import { answerProviderB } from './provider-b-api.ts';
-import { type ApiAnswer, type ApiRequest, markPaid, type SandboxContext } from './sandbox-context.ts';
+import {
+  type ApiAnswer,
+  type ApiRequest,
+  markPaid,
+  moveRefund,
+  reversePayment,
+  type SandboxContext,
+} from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
 import { createWebhookSender, type WebhookOptions } from './send-webhooks.ts';
 
@@ -236,15 +243,6 @@ async function serveControl(
   sendJson(response, await answerControl(controls, { method: request.method ?? 'GET', path, body }));
 }
 
-async function reversePayment(context: SandboxContext, reference: string, kind: 'refund' | 'dispute'): Promise<void> {
-  const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
-  if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
-  checkout.reversal = kind;
-  checkout.refundId ??= newNumber();
-  context.checkouts.save();
-  await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
-}
-
 /**
  * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
  * @throws Error in production: play money must not be taken for real
@@ -268,7 +266,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults: context.faults,
     requests: memory.requests,
     advance: (ms) => context.checkouts.age(ms),
-    reverse: (reference, kind) => reversePayment(context, reference, kind),
+    reverse: (reference, kind) => reversePayment(context, reference, kind, newNumber()),
+    moveRefund: (reference, status) => moveRefund(context, reference, status),
     registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),
   };
 

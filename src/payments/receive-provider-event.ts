@@ -8,6 +8,7 @@ import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
+import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import {
@@ -95,6 +96,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
     return;
   }
   await askProvider(deps, attempt, { always: true });
+  await checkRefunds(deps, attempt);
   await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
 }
 

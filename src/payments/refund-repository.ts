@@ -51,17 +51,21 @@ export async function listRefunds(
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
-/** Moves a refund on; undefined when it has ended already. */
+/** Money that is not back with its payer, and is asked for by the job. */
+export const OWED: readonly Refund['status'][] = ['due', 'pending', 'attention', 'refused'];
+
+/** Moves a refund on; undefined when it stands nowhere where that may happen from. */
 export async function moveRefund(
   executor: Executor,
   ref: RefundRef,
   status: Refund['status'],
   refundId: string | null,
+  from: readonly Refund['status'][] = OWED,
 ): Promise<Refund | undefined> {
   const [row] = await executor
     .update(paymentRefunds)
     .set({ status, updatedAt: sql`${nowMs}`, ...(refundId === null ? {} : { refundId }) })
-    .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused', 'failed'])))
+    .where(and(at(ref), inArray(paymentRefunds.status, [...from])))
     .returning();
   return row;
 }

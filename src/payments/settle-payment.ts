@@ -156,6 +156,7 @@ async function applyReversed(
   const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
+  // One that failed is held against the list of refunds: the payment's own state may be of the refund that failed.
   const ours = await moveRefund(tx, refund, 'refunded', null);
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.

@@ -3,7 +3,7 @@ import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniq
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { CheckoutPage, ProviderName } from './providers/provider.ts';
-import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose } from './types.ts';
+import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './types.ts';
 
 export const paymentBusinesses = pgTable(
   'payment_businesses',
@@ -104,7 +104,7 @@ export const paymentRefunds = pgTable(
     reference: text().notNull(),
     amountMinor: bigint('amount_minor', { mode: 'number' }).notNull(),
     currency: text().notNull(),
-    status: text().$type<'due' | 'pending' | 'refunded' | 'refused' | 'failed'>().notNull(),
+    status: text().$type<RefundStatus>().notNull(),
     refundId: text('refund_id'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

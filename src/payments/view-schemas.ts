@@ -86,9 +86,10 @@ const organizerPart = {
     .meta({ description: 'Once the provider has taken money.' }),
   refund: z
     .object({
-      status: z
-        .enum(['pending', 'refunded', 'failed'])
-        .meta({ description: '`failed` when the provider did not give it back in 30 days: pay it back by hand.' }),
+      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed']).meta({
+        description:
+          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand.',
+      }),
       amountMinor: z.int(),
       requestedAt: timeShape(),
       finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),

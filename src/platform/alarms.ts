@@ -10,6 +10,8 @@ export const ALARMS = [
   'jobs_stalled',
   'payment_mismatch',
   'payment_unmatched',
+  'refund_failed',
+  'refund_needs_attention',
   'refund_refused',
   'secret_unreadable',
 ] as const;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
+  bestRefund,
   type CheckoutPage,
   PaymentProviderUnavailable,
   type ProviderPayment,
@@ -14,6 +15,7 @@ const chargeSchema = z.object({
   id: z.string(),
   created: z.int().nullish(),
   refunded: z.boolean(),
+  refunds: z.object({ data: z.array(z.object({ status: z.string().nullish() })) }).nullish(),
   disputed: z.boolean().nullish(),
 });
 const intentSchema = z.object({
@@ -34,7 +36,7 @@ const sessionSchema = z.object({
   payment_intent: z.union([z.string(), intentSchema]).nullish(),
 });
 const openedSchema = z.object({ id: z.string().min(1), url: z.url({ protocol: /^https?$/ }), expires_at: z.int() });
-const refundSchema = z.object({ id: z.string(), status: z.string().nullish() });
+const refundSchema = z.object({ id: z.string(), status: z.string().nullish(), amount: z.int().nullish() });
 
 type Session = z.infer<typeof sessionSchema>;
 
@@ -80,6 +82,12 @@ function unpaidCompletion(session: Session): ProviderState {
   return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
 }
 
+/** The charge counts as refunded as soon as that was asked for; the payer has the money once the refund has succeeded. */
+function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean {
+  const under = refunds?.data.some(({ status }) => status === 'pending' || status === 'requires_action') === true;
+  return refunded && !under;
+}
+
 export interface SessionReading {
   readonly state: ProviderState;
   /** A payment intent whose charge is disputed: only the disputes themselves show whether the money went back. */
@@ -97,7 +105,8 @@ export function readSession(answer: unknown): SessionReading {
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
   if (session.payment_status === 'paid') {
     const payment = paymentOf(session);
-    if (charge?.refunded) return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
+    if (charge && wentBack(charge))
+      return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
     return { state: { kind: 'paid', payment }, disputedIntentId: charge?.disputed ? (intent?.id ?? null) : null };
   }
   return { state: unpaidState(session), disputedIntentId: null };
@@ -113,6 +122,15 @@ function unpaidState(session: Session): ProviderState {
 export function readRefundObject(answer: unknown): RefundResult {
   const refund = readAnswer(refundSchema, answer);
   if (refund.status === 'succeeded') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed' || refund.status === 'canceled') return { kind: 'refused', code: refund.status };
+  if (refund.status === 'failed' || refund.status === 'canceled') {
+    return { kind: 'refused', code: refund.status, refundId: refund.id };
+  }
+  if (refund.status === 'requires_action') return { kind: 'attention', refundId: refund.id };
   return { kind: 'pending', refundId: refund.id };
+}
+
+/** How the refunds of a payment stand, of a list of its own. @param amount what was paid, in the provider's unit */
+export function readRefunds(answer: unknown, amount: number): RefundResult | null {
+  const { data } = readAnswer(z.object({ data: z.array(refundSchema) }), answer);
+  return bestRefund(data.filter((refund) => (refund.amount ?? amount) >= amount).map(readRefundObject));
 }

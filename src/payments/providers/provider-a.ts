@@ -18,10 +18,11 @@ import {
   PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderState,
+  type RefundedPayment,
   type RefundRequest,
   type RefundResult,
 } from './provider.ts';
-import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
+import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
 import { verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
@@ -182,7 +183,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     const answer = await ask(
       client.checkout.sessions.retrieve(
         handle.checkoutSessionId,
-        { expand: ['payment_intent.latest_charge'] },
+        { expand: ['payment_intent.latest_charge.refunds'] },
         { apiKey: secretKey },
       ),
     );
@@ -202,6 +203,18 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     }
   }
 
+  async function findRefund(
+    { secretKey }: ProviderCredentials,
+    payment: RefundedPayment,
+  ): Promise<RefundResult | null> {
+    const { providerPaymentId, currency, amountMinor } = payment;
+    const call = client.refunds.list(
+      { payment_intent: providerPaymentId, limit: LISTED_AT_ONCE },
+      { apiKey: secretKey },
+    );
+    return readRefunds(await ask(call), PROVIDER_A_MONEY.toProviderAmount(currency, amountMinor));
+  }
+
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const call = client.refunds.create(
       {
@@ -218,7 +231,9 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       return readRefundObject(await ask(call));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || !REFUND_REFUSALS.has(fault.status)) throw fault;
-      if (fault.code === 'charge_already_refunded') return { kind: 'refunded', refundId: null };
+      if (fault.code === 'charge_already_refunded') {
+        return (await findRefund({ secretKey }, request)) ?? { kind: 'refunded', refundId: null };
+      }
       return { kind: 'refused', code: fault.code };
     }
   }
@@ -263,6 +278,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     readCheckout,
     expireCheckout,
     refund,
+    findRefund,
     readRefund: async ({ secretKey }, refundId) =>
       readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
     verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),

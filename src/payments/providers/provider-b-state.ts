@@ -6,6 +6,7 @@ import {
   PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
+  type RefundedPayment,
   type RefundResult,
 } from './provider.ts';
 import { parseKeepingIds } from './provider-b-http.ts';
@@ -104,9 +105,8 @@ export function readTransaction(answer: unknown): ProviderState {
 const listedSchema = z.array(transactionSchema.extend({ created_at: z.string().nullish() }));
 
 /** What came of a list of transactions: unpaid ones are left out. */
-export function readPayments(answer: unknown): { readonly count: number; readonly payments: readonly ListedPayment[] } {
-  const listed = readAnswer(listedSchema, answer);
-  const payments = listed
+export function readPayments(answer: unknown): ListedPayment[] {
+  return readAnswer(listedSchema, answer)
     .filter(({ status }) => status === 'success' || status === 'reversed' || UNDER_WAY.has(status))
     .map((transaction) => {
       const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs } = paymentOf(transaction);
@@ -117,7 +117,6 @@ export function readPayments(answer: unknown): { readonly count: number; readonl
         atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
       };
     });
-  return { count: listed.length, payments };
 }
 
 /** `pay-….1` was made of `pay_…`; null for a reference of somebody else's. */
@@ -128,14 +127,16 @@ export function attemptOfReference(reference: string): string | null {
 
 const refundedTransactionSchema = z.object({
   transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
+  amount: amountSchema.nullish(),
 });
 
-/** Whether a refund gives back this payment; it names it by its ID, or by an object that holds ID and reference. */
-export function isRefundOf(
-  refund: unknown,
-  payment: { readonly reference: string; readonly providerPaymentId: string },
-): boolean {
-  const transaction = refundedTransactionSchema.safeParse(refund).data?.transaction;
+/** Whether a refund gives back this payment, all of it; it names it by its ID, or by an object that holds ID and reference. */
+export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
+  const parsed = refundedTransactionSchema.safeParse(refund).data;
+  if (parsed === undefined) return false;
+  const { transaction, amount } = parsed;
+  const paid = PROVIDER_B_MONEY.toProviderAmount(payment.currency, payment.amountMinor);
+  if ((amount ?? paid) < paid) return false;
   if (typeof transaction !== 'object') return transaction === payment.providerPaymentId;
   return transaction.id === payment.providerPaymentId || transaction.reference === payment.reference;
 }
@@ -143,6 +144,7 @@ export function isRefundOf(
 export function readRefundObject(answer: unknown): RefundResult {
   const refund = readAnswer(refundSchema, answer);
   if (refund.status === 'processed') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed') return { kind: 'refused', code: refund.status };
+  if (refund.status === 'failed') return { kind: 'refused', code: refund.status, refundId: refund.id };
+  if (refund.status === 'needs-attention') return { kind: 'attention', refundId: refund.id };
   return { kind: 'pending', refundId: refund.id };
 }

@@ -5,6 +5,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
+  bestRefund,
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
@@ -15,6 +16,7 @@ import {
   PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderState,
+  type RefundedPayment,
   type RefundRequest,
   type RefundResult,
 } from './provider.ts';
@@ -120,15 +122,41 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     }
   }
 
+  /** A list, a page at a time. */
+  async function* listPages(
+    secretKey: string,
+    path: string,
+    parameters: Record<string, string>,
+  ): AsyncGenerator<unknown[]> {
+    for (let page = 1; ; page += 1) {
+      const query = new URLSearchParams({ ...parameters, perPage: String(LISTED_AT_ONCE), page: String(page) });
+      const listed = readAnswer(
+        z.array(z.unknown()),
+        await http.call({ method: 'GET', path: `${path}?${query}`, secretKey }),
+      );
+      yield listed;
+      if (listed.length < LISTED_AT_ONCE) return;
+    }
+  }
+
+  /** The provider's list knows no transaction to filter by: every refund since the payment is looked through. */
+  async function findRefund(
+    { secretKey }: ProviderCredentials,
+    payment: RefundedPayment,
+  ): Promise<RefundResult | null> {
+    const own: RefundResult[] = [];
+    for await (const refunds of listPages(secretKey, '/refund', { from: new Date(payment.sinceMs).toISOString() })) {
+      own.push(...refunds.filter((refund) => isRefundOf(refund, payment)).map(readRefundObject));
+    }
+    return bestRefund(own);
+  }
+
   /** The refund that a transaction already has, as far as it has one that did not fail. */
-  async function findRefund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
+  async function madeAlready(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
     const state = await readCheckout(credentials, { reference: request.reference });
     if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
-    const path = `/refund?transaction=${encodeURIComponent(request.providerPaymentId)}`;
-    const answer = await http.call({ method: 'GET', path, secretKey: credentials.secretKey });
-    // The filter is the provider's: were it ignored, another payer's refund would pass for this one.
-    const own = readAnswer(z.array(z.unknown()), answer).filter((refund) => isRefundOf(refund, request));
-    return own.map(readRefundObject).find(({ kind }) => kind !== 'refused') ?? null;
+    const found = await findRefund(credentials, request);
+    return found?.kind === 'refused' ? null : found;
   }
 
   /**
@@ -146,19 +174,14 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
       return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
-      return (await findRefund(credentials, request)) ?? { kind: 'refused', code: fault.code };
+      return (await madeAlready(credentials, request)) ?? { kind: 'refused', code: fault.code };
     }
   }
 
   async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
     const from = new Date(sinceMs - LONGEST_PAGE_MS).toISOString();
-    for (let page = 1; ; page += 1) {
-      const query = new URLSearchParams({ from, perPage: String(LISTED_AT_ONCE), page: String(page) });
-      const { count, payments } = readPayments(
-        await http.call({ method: 'GET', path: `/transaction?${query}`, secretKey }),
-      );
-      yield* payments.filter(({ atMs }) => atMs >= sinceMs);
-      if (count < LISTED_AT_ONCE) return;
+    for await (const listed of listPages(secretKey, '/transaction', { from })) {
+      yield* readPayments(listed).filter(({ atMs }) => atMs >= sinceMs);
     }
   }
 
@@ -173,6 +196,7 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     createCheckout,
     readCheckout,
     refund,
+    findRefund,
     async readRefund({ secretKey }, refundId) {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));

@@ -89,14 +89,10 @@ export type ProviderState =
   /** The provider knows nothing of it: the call that should have made it never arrived. */
   | { readonly kind: 'missing' };
 
-export interface RefundRequest {
+export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
   /** When the provider refused last, where it did. One that keeps its answers gives that one no second time. */
   readonly refusedAtMs?: number | undefined;
-  readonly reference: string;
-  readonly providerPaymentId: string;
-  readonly amountMinor: number;
-  readonly currency: string;
 }
 
 /** A payment as a provider lists it: money that came, or is under way. */
@@ -117,7 +113,31 @@ export interface ListedPayment {
 export type RefundResult =
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
-  | { readonly kind: 'refused'; readonly code: string | null };
+  /** Waits for the merchant, who has to do something at the provider. */
+  | { readonly kind: 'attention'; readonly refundId: string }
+  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string };
+
+/** A payment whose refunds are looked for. */
+export interface RefundedPayment {
+  readonly reference: string;
+  readonly providerPaymentId: string;
+  readonly amountMinor: number;
+  readonly currency: string;
+  /** No refund of it is older. */
+  readonly sinceMs: number;
+}
+
+const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
+  refunded: 0,
+  pending: 1,
+  attention: 2,
+  refused: 3,
+};
+
+/** The one of a payment's refunds that gives most hope: a payment is given back once, however often that failed before. */
+export function bestRefund(refunds: readonly RefundResult[]): RefundResult | null {
+  return refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind])[0] ?? null;
+}
 
 export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
@@ -158,6 +178,8 @@ export interface PaymentProvider {
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** How a refund that was `pending` went on. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
+  /** How the refunds of a whole payment stand, those of its merchant included; null where there is none. */
+  findRefund(credentials: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult | null>;
   /** The attempt that a reference was made for by `referenceFor`; null for any other. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */

@@ -161,7 +161,13 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     const state = await read();
     if (state.kind !== 'paid') throw new Error('not paid');
     const { providerPaymentId } = state.payment;
-    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    const refund = {
+      attemptId: request.attemptId,
+      reference: request.reference,
+      providerPaymentId,
+      sinceMs: 0,
+      ...PRICE[name],
+    };
     sandbox.faults.malformedTimes = 3;
     await expect(provider.refund(credentials, refund)).rejects.toBeInstanceOf(PaymentProviderUnavailable);
     sandbox.faults.malformedTimes = 0;
@@ -306,6 +312,7 @@ test('provider_b takes no refund of another payment for its own, were all of the
     attemptId: 'pay_ours',
     reference: 'ours.1',
     providerPaymentId: '5',
+    sinceMs: 0,
     amountMinor: 50_000,
     currency: 'ngn',
   };
