@@ -12,7 +12,7 @@ import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { refundPaymentJob } from '#src/payments/refund-payment.ts';
+import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { copyRollJob } from '#src/voters/copy-roll.ts';
@@ -96,6 +96,12 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '* * * * *',
       group: 'payments',
       work: () => reconcilePayments(paymentDeps(deps)),
+    },
+    {
+      name: 'sweep_refunds',
+      schedule: '*/10 * * * *',
+      group: 'payments',
+      work: () => sweepRefunds(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

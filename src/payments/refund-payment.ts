@@ -10,7 +10,7 @@ import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import type { RefundResult } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
-import { findRefund, insertRefund, moveRefund, OWED, type Refund } from './refund-repository.ts';
+import { findRefund, insertRefund, listLostRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
 import type { PaymentAttempt } from './types.ts';
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
@@ -31,6 +31,9 @@ export const REFUND_EARLIER_MS = 30 * DAY_MS;
 /** What a provider answered to a refund, or that it did not. */
 type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code: string };
 
+const jobKeyOf = ({ attemptId, providerPaymentId }: RefundPayment): string =>
+  `refund:${attemptId}:${providerPaymentId}`;
+
 /** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
 export async function giveBack(
   tx: Transaction,
@@ -41,7 +44,7 @@ export async function giveBack(
   const ref = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
   if (!(await insertRefund(tx, { ...ref, reference, amountMinor, currency }))) return;
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${attempt.id}:${providerPaymentId}` });
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
 }
 
 /**
@@ -90,6 +93,17 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
   });
 }
 
+/**
+ * Plans a job for every refund that is owed and has none left, whatever became of its own. What is owed for more than a day
+ * alarms with each try.
+ */
+export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
+  for (const ref of await listLostRefunds(deps.db)) {
+    deps.log.warn({ attempt: ref.attemptId }, 'a refund had no job any more: it is asked for again');
+    await enqueue(deps.db, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
+  }
+}
+
 /** Each pause is as long as all before it together. A refund that waits for the merchant is looked at once a day. */
 function pauseAfter(kind: RefundAnswer['kind'], ageMs: number): number {
   return kind === 'attention' ? LONGEST_PAUSE_MS : Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS);
@@ -129,7 +143,7 @@ export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: strin
 }
 
 async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`, runAtMs });
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: `${jobKeyOf(ref)}:again`, runAtMs });
 }
 
 async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {

@@ -109,7 +109,10 @@ export const paymentRefunds = pgTable(
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.attemptId, table.providerPaymentId] })],
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.attemptId, table.providerPaymentId] }),
+    index('payment_refunds_owed').on(table.createdAt).where(sql`status IN ('due', 'pending', 'attention', 'refused')`),
+  ],
 );
 
 /** Messages of providers as they came, each once. They are hints: what they say is asked for again. */

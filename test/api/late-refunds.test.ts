@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
+import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { createLog } from '#src/platform/log.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
 import {
@@ -158,6 +159,38 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     await paid.sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
     expect((await untilRefund(event, attempt, 'refunded')).status).toBe('cancelled');
     expect([refundCalls(event, attempt), alarmsOf(attempt)]).toEqual([1, []]);
+  });
+
+  test('whose job has used all its tries, or is gone, is swept until the payer has the money, and alarms after a day', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const { faults } = paid.sandbox;
+    Object.assign(faults, { refuseRefunds: true });
+    const attempts = [await payInVain(event), await payInVain(event)];
+    for (const [index, attempt] of attempts.entries()) {
+      await eventually(() => (alarmsOf(attempt).length === 1 ? true : undefined));
+      const jobs = 'SELECT id FROM graphile_worker.jobs WHERE key LIKE $1';
+      const id = await eventually(async () => (await query(jobs, [`refund:${attempt}:%:again`])).rows[0]?.id);
+      if (index === 0) await query("SELECT graphile_worker.permanently_fail_jobs(ARRAY[$1::bigint], 'used up')", [id]);
+      else await query('SELECT graphile_worker.complete_jobs(ARRAY[$1::bigint])', [id]);
+    }
+    const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = ANY ($1)';
+    await query(aged, [attempts, 2 * DAY_MS]);
+    Object.assign(faults, { refuseRefunds: false, refuseStatus: 503, refuseTimes: 1e9 });
+    const before = attempts.map((attempt) => refundCalls(event, attempt));
+    await sweepRefunds(paid.service.deps);
+    for (const attempt of attempts) await eventually(() => (alarmsOf(attempt).length === 2 ? true : undefined));
+    expect(new Set(attempts.flatMap(alarmsOf))).toEqual(new Set(['refund_refused']));
+    // Planned again by itself: nothing is swept twice.
+    const planned = attempts.map((attempt) => refundCalls(event, attempt));
+    expect(planned.every((calls, index) => calls > (before[index] ?? 0))).toBe(true);
+    await sweepRefunds(paid.service.deps);
+    Object.assign(faults, NO_FAULTS);
+    const soon =
+      'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
+    for (const attempt of attempts) {
+      await query(soon, [`refund:${attempt}:%`]);
+      await untilRefund(event, attempt, 'refunded');
+    }
   });
 
   test('that waits for its merchant alarms once, is asked for once a day, and is given up after 30', async () => {

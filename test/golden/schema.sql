@@ -408,6 +408,7 @@ CREATE TABLE payment_refunds (
   updated_at bigint NOT NULL,
   CONSTRAINT payment_refunds_voting_event_id_attempt_id_provider_payment_id_ PRIMARY KEY (voting_event_id, attempt_id, provider_payment_id)
 );
+CREATE INDEX payment_refunds_owed ON payment_refunds USING btree (created_at) WHERE (status = ANY (ARRAY['due'::text, 'pending'::text, 'attention'::text, 'refused'::text]));
 
 CREATE TABLE pending_ballots (
   voting_event_id text NOT NULL,
