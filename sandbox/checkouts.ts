@@ -35,6 +35,8 @@ const checkoutSchema = z.object({
   successUrl: z.string().nullable(),
   cancelUrl: z.string().nullable(),
   status: z.enum(['open', 'paid', 'failed', 'expired']),
+  /** The last try to pay was refused. */
+  declined: z.boolean().default(false),
   paidAmount: z.number().nullable(),
   paidCurrency: z.string().nullable(),
   paidAtMs: z.number().nullable(),
@@ -53,6 +55,7 @@ export type Checkout = z.infer<typeof checkoutSchema>;
 export const newPage = () =>
   ({
     status: 'open',
+    declined: false,
     paidAmount: null,
     paidCurrency: null,
     paidAtMs: null,

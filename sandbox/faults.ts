@@ -26,6 +26,8 @@ const faultsSchema = z.strictObject({
   refuseRefunds: z.boolean(),
   /** How a refund begins: done at once, under way for days, or waiting for the merchant. */
   newRefunds: z.enum(['succeeded', 'pending', 'attention']),
+  /** Refuses the payer's card, so many times: the page stays open, and the payer may try another one on it. */
+  declineTimes: times,
   /** Takes money on pages that have expired. */
   payAfterExpiry: z.boolean(),
 });
@@ -49,11 +51,15 @@ export const NO_FAULTS: SandboxFaults = {
   paidCurrency: null,
   refuseRefunds: false,
   newRefunds: 'succeeded',
+  declineTimes: 0,
   payAfterExpiry: false,
 };
 
 /** Takes one of a fault's times, if there is one left. */
-export function takeFault(faults: SandboxFaults, name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes'): boolean {
+export function takeFault(
+  faults: SandboxFaults,
+  name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes' | 'declineTimes',
+): boolean {
   if (faults[name] <= 0) return false;
   faults[name] -= 1;
   return true;

@@ -51,13 +51,14 @@ function failure(status: number, code: string, message: string): ApiAnswer {
 const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
 
 function intentOf(checkout: Checkout, expanded: boolean) {
-  if (checkout.status === 'open' || checkout.status === 'expired') return null;
+  if ((checkout.status === 'open' || checkout.status === 'expired') && !checkout.declined) return null;
   if (!expanded) return checkout.paymentId;
   const paid = checkout.status === 'paid';
   return {
     id: checkout.paymentId,
     object: 'payment_intent',
-    status: paid ? 'succeeded' : 'requires_payment_method',
+    status: paid ? 'succeeded' : checkout.status === 'expired' ? 'canceled' : 'requires_payment_method',
+    last_payment_error: paid ? null : { type: 'card_error', code: 'card_declined' },
     amount: checkout.amount,
     amount_received: paid ? checkout.paidAmount : 0,
     currency: checkout.paidCurrency ?? checkout.currency,
@@ -123,6 +124,8 @@ export function eventOf(
   switch (happening) {
     case 'paid':
       return { type: 'checkout.session.completed', object: viewSession(context, checkout) };
+    case 'declined':
+      return { type: 'payment_intent.payment_failed', object: intentOf(checkout, true) };
     case 'failed':
       return { type: 'checkout.session.async_payment_failed', object: viewSession(context, checkout) };
     case 'expired':
@@ -215,7 +218,7 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
     checkout.status = 'expired';
     context.checkouts.save();
     void context.tell(checkout, 'expired');
-    return { status: 200, body: viewSession(context, checkout) };
+    return { status: 200, body: viewSession(context, checkout, true) };
   }
   if (method === 'GET' && path === '/v1/charges') return listCharges(context, call);
   const refunds = answerRefundsA(context, call);

@@ -47,7 +47,7 @@ export function viewTransaction(checkout: Checkout) {
   return {
     id: Number(checkout.paymentId),
     domain: 'test',
-    status: isReversed(checkout) ? 'reversed' : STATUS[checkout.status],
+    status: isReversed(checkout) ? 'reversed' : checkout.declined ? 'failed' : STATUS[checkout.status],
     reference: checkout.reference,
     amount: checkout.paidAmount ?? checkout.amount,
     requested_amount: checkout.amount,

@@ -31,6 +31,7 @@ export interface SandboxContext {
 
 export type Happening =
   | 'paid'
+  | 'declined'
   | 'failed'
   | 'expired'
   | 'refunded'
@@ -54,6 +55,7 @@ export interface ApiCall {
 /** Takes the money for a page: the payer pressed Pay. */
 export function markPaid({ faults, now, checkouts }: SandboxContext, checkout: Checkout): void {
   checkout.status = 'paid';
+  checkout.declined = false;
   checkout.paidAmount = faults.paidAmount ?? checkout.amount;
   checkout.paidCurrency = faults.paidCurrency ?? checkout.currency;
   checkout.paidAtMs = now();

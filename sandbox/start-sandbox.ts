@@ -87,17 +87,32 @@ function wayBack(checkout: Checkout, outcome: string): string {
   return back ?? `/done/${checkout.pageId}`;
 }
 
-async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<void> {
+/** A page of provider_b that nobody paid in this time is given up: it ends none by itself. */
+const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
+
+/**
+ * `pay` pays, unless the card is declined: then the payer stays on the page and may try another one. `fail` is a payer whose last
+ * try was refused on a page that ends with it. `cancel` goes back and leaves the page as it is.
+ */
+async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<'back' | 'stay'> {
   const mayPay = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
-  if (!mayPay || outcome === 'cancel') return;
+  if (!mayPay || outcome === 'cancel') return 'back';
+  if (outcome === 'pay' && takeFault(context.faults, 'declineTimes')) {
+    checkout.declined = true;
+    context.checkouts.save();
+    void context.tell(checkout, 'declined');
+    return 'stay';
+  }
   if (outcome === 'pay') {
     markPaid(context, checkout);
     void context.tell(checkout, 'paid');
-    return;
+    return 'back';
   }
   checkout.status = 'failed';
+  if (checkout.provider === 'provider_b') checkout.createdAtMs -= PROVIDER_B_PAGE_MS;
   context.checkouts.save();
   void context.tell(checkout, 'failed');
+  return 'back';
 }
 
 async function servePage(
@@ -121,8 +136,8 @@ async function servePage(
   if (!['pay', 'fail', 'cancel'].includes(outcome)) {
     return sendPage(response, 400, closingPage('Choose one', 'outcome must be pay, fail or cancel.'));
   }
-  await decide(context, checkout, outcome);
-  response.writeHead(303, { location: wayBack(checkout, outcome) }).end();
+  const way = await decide(context, checkout, outcome);
+  response.writeHead(303, { location: way === 'stay' ? `/pay/${pageId}` : wayBack(checkout, outcome) }).end();
 }
 
 /** Key, kind of body, and the API that a path belongs to. */

@@ -134,6 +134,8 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
   missing: 6,
 };
 
+const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
+
 /**
  * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt of
  * provider_b may have several pages, of which any may be paid.
@@ -149,7 +151,9 @@ async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<P
   }
   const money = states.filter((state) => state.kind === 'paid' || state.kind === 'reversed');
   if (money.length > 0) return money;
-  return states.toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind]).slice(0, 1);
+  return states
+    .toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind] || refusals(right) - refusals(left))
+    .slice(0, 1);
 }
 
 function referencesOf(provider: PaymentProvider, attempt: PaymentAttempt): string[] {

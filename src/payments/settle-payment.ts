@@ -50,15 +50,22 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'failed':
       return end(tx, deps, attempt, 'failed', 'declined');
     case 'expired':
-      return end(tx, deps, attempt, 'cancelled', 'expired');
+      return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
-    case 'missing':
       // Nothing can be paid any more, and this was the last ask.
-      if ((await readNow(tx)) >= attempt.expiresAt) await end(tx, deps, attempt, 'cancelled', 'expired');
+      if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, state.refused);
+      return;
+    case 'missing':
+      if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, false);
       return;
     default:
       throw new Error(`no rule for ${state satisfies never}`);
   }
+}
+
+/** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
+function endUnpaid(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, refused: boolean): Promise<void> {
+  return refused ? end(tx, deps, attempt, 'failed', 'declined') : end(tx, deps, attempt, 'cancelled', 'expired');
 }
 
 async function end(

@@ -22,6 +22,7 @@ const intentSchema = z.object({
   id: z.string(),
   status: z.string(),
   amount_received: z.int().nullish(),
+  last_payment_error: z.unknown().optional(),
   latest_charge: z.union([z.string(), chargeSchema]).nullish(),
 });
 const sessionSchema = z.object({
@@ -113,10 +114,12 @@ export function readSession(answer: unknown): SessionReading {
 }
 
 function unpaidState(session: Session): ProviderState {
-  if (session.status === 'expired') return { kind: 'expired' };
+  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const refused = (intent?.last_payment_error ?? null) !== null;
+  if (session.status === 'expired') return { kind: 'expired', refused };
   // Any payment status but `unpaid` here is one that we do not know, and so no payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
-  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status };
+  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status, refused };
 }
 
 export function readRefundObject(answer: unknown): RefundResult {

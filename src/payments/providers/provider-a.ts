@@ -193,7 +193,11 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
 
   async function expireCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
-    const call = client.checkout.sessions.expire(handle.checkoutSessionId, {}, { apiKey: credentials.secretKey });
+    const call = client.checkout.sessions.expire(
+      handle.checkoutSessionId,
+      { expand: ['payment_intent.latest_charge'] },
+      { apiKey: credentials.secretKey },
+    );
     try {
       return readSession(await ask(call)).state;
     } catch (fault) {

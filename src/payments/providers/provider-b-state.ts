@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   isAttemptId,
@@ -31,6 +32,7 @@ const transactionSchema = z.object({
   currency: z.string(),
   domain: z.string(),
   paid_at: z.string().nullish(),
+  created_at: z.string().nullish(),
   metadata: z.unknown().optional(),
 });
 const refundSchema = z.object({ id: idSchema, status: z.string() });
@@ -90,19 +92,28 @@ function paymentOf(transaction: Transaction): ProviderPayment {
 
 const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued']);
 
-/** Reads a transaction as `verify` and the webhooks show it. @throws PaymentProviderUnavailable when it cannot be read. */
-export function readTransaction(answer: unknown): ProviderState {
+/** How long a page is waited for. The provider ends none by itself. */
+export const LONGEST_PAGE_MS = DAY_MS;
+
+/**
+ * Reads a transaction as `verify` and the webhooks show it. One that failed may still be paid: its payer tries another card on the
+ * same page, until that is over.
+ * @throws PaymentProviderUnavailable when it cannot be read.
+ */
+export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);
   const { status } = transaction;
   if (status === 'success') return { kind: 'paid', payment: paymentOf(transaction) };
   if (status === 'reversed') return { kind: 'reversed', cause: 'refund', payment: paymentOf(transaction) };
-  if (status === 'failed') return { kind: 'failed', providerStatus: status };
+  const openedAtMs = timeOf(transaction.created_at);
+  const isOver = openedAtMs !== null && nowMs >= openedAtMs + LONGEST_PAGE_MS;
+  if (status === 'failed' && isOver) return { kind: 'failed', providerStatus: status };
   if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
   // `abandoned` is what every page is called until its payer pays; `ongoing`, while they do.
-  return { kind: 'unpaid', providerStatus: status };
+  return { kind: 'unpaid', providerStatus: status, refused: status === 'failed' };
 }
 
-const listedSchema = z.array(transactionSchema.extend({ created_at: z.string().nullish() }));
+const listedSchema = z.array(transactionSchema);
 
 /** What came of a list of transactions: unpaid ones are left out. */
 export function readPayments(answer: unknown): ListedPayment[] {

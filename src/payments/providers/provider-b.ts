@@ -1,6 +1,5 @@
 import assert from 'node:assert';
 import { z } from 'zod';
-import { DAY_MS } from '#src/platform/clock.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
@@ -24,6 +23,7 @@ import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
 import {
   attemptOfReference,
   isRefundOf,
+  LONGEST_PAGE_MS,
   readAnswer,
   readPayments,
   readRefundObject,
@@ -35,11 +35,10 @@ import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';
 const LISTED_AT_ONCE = 100;
-/** The provider lists by when a page was opened: those of the day before may have been paid since. */
-const LONGEST_PAGE_MS = DAY_MS;
 const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
 
 export interface ProviderBOptions {
+  readonly now: () => number;
   readonly baseUrl?: string | undefined;
   readonly timeoutMs?: number;
 }
@@ -81,7 +80,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
 }
 
 /** The adapter of provider_b: its HTTP API, JSON both ways. */
-export function createProviderB(options: ProviderBOptions = {}): PaymentProvider {
+export function createProviderB(options: ProviderBOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
   /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
@@ -115,7 +114,7 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     const path = `/transaction/verify/${encodeURIComponent(handle.reference)}`;
     try {
-      return readTransaction(await http.call({ method: 'GET', path, secretKey }));
+      return readTransaction(await http.call({ method: 'GET', path, secretKey }), options.now());
     } catch (fault) {
       if (fault instanceof TransactionNotFound) return { kind: 'missing' };
       throw fault;
@@ -179,6 +178,7 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
   }
 
   async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
+    // The provider lists by when a page was opened: those of the day before may have been paid since.
     const from = new Date(sinceMs - LONGEST_PAGE_MS).toISOString();
     for await (const listed of listPages(secretKey, '/transaction', { from })) {
       yield* readPayments(listed).filter(({ atMs }) => atMs >= sinceMs);

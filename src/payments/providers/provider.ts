@@ -78,14 +78,16 @@ export interface ProviderPayment {
 
 /** The state of a page at its provider. Only `paid` is money; whatever we do not understand is `unpaid`. */
 export type ProviderState =
-  | { readonly kind: 'unpaid'; readonly providerStatus: string }
+  /** `refused`: the last try to pay was refused, and the payer may try another card on the same page. */
+  | { readonly kind: 'unpaid'; readonly providerStatus: string; readonly refused: boolean }
   /** The payer has done their part and the money is under way: it may take days, and does not expire. */
   | { readonly kind: 'processing'; readonly providerStatus: string }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
   /** Was paid, and the whole of it went back. */
   | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
+  /** Refused, and its page takes no other try. */
   | { readonly kind: 'failed'; readonly providerStatus: string }
-  | { readonly kind: 'expired' }
+  | { readonly kind: 'expired'; readonly refused: boolean }
   /** The provider knows nothing of it: the call that should have made it never arrived. */
   | { readonly kind: 'missing' };
 

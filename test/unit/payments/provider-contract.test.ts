@@ -26,7 +26,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
   const connect = (timeoutMs: number): PaymentProvider =>
     name === 'provider_a'
       ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs, maxNetworkRetries: 0 })
-      : createProviderB({ baseUrl: sandbox.url, timeoutMs });
+      : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs });
 
   beforeEach(async () => {
     sandbox = await startSandbox({

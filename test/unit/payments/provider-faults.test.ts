@@ -62,7 +62,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     provider =
       name === 'provider_a'
         ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url })
-        : createProviderB({ baseUrl: sandbox.url });
+        : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
     const secretKey = sandboxKey('biz_test', name === 'provider_a' ? 'DE' : 'GH', randomBytes(16).toString('hex'));
     credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
   });
@@ -307,7 +307,10 @@ test('provider_b takes no refund of another payment for its own, were all of the
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const provider = createProviderB({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const provider = createProviderB({
+    now: () => Date.now(),
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
   const request = {
     attemptId: 'pay_ours',
     reference: 'ours.1',
