@@ -15,6 +15,8 @@ export interface SandboxControls {
   reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
   /** The newest refund of a page goes on, or fails after it had succeeded. */
   moveRefund(reference: string, status: RefundStatus): Promise<void>;
+  /** The provider restricts an account, or lets it take payments again. */
+  setAccountReady(secretKey: string, ready: boolean): void;
   /** Sends an account's messages to an address of its own from now on. */
   registerWebhook(secretKey: string, url: string): void;
 }
@@ -23,6 +25,7 @@ const YEAR_MS = 366 * 86_400_000;
 const clockSchema = z.strictObject({ advanceMs: z.int().min(-YEAR_MS).max(YEAR_MS) });
 const reversalSchema = z.strictObject({ reference: z.string(), kind: z.enum(['refund', 'dispute']) });
 const refundSchema = z.strictObject({ reference: z.string(), status: z.enum(REFUND_STATUSES) });
+const accountSchema = z.strictObject({ secretKey: z.string(), ready: z.boolean() });
 const webhookSchema = z.strictObject({
   secretKey: z.string().refine((key) => readSandboxKey(key) !== undefined, 'is no key of the sandbox'),
   url: z.url({ protocol: /^https?$/ }),
@@ -64,7 +67,7 @@ function listRequests(controls: SandboxControls): ApiAnswer {
 
 /**
  * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
- * `POST reversals { reference, kind }`, `POST refunds { reference, status }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
+ * `POST reversals { reference, kind }`, `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
  */
 export async function answerControl(
   controls: SandboxControls,
@@ -86,6 +89,11 @@ export async function answerControl(
       return takeIfPossible(reversalSchema, body, ({ reference, kind }) => controls.reverse(reference, kind));
     case 'POST refunds':
       return takeIfPossible(refundSchema, body, ({ reference, status }) => controls.moveRefund(reference, status));
+    case 'POST accounts':
+      return take(accountSchema, body, ({ secretKey, ready }) => {
+        controls.setAccountReady(secretKey, ready);
+        return { ready };
+      });
     case 'POST webhooks':
       return take(webhookSchema, body, ({ secretKey, url }) => {
         controls.registerWebhook(secretKey, url);

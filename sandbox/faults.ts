@@ -9,7 +9,7 @@ const faultsSchema = z.strictObject({
   /** Answers this status instead of doing anything, so many times; a very large number is always. */
   refuseStatus: z.literal([0, 400, 401, 403, 429, 500, 503]),
   /** What a refusal by a status below 429 is about; null where it is nothing that the payer sent. */
-  refuseField: z.enum(['email', 'returnUrl']).nullable(),
+  refuseField: z.enum(['email', 'returnUrl', 'amount']).nullable(),
   refuseTimes: times,
   /** Does what was asked, then cuts the connection instead of answering, so many times. */
   resetAfterTimes: times,

@@ -144,6 +144,8 @@ export function eventOf(
 }
 
 async function createSession(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
+  if (context.restricted.has(account.secretKey))
+    return failure(400, 'account_invalid', 'This account cannot take payments.');
   const parsed = sessionParameters.safeParse(request.body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -225,7 +227,12 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
   if (refunds !== undefined) return refunds;
   const { country, secretKey } = call.account;
   if (path === '/v1/account') {
-    const account = { id: sandboxAccountId(secretKey), object: 'account', country, charges_enabled: true };
+    const account = {
+      id: sandboxAccountId(secretKey),
+      object: 'account',
+      country,
+      charges_enabled: !context.restricted.has(secretKey),
+    };
     return { status: 200, body: account };
   }
   if (path.startsWith('/v1/country_specs/')) {

@@ -77,6 +77,8 @@ export function noticeOf(checkout: Checkout, happening: string): { event: string
 }
 
 async function initialize(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
+  if (context.restricted.has(account.secretKey))
+    return refused(403, 'merchant_inactive', 'This business is not active');
   const parsed = initializeParameters.safeParse(request.body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -146,6 +148,9 @@ export async function answerProviderB(context: SandboxContext, call: ApiCall): P
   }
   const refunds = answerRefundsB(context, call);
   if (refunds !== undefined) return refunds;
+  if (method === 'GET' && path === '/balance' && context.restricted.has(secretKey)) {
+    return refused(403, 'merchant_inactive', 'This business is not active');
+  }
   if (method === 'GET' && path === '/balance') {
     const own = CURRENCY_OF_COUNTRY[call.account.country];
     const held = own === undefined ? SANDBOX_B_CURRENCIES : [own, ...SANDBOX_B_CURRENCIES.filter((one) => one !== own)];

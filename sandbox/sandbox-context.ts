@@ -25,6 +25,10 @@ export interface SandboxContext {
   readonly now: () => number;
   /** The address under which it is reached. */
   readonly origin: () => string;
+  /** Keys of accounts that take no payments. */
+  readonly restricted: Set<string>;
+  /** Sends the merchant that the account changed, where the provider has such a message. */
+  readonly tellAccount: (secretKey: string) => Promise<void>;
   /** Sends the merchant what happened to a page; resolves when the message was delivered or given up. */
   readonly tell: (checkout: Checkout, happening: Happening) => Promise<void>;
 }
@@ -98,4 +102,11 @@ export async function reversePayment(
   }
   context.checkouts.save();
   await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
+}
+
+/** The provider restricts an account, or lets it take payments again. */
+export function setAccountReady(context: SandboxContext, secretKey: string, ready: boolean): void {
+  if (ready) context.restricted.delete(secretKey);
+  else context.restricted.add(secretKey);
+  void context.tellAccount(secretKey);
 }

@@ -14,6 +14,7 @@ import {
   moveRefund,
   reversePayment,
   type SandboxContext,
+  setAccountReady,
 } from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
 import { createWebhookSender, type WebhookOptions } from './send-webhooks.ts';
@@ -185,6 +186,7 @@ class IdempotentAnswers {
 /** A refusal as each provider words it: one names the parameter, the other one has words alone. */
 const REFUSED_FIELDS = {
   email: { code: 'email_invalid', param: 'customer_email', message: 'Invalid Email Address Passed' },
+  amount: { code: 'amount_too_small', param: 'line_items[0][price_data][unit_amount]', message: 'Amount is too small' },
   returnUrl: { code: 'url_invalid', param: 'success_url', message: 'callback_url is not a valid URL' },
 } as const;
 
@@ -270,9 +272,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const context: SandboxContext = {
     checkouts: new Checkouts(options.stateFile),
     faults: { ...NO_FAULTS },
+    restricted: new Set(),
     now: options.now,
     origin: () => origin,
-    tell: createWebhookSender(() => context, {
+    ...createWebhookSender(() => context, {
       target: (account) => ownTargets.get(account.secretKey) ?? options.webhookTarget(account),
       now: options.now,
     }),
@@ -283,6 +286,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     advance: (ms) => context.checkouts.age(ms),
     reverse: (reference, kind) => reversePayment(context, reference, kind, newNumber()),
     moveRefund: (reference, status) => moveRefund(context, reference, status),
+    setAccountReady: (secretKey, ready) => setAccountReady(context, secretKey, ready),
     registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),
   };
 

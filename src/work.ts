@@ -10,6 +10,7 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
+import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
@@ -63,6 +64,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     tendBallotLogJob(sealDeps(deps)),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
+    checkBusinessJob(payments),
     announceStatusJob(deps),
     announceClosingJob(deps),
     mailClosingJob(mails),
@@ -102,6 +104,12 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '*/10 * * * *',
       group: 'payments',
       work: () => sweepRefunds(paymentDeps(deps)),
+    },
+    {
+      name: 'check_unready_businesses',
+      schedule: '*/10 * * * *',
+      group: 'payments',
+      work: () => checkUnreadyBusinesses(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

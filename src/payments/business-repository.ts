@@ -74,3 +74,25 @@ export async function isBusinessLinked(executor: Executor, id: string): Promise<
   const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
   return rows.length > 0;
 }
+
+/** Sets whether a business takes payments; false when it stood so already. */
+export async function setReady(executor: Executor, id: string, ready: boolean, nowMs: number): Promise<boolean> {
+  const rows = await executor
+    .update(paymentBusinesses)
+    .set({ ready, updatedAt: nowMs })
+    .where(and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready)))
+    .returning({ id: paymentBusinesses.id });
+  return rows.length === 1;
+}
+
+const CHECKED_AT_ONCE = 100;
+
+/** Connected businesses that take no payments, those first that were looked at longest ago. */
+export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
+  return executor
+    .select()
+    .from(paymentBusinesses)
+    .where(and(eq(paymentBusinesses.ready, false), isNull(paymentBusinesses.disconnectedAt)))
+    .orderBy(asc(paymentBusinesses.updatedAt))
+    .limit(CHECKED_AT_ONCE);
+}

@@ -8,6 +8,7 @@ import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
+import { planBusinessCheck } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -72,9 +73,11 @@ async function store(
       providerPaymentId: notice.providerPaymentId,
       body: deps.secrets.seal(rawBody, place),
       ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: nowMs } : {}),
+      ...(notice.topic === 'account' ? { outcome: 'applied', processedAt: nowMs } : {}),
       receivedAt: nowMs,
     });
     if (!isNew || notice.topic === 'other') return;
+    if (notice.topic === 'account') return planBusinessCheck(tx, business.id, null);
     const job = { businessId: business.id, eventKey: notice.eventKey };
     await enqueue(tx, PROCESS_PROVIDER_EVENT, job);
   });

@@ -18,6 +18,7 @@ import {
 } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { noteRefusal } from './check-business.ts';
 import { openCredentials } from './credentials.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
@@ -193,7 +194,10 @@ async function requestPage(
         createdAtMs: attempt.createdAt,
       });
     } catch (fault) {
-      if (fault instanceof PaymentProviderRefused) await endRefused(deps, attempt);
+      if (fault instanceof PaymentProviderRefused) {
+        await endRefused(deps, attempt);
+        if (fault.field === null) await noteRefusal(deps, business, fault);
+      }
       throw fault;
     }
   });

@@ -5,10 +5,12 @@
 export const ALARMS = [
   'ballot_log_changed',
   'ballot_log_set_back',
+  'business_not_ready',
   'clock_drift',
   'database_not_durable',
   'jobs_stalled',
   'payment_mismatch',
+  'payment_refused',
   'payment_unmatched',
   'refund_failed',
   'refund_needs_attention',

@@ -28,6 +28,7 @@ type ProviderEvent = z.infer<typeof eventSchema>;
 function topicOf(type: string): WebhookNotice['topic'] {
   if (type.startsWith('charge.dispute.')) return 'dispute';
   if (type === 'charge.refunded' || /^(?:charge\.)?refund\./.test(type)) return 'refund';
+  if (type === 'account.updated') return 'account';
   return /^(?:checkout\.session|payment_intent)\./.test(type) ? 'payment' : 'other';
 }
 

@@ -149,7 +149,7 @@ export interface WebhookNotice {
   readonly eventKey: string;
   /** In the provider's words, for the record. */
   readonly eventType: string;
-  readonly topic: 'payment' | 'refund' | 'dispute' | 'other';
+  readonly topic: 'payment' | 'refund' | 'dispute' | 'account' | 'other';
   readonly attemptId: string | null;
   readonly reference: string | null;
   readonly checkoutSessionId: string | null;
@@ -221,6 +221,8 @@ export class PaymentProviderRefused extends Error {
   readonly code: string | null;
   /** What the refusal is about, where the payer can mend it. */
   readonly field: PayerField | null;
+  /** The account takes no payment at all: its keys are refused, or the provider has restricted it. */
+  readonly blocksAccount: boolean;
 
   constructor(provider: ProviderName, status: number, code: string | null, field: PayerField | null = null) {
     super(`${provider} refused: ${status}${code === null ? '' : ` ${code}`}`);
@@ -229,7 +231,16 @@ export class PaymentProviderRefused extends Error {
     this.status = status;
     this.code = code;
     this.field = field;
+    this.blocksAccount = field === null && isAboutAccount(status, code);
   }
+}
+
+/** By the codes that both providers use; a refused key, or a forbidden call, is about nothing else unless its code says so. */
+function isAboutAccount(status: number, code: string | null): boolean {
+  if (code !== null && /amount|currency|parameter/.test(code)) return false;
+  return (
+    status === 401 || status === 403 || (code !== null && /^(?:account|merchant|api_key|platform_api_key)_/.test(code))
+  );
 }
 
 /** The failure that an HTTP status stands for, when it is none of success. */
