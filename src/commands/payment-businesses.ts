@@ -37,6 +37,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     .requiredOption('--provider <provider>', 'provider_a or provider_b', parseProvider)
     .requiredOption('--display-name <name>', 'what organizers see', parseName)
     .requiredOption('--country <code>', 'two letters; the provider’s own word goes first', parseCountry)
+    .option('--test', 'the keys are of the account’s test mode: no real money moves')
     .option('--sandbox', 'play money: the sandbox of this service answers for the provider')
     .addHelpText(
       'after',
@@ -57,6 +58,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     'refresh',
     'ask the provider again what a business may do; takes new keys where they are given',
     'payment-businesses refresh biz_…',
+    'PAYMENT_WEBHOOK_SECRET=whsec_… payment-businesses refresh biz_…',
   )
     .argument('<id>', 'the business')
     .action((id: string) =>

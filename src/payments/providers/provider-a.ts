@@ -21,6 +21,7 @@ import {
   type RefundedPayment,
   type RefundRequest,
   type RefundResult,
+  secretKeyFault,
 } from './provider.ts';
 import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
 import { verifyWebhookA } from './provider-a-webhook.ts';
@@ -269,6 +270,10 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     name: NAME,
     money: PROVIDER_A_MONEY,
     referenceFor: (attemptId) => attemptId,
+    keyFault({ secretKey, webhookSecret }) {
+      const isSecret = webhookSecret === undefined || webhookSecret.startsWith('whsec_');
+      return secretKeyFault(secretKey) ?? (isSecret ? null : 'the secret of a webhook begins with whsec_');
+    },
     attemptOfReference: (reference) => (isAttemptId(reference) ? reference : null),
     listPayments,
     notListed: 'payments by delayed methods (such as bank debits) that were begun before the moment',

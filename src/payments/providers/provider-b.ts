@@ -18,6 +18,7 @@ import {
   type RefundedPayment,
   type RefundRequest,
   type RefundResult,
+  secretKeyFault,
 } from './provider.ts';
 import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
 import {
@@ -189,6 +190,7 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
     name: NAME,
     money: PROVIDER_B_MONEY,
     referenceFor: (attemptId, ordinal) => `${attemptId.replaceAll('_', '-')}.${ordinal}`,
+    keyFault: ({ secretKey }) => secretKeyFault(secretKey),
     attemptOfReference,
     listPayments,
     notListed: 'payments since the moment on pages that were opened more than a day before it',

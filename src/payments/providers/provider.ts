@@ -171,6 +171,8 @@ export interface PaymentProvider {
   readonly money: MoneyRules;
   /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
   referenceFor(attemptId: string, ordinal: number): string;
+  /** What is wrong with the form of keys, in words for the operator that repeat none of them; null when nothing is. */
+  keyFault(keys: Partial<ProviderCredentials>): string | null;
   describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
   createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
@@ -266,6 +268,12 @@ export function safeCode(code: unknown): string | null {
 
 /** Whether a text has the form of this service's IDs of attempts. */
 export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
+
+/** What is wrong with the form of a secret key, whatever the provider; null when nothing is. */
+export function secretKeyFault(secretKey: string | undefined): string | null {
+  if (secretKey?.startsWith('pk_')) return 'this is a publishable key: the secret key is needed, which begins with sk_';
+  return secretKey?.startsWith('whsec_') ? 'this is the secret of a webhook: the secret key begins with sk_' : null;
+}
 
 /** Whether a key moves real money: both providers say so in its first characters. */
 export function isLiveKey(secretKey: string): boolean {
