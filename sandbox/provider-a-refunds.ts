@@ -45,6 +45,7 @@ export function viewDisputeA(checkout: Checkout) {
   return {
     id: `dp_${checkout.chargeId}`,
     object: 'dispute',
+    currency: checkout.paidCurrency ?? checkout.currency,
     status: 'lost',
     amount: checkout.paidAmount,
     charge: checkout.chargeId,

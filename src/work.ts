@@ -14,6 +14,7 @@ import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-bu
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
+import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { copyRollJob } from '#src/voters/copy-roll.ts';
@@ -110,6 +111,12 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '*/10 * * * *',
       group: 'payments',
       work: () => checkUnreadyBusinesses(paymentDeps(deps)),
+    },
+    {
+      name: 'sweep_payments',
+      schedule: '17 4 * * *',
+      group: 'payments',
+      work: () => sweepPayments(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, isNull, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { paymentBusinesses } from './tables.ts';
@@ -83,6 +83,15 @@ export async function setReady(executor: Executor, id: string, ready: boolean, n
     .where(and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready)))
     .returning({ id: paymentBusinesses.id });
   return rows.length === 1;
+}
+
+/** Every business that may have taken payments since a moment, disconnected ones too. */
+export async function listBusinessesSince(executor: Executor, sinceMs: number): Promise<PaymentBusiness[]> {
+  return executor
+    .select()
+    .from(paymentBusinesses)
+    .where(or(isNull(paymentBusinesses.disconnectedAt), gte(paymentBusinesses.disconnectedAt, sinceMs)))
+    .orderBy(asc(paymentBusinesses.id));
 }
 
 const CHECKED_AT_ONCE = 100;

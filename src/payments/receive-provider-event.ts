@@ -17,6 +17,7 @@ import {
   endProviderEvent,
   findProviderEvent,
   insertProviderEvent,
+  listUnmatchedEvents,
   type ProviderEvent,
 } from './provider-event-repository.ts';
 import { isAttemptId, type WebhookNotice } from './providers/provider.ts';
@@ -130,6 +131,20 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
   const business = await findBusinessEver(deps.db, event.paymentBusinessId);
   if (business === undefined) return null;
   return deps.payments.of(business).attemptOfReference(event.reference);
+}
+
+/**
+ * Matches messages again that named no attempt when they came: a database that was set back may know the attempt by now.
+ * @throws what asking the provider throws
+ */
+export async function matchAgain(deps: PaymentDeps): Promise<void> {
+  for (const event of await listUnmatchedEvents(deps.db)) {
+    const attempt = await attemptOf(deps, event);
+    if (attempt === undefined) continue;
+    await askProvider(deps, attempt, { always: true });
+    await checkRefunds(deps, attempt);
+    await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
+  }
 }
 
 /** Forgets messages after 30 days. */

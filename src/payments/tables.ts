@@ -90,6 +90,8 @@ export const paymentAttempts = pgTable(
     uniqueIndex('payment_attempts_request').on(table.votingEventId, table.requestKey),
     // One payment at a provider pays for one attempt.
     uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
+    // Providers name payments, and know nothing of events.
+    index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
     index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
   ],
 );

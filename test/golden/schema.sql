@@ -374,6 +374,7 @@ CREATE TABLE payment_attempts (
 CREATE INDEX payment_attempts_check ON payment_attempts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payment_attempts_id ON payment_attempts USING btree (id);
 CREATE UNIQUE INDEX payment_attempts_payment ON payment_attempts USING btree (voting_event_id, payment_business_id, provider_payment_id);
+CREATE INDEX payment_attempts_provider_payment ON payment_attempts USING btree (provider_payment_id) WHERE (provider_payment_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_attempts_request ON payment_attempts USING btree (voting_event_id, request_key);
 
 CREATE TABLE payment_businesses (

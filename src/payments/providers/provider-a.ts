@@ -11,7 +11,6 @@ import {
   failureOf,
   isAttemptId,
   isLiveKey,
-  type ListedPayment,
   type PayerField,
   type PaymentProvider,
   PaymentProviderRefused,
@@ -23,6 +22,7 @@ import {
   type RefundResult,
   secretKeyFault,
 } from './provider.ts';
+import { listPaymentsA, listReversalsA } from './provider-a-lists.ts';
 import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
 import { verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
@@ -129,21 +129,6 @@ function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
 
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
-const chargesSchema = z.object({
-  has_more: z.boolean(),
-  data: z.array(
-    z.object({
-      id: z.string(),
-      status: z.string(),
-      amount: z.int(),
-      currency: z.string(),
-      created: z.int(),
-      refunded: z.boolean(),
-      payment_intent: z.string().nullish(),
-      metadata: z.record(z.string(), z.string()).nullish(),
-    }),
-  ),
-});
 const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
 
 /** The adapter of provider_a: hosted Checkout through its own library. */
@@ -243,29 +228,6 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     }
   }
 
-  async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
-    const created = { gte: Math.floor(sinceMs / 1_000) };
-    let after: string | undefined;
-    do {
-      const parameters = { created, limit: LISTED_AT_ONCE, ...(after === undefined ? {} : { starting_after: after }) };
-      const answer = await ask(client.charges.list(parameters, { apiKey: secretKey }));
-      const { data, has_more: more } = readAnswer(chargesSchema, answer);
-      for (const charge of data) {
-        const currency = charge.currency.toLowerCase();
-        yield {
-          providerPaymentId: charge.payment_intent ?? charge.id,
-          attemptId: charge.metadata?.[ATTEMPT_PARAMETER] ?? null,
-          amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, charge.amount),
-          currency,
-          providerStatus: charge.refunded ? 'refunded' : charge.status,
-          paid: charge.status === 'succeeded',
-          atMs: charge.created * 1_000,
-        };
-      }
-      after = more ? data.at(-1)?.id : undefined;
-    } while (after !== undefined);
-  }
-
   return {
     name: NAME,
     money: PROVIDER_A_MONEY,
@@ -275,7 +237,8 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       return secretKeyFault(secretKey) ?? (isSecret ? null : 'the secret of a webhook begins with whsec_');
     },
     attemptOfReference: (reference) => (isAttemptId(reference) ? reference : null),
-    listPayments,
+    listPayments: ({ secretKey }, sinceMs) => listPaymentsA(client, ask, secretKey, sinceMs),
+    listReversals: ({ secretKey }, sinceMs) => listReversalsA(client, ask, secretKey, sinceMs),
     notListed: 'payments by delayed methods (such as bank debits) that were begun before the moment',
     describeAccount,
     async createCheckout({ secretKey }, request) {

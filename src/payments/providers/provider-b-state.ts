@@ -4,6 +4,7 @@ import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   isAttemptId,
   type ListedPayment,
+  type ListedReversal,
   PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
@@ -158,4 +159,44 @@ export function readRefundObject(answer: unknown): RefundResult {
   if (refund.status === 'failed') return { kind: 'refused', code: refund.status, refundId: refund.id };
   if (refund.status === 'needs-attention') return { kind: 'attention', refundId: refund.id };
   return { kind: 'pending', refundId: refund.id };
+}
+
+const reversalSchema = z.object({
+  status: z.string(),
+  resolution: z.string().nullish(),
+  amount: amountSchema.nullish(),
+  refund_amount: amountSchema.nullish(),
+  currency: z.string().nullish(),
+  transaction: z
+    .union([
+      idSchema.transform((id) => ({ id, reference: null })),
+      z.object({ id: idSchema.nullish(), reference: z.string().nullish() }),
+    ])
+    .nullish(),
+});
+
+function reversalStatus(
+  kind: ListedReversal['kind'],
+  status: string,
+  resolution: string | null,
+): ListedReversal['status'] {
+  if (kind === 'refund') return status === 'processed' ? 'done' : status === 'failed' ? 'failed' : 'pending';
+  if (status !== 'resolved') return 'pending';
+  // The merchant may contest a dispute; a declined one leaves the payment as it is.
+  return resolution === 'declined' ? 'failed' : 'done';
+}
+
+/** Refunds or disputes of a list. */
+export function readReversals(kind: ListedReversal['kind'], answer: unknown): ListedReversal[] {
+  return readAnswer(z.array(reversalSchema), answer).map((one) => {
+    const amount = one.amount ?? one.refund_amount ?? null;
+    return {
+      kind,
+      status: reversalStatus(kind, one.status, one.resolution ?? null),
+      providerPaymentId: one.transaction?.id ?? null,
+      reference: one.transaction?.reference ?? null,
+      amountMinor:
+        amount === null ? null : PROVIDER_B_MONEY.fromProviderAmount((one.currency ?? '').toLowerCase(), amount),
+    };
+  });
 }

@@ -10,6 +10,7 @@ import {
   type CheckoutRequest,
   isLiveKey,
   type ListedPayment,
+  type ListedReversal,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -28,6 +29,7 @@ import {
   readAnswer,
   readPayments,
   readRefundObject,
+  readReversals,
   readTransaction,
 } from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
@@ -186,6 +188,13 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
     }
   }
 
+  async function* listReversals({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal> {
+    const from = new Date(sinceMs).toISOString();
+    for (const kind of ['refund', 'dispute'] as const) {
+      for await (const listed of listPages(secretKey, `/${kind}`, { from })) yield* readReversals(kind, listed);
+    }
+  }
+
   return {
     name: NAME,
     money: PROVIDER_B_MONEY,
@@ -193,6 +202,7 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
     keyFault: ({ secretKey }) => secretKeyFault(secretKey),
     attemptOfReference,
     listPayments,
+    listReversals,
     notListed: 'payments since the moment on pages that were opened more than a day before it',
     describeAccount,
     createCheckout,

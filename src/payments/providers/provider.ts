@@ -141,6 +141,17 @@ export function bestRefund(refunds: readonly RefundResult[]): RefundResult | nul
   return refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind])[0] ?? null;
 }
 
+/** Money on its way back, as a provider lists it: a refund or a dispute, begun by the merchant, the payer or this service. */
+export interface ListedReversal {
+  readonly kind: 'refund' | 'dispute';
+  /** `failed`: nothing went back, or what went back came again. */
+  readonly status: 'pending' | 'done' | 'failed';
+  readonly providerPaymentId: string | null;
+  readonly reference: string | null;
+  /** In the currency's smallest unit; null when the figure is none that this service can ask for. */
+  readonly amountMinor: number | null;
+}
+
 export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
 /** A hint that something happened. It is no proof: its receiver reads the checkout. */
@@ -188,6 +199,8 @@ export interface PaymentProvider {
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */
   listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment>;
+  /** Refunds and disputes that were begun since a moment, a page at a time. */
+  listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
   /** @param rawBody the bytes as they came: the signature is over them. */
