@@ -21,6 +21,7 @@ import { findBusiness, findBusinessEver } from './business-repository.ts';
 import { noteRefusal } from './check-business.ts';
 import { openCredentials } from './credentials.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
+import { countCall } from './provider-budget.ts';
 import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
 import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
@@ -179,6 +180,7 @@ async function requestPage(
   const credentials = openCredentials(deps.secrets, business);
   const reference = provider.referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
   const { terms } = attempt;
+  countCall(deps, business.id);
   return callProvider(deps, until, async () => {
     try {
       return await provider.createCheckout(credentials, {
