@@ -50,6 +50,17 @@ function failure(status: number, code: string, message: string): ApiAnswer {
 
 const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
 
+/** What was settled: 2.9 % and 30 of the provider's unit are kept. */
+function balanceOf(checkout: Checkout) {
+  const paid = checkout.paidAmount ?? 0;
+  return {
+    object: 'balance_transaction',
+    amount: paid,
+    currency: checkout.paidCurrency ?? checkout.currency,
+    fee: Math.floor((paid * 29) / 1_000) + 30,
+  };
+}
+
 function intentOf(checkout: Checkout, expanded: boolean) {
   if ((checkout.status === 'open' || checkout.status === 'expired') && !checkout.declined) return null;
   if (!expanded) return checkout.paymentId;
@@ -70,6 +81,7 @@ function intentOf(checkout: Checkout, expanded: boolean) {
           created: seconds(checkout.paidAtMs ?? 0),
           refunded: liveRefund(checkout) !== undefined,
           disputed: checkout.disputedAtMs !== null,
+          balance_transaction: balanceOf(checkout),
           refunds: { object: 'list', data: checkout.refunds.map((one) => viewRefundA(checkout, one)), has_more: false },
         }
       : null,
@@ -112,6 +124,7 @@ function viewCharge(checkout: Checkout) {
     amount: checkout.paidAmount,
     currency: checkout.paidCurrency ?? checkout.currency,
     refunded: liveRefund(checkout) !== undefined,
+    balance_transaction: balanceOf(checkout),
   };
 }
 

@@ -57,7 +57,7 @@ export function viewTransaction(checkout: Checkout) {
     created_at: new Date(checkout.createdAtMs).toISOString(),
     channel: 'card',
     metadata: checkout.metadata,
-    fees: null,
+    fees: checkout.status === 'paid' ? Math.floor((checkout.amount * 15) / 100_000) * 100 : null,
     customer: { email: checkout.email },
   };
 }

@@ -258,7 +258,7 @@ export async function readPaymentFigures(executor: Executor, votingEventId: stri
     FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
   const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
     SELECT currency, sum(amount_minor) AS amount FROM payment_attempts
-    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL
+    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
     GROUP BY currency ORDER BY currency`);
   const [row] = rows;
   return {

@@ -119,7 +119,12 @@ async function applyPaid(
   payment: ProviderPayment,
 ): Promise<void> {
   const { providerPaymentId } = payment;
-  if (attempt.providerPaymentId === providerPaymentId) return;
+  if (attempt.providerPaymentId === providerPaymentId) {
+    // Fees are settled a while after the payment.
+    const { feeMinor } = payment;
+    if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(tx, attempt, { feeMinor });
+    return;
+  }
   const mismatch = await mismatchOf(tx, deps, attempt, payment);
   if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
   if (isOpen(attempt.status)) {
@@ -127,6 +132,7 @@ async function applyPaid(
     await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
       providerPaymentId,
       providerReference: payment.reference,
+      feeMinor: payment.feeMinor,
       paidAt: payment.paidAtMs ?? nowMs,
       checkAt: nowMs + MINUTE_MS,
       checks: 0,

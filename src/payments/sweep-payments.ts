@@ -3,7 +3,7 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { askProvider } from './ask-provider.ts';
-import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
+import { findAttemptById, findAttemptByPayment, noteOnAttempt } from './attempt-repository.ts';
 import { listBusinessesSince } from './business-repository.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
@@ -94,14 +94,19 @@ async function differs(
   return isBack ? !wentBack && !dueOnly : wentBack && !isUnderWay && listed.some(({ kind }) => kind === 'refund');
 }
 
-/** Money that came for an attempt after it had ended, without a message: it goes back. */
+/** Money that came for an attempt after it had ended, without a message: it goes back. Fees that are settled by now are kept. */
 async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
   const provider = deps.payments.of(business);
   for await (const payment of provider.listPayments(openCredentials(deps.secrets, business), sinceMs)) {
     const { attemptId, providerPaymentId, paid } = payment;
     if (!paid || attemptId === null || !isAttemptId(attemptId)) continue;
     const attempt = await findAttemptById(deps.db, attemptId);
-    if (attempt?.paymentBusinessId !== business.id || attempt.providerPaymentId === providerPaymentId) continue;
+    if (attempt?.paymentBusinessId !== business.id) continue;
+    if (attempt.providerPaymentId === providerPaymentId) {
+      const { feeMinor } = payment;
+      if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(deps.db, attempt, { feeMinor });
+      continue;
+    }
     const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
     if (rows.some((row) => row.providerPaymentId === providerPaymentId)) continue;
     await askProvider(deps, attempt, { always: true });

@@ -62,6 +62,8 @@ export const paymentAttempts = pgTable(
     /** Says which idempotent first call made it, so that its retry goes on here instead of asking for money twice. */
     requestKey: bytes('request_key'),
     providerPaymentId: text('provider_payment_id'),
+    /** What the provider kept of it, where it says so. */
+    feeMinor: integer('fee_minor'),
     /** Which of the attempt's references was paid. */
     providerReference: text('provider_reference'),
     endReason: text('end_reason').$type<EndReason>(),

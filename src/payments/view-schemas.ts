@@ -79,7 +79,10 @@ const organizerPart = {
       reference: z.string().nullable().meta({ description: 'Which of the references of the attempt was paid.' }),
       paymentId: z.string(),
       paidAt: timeShape().nullable(),
-      feeMinor: z.int().nullable().meta({ description: "The provider's fee; null where it is not asked for it." }),
+      feeMinor: z.int().nullable().meta({
+        description:
+          "The provider's fee, in the payment's currency; null where it does not say, or says it in another currency. It may come a day after the payment.",
+      }),
       livemode: z.boolean(),
     })
     .nullable()

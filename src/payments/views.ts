@@ -79,10 +79,9 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
 }
 
 function organizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
-  const { providerPaymentId: paymentId, providerReference: reference, paidAt } = attempt;
+  const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
   const { livemode } = background;
-  // Fees are part of payouts, and not asked for.
-  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor: null, livemode };
+  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
   return { providerDetails: details, refund: refundOf(attempt, background) };
 }
 

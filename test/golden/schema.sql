@@ -368,6 +368,7 @@ CREATE TABLE payment_attempts (
   updated_at bigint NOT NULL,
   asking_by bytea,
   livemode boolean DEFAULT true NOT NULL,
+  fee_minor integer,
   CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
 );

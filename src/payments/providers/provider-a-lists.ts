@@ -2,7 +2,7 @@ import type ProviderClient from 'stripe';
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import type { ListedPayment, ListedReversal } from './provider.ts';
-import { readAnswer } from './provider-a-state.ts';
+import { balanceSchema, feeOf, readAnswer } from './provider-a-state.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const LISTED_AT_ONCE = 100;
@@ -13,6 +13,7 @@ const chargeSchema = z.object({
   amount: z.int(),
   currency: z.string(),
   created: z.int(),
+  balance_transaction: balanceSchema,
   refunded: z.boolean(),
   payment_intent: z.string().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
@@ -53,7 +54,9 @@ export async function* listPaymentsA(
   apiKey: string,
   sinceMs: number,
 ): AsyncGenerator<ListedPayment> {
-  for await (const charge of listAll(chargeSchema, sinceMs, (list) => ask(client.charges.list(list, { apiKey })))) {
+  for await (const charge of listAll(chargeSchema, sinceMs, (list) =>
+    ask(client.charges.list({ ...list, expand: ['data.balance_transaction'] }, { apiKey })),
+  )) {
     const currency = charge.currency.toLowerCase();
     yield {
       providerPaymentId: charge.payment_intent ?? charge.id,
@@ -62,6 +65,7 @@ export async function* listPaymentsA(
       currency,
       providerStatus: charge.refunded ? 'refunded' : charge.status,
       paid: charge.status === 'succeeded',
+      feeMinor: feeOf(charge.balance_transaction, currency),
       atMs: charge.created * 1_000,
     };
   }

@@ -11,8 +11,12 @@ import {
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 // Only what is used is described, and loosely: the provider adds fields and values without notice.
+/** What the provider settles a charge by; it may be made a while after the charge. */
+export const balanceSchema = z.union([z.string(), z.object({ fee: z.int(), currency: z.string() })]).nullish();
+
 const chargeSchema = z.object({
   id: z.string(),
+  balance_transaction: balanceSchema,
   created: z.int().nullish(),
   refunded: z.boolean(),
   refunds: z.object({ data: z.array(z.object({ status: z.string().nullish() })) }).nullish(),
@@ -58,6 +62,18 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
   };
 }
 
+/** The fee of a charge, where it was settled in the currency that was paid. */
+export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
+  if (
+    balance === null ||
+    balance === undefined ||
+    typeof balance !== 'object' ||
+    balance.currency.toLowerCase() !== currency
+  )
+    return null;
+  return PROVIDER_A_MONEY.fromProviderAmount(currency, balance.fee);
+}
+
 function paymentOf(session: Session): ProviderPayment {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
@@ -71,6 +87,7 @@ function paymentOf(session: Session): ProviderPayment {
     reference: session.client_reference_id ?? null,
     attemptId: session.metadata?.[ATTEMPT_PARAMETER] ?? null,
     providerPaymentId: intent?.id ?? (typeof session.payment_intent === 'string' ? session.payment_intent : session.id),
+    feeMinor: feeOf(charge?.balance_transaction ?? null, currency),
     paidAtMs: paidAtSeconds === null ? null : paidAtSeconds * 1_000,
     livemode: session.livemode,
   };

@@ -169,7 +169,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     const answer = await ask(
       client.checkout.sessions.retrieve(
         handle.checkoutSessionId,
-        { expand: ['payment_intent.latest_charge.refunds'] },
+        { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
         { apiKey: secretKey },
       ),
     );

@@ -87,6 +87,7 @@ function paymentOf(transaction: Transaction): ProviderPayment {
     attemptId: attemptIdOf(transaction.metadata),
     providerPaymentId: transaction.id,
     paidAtMs: timeOf(transaction.paid_at),
+    feeMinor: PROVIDER_B_MONEY.fromProviderAmount(currency, transaction.fees ?? Number.NaN),
     livemode: transaction.domain === 'live',
   };
 }
@@ -121,10 +122,11 @@ export function readPayments(answer: unknown): ListedPayment[] {
   return readAnswer(listedSchema, answer)
     .filter(({ status }) => status === 'success' || status === 'reversed' || UNDER_WAY.has(status))
     .map((transaction) => {
-      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs } = paymentOf(transaction);
+      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs, feeMinor } =
+        paymentOf(transaction);
       const paid = transaction.status === 'success' || transaction.status === 'reversed';
       return {
-        ...{ providerPaymentId, amountMinor, currency, paid, providerStatus: transaction.status },
+        ...{ providerPaymentId, amountMinor, currency, paid, feeMinor, providerStatus: transaction.status },
         attemptId: attemptId ?? attemptOfReference(reference ?? ''),
         atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
       };

@@ -73,6 +73,8 @@ export interface ProviderPayment {
   readonly providerPaymentId: string;
   /** When the payer paid, as the provider says; null where it does not. */
   readonly paidAtMs: number | null;
+  /** What the provider kept, in the payment's own currency; null where it does not say, or says it in another one. */
+  readonly feeMinor: number | null;
   readonly livemode: boolean;
 }
 
@@ -108,6 +110,8 @@ export interface ListedPayment {
   /** In the provider's words. */
   readonly providerStatus: string;
   readonly paid: boolean;
+  /** As in `ProviderPayment`. */
+  readonly feeMinor: number | null;
   /** When it was paid, or begun, Unix milliseconds. */
   readonly atMs: number;
 }

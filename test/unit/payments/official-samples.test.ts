@@ -54,7 +54,13 @@ describe.runIf(present)('the official samples', () => {
     const { data } = read('paystack-official-events.json').verify['200'].data;
     expect(readTransaction(data, 0)).toMatchObject({
       kind: 'paid',
-      payment: { amountMinor: 30_050, currency: 'ngn', reference: 're4lyvq3s3', providerPaymentId: '4099260516' },
+      payment: {
+        amountMinor: 30_050,
+        currency: 'ngn',
+        reference: 're4lyvq3s3',
+        providerPaymentId: '4099260516',
+        feeMinor: 10_283,
+      },
     });
   });
 
