@@ -16,6 +16,8 @@ const faultsSchema = z.strictObject({
   /** Does what was asked, then answers what is no JSON, so many times. */
   malformedTimes: times,
   webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature']),
+  /** The kinds of messages that the merchant selected at provider_a; null for all. */
+  messageKinds: z.array(z.string()).nullable(),
   /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
   lateMs: z.int().min(0).max(120_000),
   /** Pays a page, and sends the message, before the call that made the page is answered. */
@@ -45,6 +47,7 @@ export const NO_FAULTS: SandboxFaults = {
   resetAfterTimes: 0,
   malformedTimes: 0,
   webhooks: 'normal',
+  messageKinds: null,
   lateMs: 2_000,
   payBeforeAnswer: false,
   paidAmount: null,

@@ -248,6 +248,12 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
     };
     return { status: 200, body: account };
   }
+  if (path === '/v1/webhook_endpoints') {
+    const url = context.target({ secretKey, provider: 'provider_a' });
+    const kinds = context.faults.messageKinds ?? ['*'];
+    const data = url === undefined ? [] : [{ id: 'we_1', url, status: 'enabled', enabled_events: kinds }];
+    return { status: 200, body: { object: 'list', data, has_more: false } };
+  }
   if (path.startsWith('/v1/country_specs/')) {
     return { status: 200, body: { id: country, supported_payment_currencies: SANDBOX_A_CURRENCIES } };
   }

@@ -27,6 +27,11 @@ export interface SandboxContext {
   readonly origin: () => string;
   /** Keys of accounts that take no payments. */
   readonly restricted: Set<string>;
+  /** Where an account's messages go. */
+  readonly target: (account: {
+    readonly secretKey: string;
+    readonly provider: Checkout['provider'];
+  }) => string | undefined;
   /** Sends the merchant that the account changed, where the provider has such a message. */
   readonly tellAccount: (secretKey: string) => Promise<void>;
   /** Sends the merchant what happened to a page; resolves when the message was delivered or given up. */

@@ -269,16 +269,16 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const memory = { requests: [] as ApiRequest[], idempotent: new IdempotentAnswers() };
   const ownTargets = new Map<string, string>();
   let origin = '';
+  const target: SandboxContext['target'] = (account) =>
+    ownTargets.get(account.secretKey) ?? options.webhookTarget(account);
   const context: SandboxContext = {
     checkouts: new Checkouts(options.stateFile),
     faults: { ...NO_FAULTS },
     restricted: new Set(),
     now: options.now,
     origin: () => origin,
-    ...createWebhookSender(() => context, {
-      target: (account) => ownTargets.get(account.secretKey) ?? options.webhookTarget(account),
-      now: options.now,
-    }),
+    target,
+    ...createWebhookSender(() => context, { target, now: options.now }),
   };
   const controls: SandboxControls = {
     faults: context.faults,

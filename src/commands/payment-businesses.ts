@@ -68,15 +68,18 @@ export function addPaymentBusinessCommands(cli: Cli): void {
   command(
     businesses,
     'check',
-    'list the payments at the provider since a moment, and what became of each here',
+    'ask the provider what is wrong with a business; with --since, list its payments and what became of each here',
+    'payment-businesses check --business biz_…',
     'payment-businesses check --business biz_… --since 2026-11-21T09:59:00Z',
   )
     .requiredOption('--business <id>', 'the business')
-    .requiredOption('--since <time>', 'a moment with its time zone', parseMoment)
-    .addHelpText('after', '\nExit status: 0 each is known here, 1 some are not, 2 wrong usage.')
-    .action((options: { business: string; since: number }) =>
+    .option('--since <time>', 'payments since a moment with its time zone', parseMoment)
+    .addHelpText('after', '\nExit status: 0 nothing is wrong, 1 something is, 2 wrong usage.')
+    .action(({ business, since }: { business: string; since?: number }) =>
       withDeps(async (deps) =>
-        (await import('./check-payments.ts')).checkPayments(deps, options.business, options.since),
+        since === undefined
+          ? (await import('./check-business.ts')).checkBusiness(deps, business)
+          : (await import('./check-payments.ts')).checkPayments(deps, business, since),
       ),
     );
 

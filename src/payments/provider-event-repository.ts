@@ -42,6 +42,17 @@ export async function endProviderEvent(
     .where(at(paymentBusinessId, eventKey));
 }
 
+/** The message of a business that came last. */
+export async function findNewestEvent(executor: Executor, businessId: string): Promise<ProviderEvent | undefined> {
+  const [row] = await executor
+    .select()
+    .from(providerEvents)
+    .where(eq(providerEvents.paymentBusinessId, businessId))
+    .orderBy(desc(providerEvents.receivedAt))
+    .limit(1);
+  return row;
+}
+
 const MATCHED_AT_ONCE = 1_000;
 
 /** Messages that named no known attempt, newest first. */

@@ -24,7 +24,7 @@ import {
 } from './provider.ts';
 import { listPaymentsA, listReversalsA } from './provider-a-lists.ts';
 import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
-import { verifyWebhookA } from './provider-a-webhook.ts';
+import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
 const NAME = 'provider_a';
@@ -251,6 +251,9 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     expireCheckout,
     refund,
     findRefund,
+    needsWebhookSecret: true,
+    listMessageTargets: async ({ secretKey }) =>
+      readMessageTargets(await ask(client.webhookEndpoints.list({ limit: LISTED_AT_ONCE }, { apiKey: secretKey }))),
     readRefund: async ({ secretKey }, refundId) =>
       readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
     verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),

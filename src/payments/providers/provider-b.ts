@@ -213,6 +213,8 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
     },
+    // The secret key signs them. The provider says nowhere where they go.
+    needsWebhookSecret: false,
     verifyWebhook: verifyWebhookB,
     close: () => http.close(),
   };

@@ -156,6 +156,14 @@ export interface ListedReversal {
   readonly amountMinor: number | null;
 }
 
+/** An address that a provider sends messages to. */
+export interface MessageTarget {
+  readonly url: string;
+  readonly enabled: boolean;
+  /** What is missing of the kinds of messages that this service hears, in the provider's words. */
+  readonly missingKinds: readonly string[];
+}
+
 export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
 /** A hint that something happened. It is no proof: its receiver reads the checkout. */
@@ -207,6 +215,10 @@ export interface PaymentProvider {
   listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
+  /** Messages are signed with a secret of their own. */
+  readonly needsWebhookSecret: boolean;
+  /** Where messages go, as far as the provider can be asked. */
+  listMessageTargets?(credentials: ProviderCredentials): Promise<MessageTarget[]>;
   /** @param rawBody the bytes as they came: the signature is over them. */
   verifyWebhook(credentials: ProviderCredentials, rawBody: Uint8Array, headers: Headers): WebhookVerdict;
   close(): Promise<void>;
