@@ -1,7 +1,7 @@
 import assert from 'node:assert';
 import ProviderClient from 'stripe';
 import { z } from 'zod';
-import { HOUR_MS } from '#src/platform/clock.ts';
+import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
@@ -91,7 +91,14 @@ async function ask<T>(call: Promise<T>): Promise<unknown> {
   }
 }
 
-function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.SessionCreateParams {
+/** The provider refuses a page that would live for less than half an hour; some minutes are left for clocks and retries. */
+const RETRIED_ALIKE_MS = 25 * MINUTE_MS;
+
+/** How often the parameters of an attempt's page have changed: a call that is repeated much later needs a later end. */
+const retryOf = ({ createdAtMs }: CheckoutRequest, nowMs: number): number =>
+  Math.max(0, Math.floor((nowMs - createdAtMs) / RETRIED_ALIKE_MS));
+
+function sessionParameters(request: CheckoutRequest, retry: number): ProviderClient.Checkout.SessionCreateParams {
   const { attemptId, currency, title, description, email, returnUrl, cancelUrl } = request;
   assert(returnUrl !== undefined, 'a checkout of provider_a needs a returnUrl');
   const metadata = { [ATTEMPT_PARAMETER]: attemptId };
@@ -115,7 +122,7 @@ function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.Se
     // Otherwise the payer may be offered another currency, and the amounts no longer agree.
     adaptive_pricing: { enabled: false },
     submit_type: 'pay',
-    expires_at: Math.floor((request.createdAtMs + PAGE_VALIDITY_MS) / 1_000),
+    expires_at: Math.floor((request.createdAtMs + retry * RETRIED_ALIKE_MS + PAGE_VALIDITY_MS) / 1_000),
     success_url: successUrl,
     cancel_url: cancelUrl ?? successUrl,
     ...(email ? { customer_email: email } : {}),
@@ -243,8 +250,12 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     describeAccount,
     async createCheckout({ secretKey }, request) {
       const { attemptId } = request;
-      const parameters = sessionParameters(request);
-      const call = client.checkout.sessions.create(parameters, { apiKey: secretKey, idempotencyKey: attemptId });
+      const retry = retryOf(request, options.now());
+      const idempotencyKey = retry === 0 ? attemptId : `${attemptId}-${retry}`;
+      const call = client.checkout.sessions.create(sessionParameters(request, retry), {
+        apiKey: secretKey,
+        idempotencyKey,
+      });
       return readOpenedSession(await ask(call));
     },
     readCheckout,

@@ -155,6 +155,19 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     }
   });
 
+  test('gets a page for a call that is repeated much later than it was made first', async () => {
+    const request = order({ createdAtMs: Date.now() - 40 * 60_000 });
+    const [one, two] = [
+      await provider.createCheckout(credentials, request),
+      await provider.createCheckout(credentials, {
+        ...request,
+        reference: provider.referenceFor(request.attemptId, 2),
+      }),
+    ];
+    expect([one, two].map(({ checkoutUrl }) => checkoutUrl.includes('/pay/'))).toEqual([true, true]);
+    if (name === 'provider_a') expect(one).toEqual(two);
+  });
+
   test('knows a refund that was made while its answer was lost, and pays no second one', async () => {
     const { page, request, read } = await open();
     await decide(page.checkoutUrl, 'pay');
