@@ -2,6 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 
+/** How a refund stands, in the sandbox's own words; each provider has others for them. */
+export const REFUND_STATUSES = ['pending', 'attention', 'succeeded', 'failed'] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+
+const refundSchema = z.object({
+  id: z.string(),
+  status: z.enum(REFUND_STATUSES),
+  /** In the provider's own unit. */
+  amount: z.number(),
+  createdAtMs: z.number(),
+});
+export type PlayedRefund = z.infer<typeof refundSchema>;
+
 const checkoutSchema = z.object({
   provider: z.enum(['provider_a', 'provider_b']),
   secretKey: z.string(),
@@ -22,11 +35,15 @@ const checkoutSchema = z.object({
   successUrl: z.string().nullable(),
   cancelUrl: z.string().nullable(),
   status: z.enum(['open', 'paid', 'failed', 'expired']),
+  /** The last try to pay was refused. */
+  declined: z.boolean().default(false),
   paidAmount: z.number().nullable(),
   paidCurrency: z.string().nullable(),
   paidAtMs: z.number().nullable(),
-  reversal: z.enum(['refund', 'dispute']).nullable(),
-  refundId: z.string().nullable(),
+  /** When the payer's bank took the money back. */
+  disputedAtMs: z.number().nullable().default(null),
+  /** Every refund that was begun, oldest first. */
+  refunds: z.array(refundSchema).default([]),
   createdAtMs: z.number(),
   expiresAtMs: z.number(),
 });
@@ -35,14 +52,21 @@ const checkoutSchema = z.object({
 export type Checkout = z.infer<typeof checkoutSchema>;
 
 /** How a page begins: open, and nothing paid or given back. */
-export const NEW_PAGE = {
-  status: 'open',
-  paidAmount: null,
-  paidCurrency: null,
-  paidAtMs: null,
-  reversal: null,
-  refundId: null,
-} as const;
+export const newPage = () =>
+  ({
+    status: 'open',
+    declined: false,
+    paidAmount: null,
+    paidCurrency: null,
+    paidAtMs: null,
+    disputedAtMs: null,
+    refunds: [],
+  }) satisfies Partial<Checkout>;
+
+/** The refund that gives a payment back, or is to: a failed one gave nothing. */
+export function liveRefund({ refunds }: Checkout): PlayedRefund | undefined {
+  return refunds.findLast(({ status }) => status !== 'failed');
+}
 
 const stateSchema = z.object({ checkouts: z.array(checkoutSchema) });
 

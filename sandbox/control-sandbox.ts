@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REFUND_STATUSES, type RefundStatus } from './checkouts.ts';
 import { NO_FAULTS, type SandboxFaults, someFaultsSchema } from './faults.ts';
 import type { ApiAnswer, ApiRequest } from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
@@ -12,6 +13,10 @@ export interface SandboxControls {
   advance(ms: number): void;
   /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
   reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
+  /** The newest refund of a page goes on, or fails after it had succeeded. */
+  moveRefund(reference: string, status: RefundStatus): Promise<void>;
+  /** The provider restricts an account, or lets it take payments again. */
+  setAccountReady(secretKey: string, ready: boolean): void;
   /** Sends an account's messages to an address of its own from now on. */
   registerWebhook(secretKey: string, url: string): void;
 }
@@ -19,6 +24,8 @@ export interface SandboxControls {
 const YEAR_MS = 366 * 86_400_000;
 const clockSchema = z.strictObject({ advanceMs: z.int().min(-YEAR_MS).max(YEAR_MS) });
 const reversalSchema = z.strictObject({ reference: z.string(), kind: z.enum(['refund', 'dispute']) });
+const refundSchema = z.strictObject({ reference: z.string(), status: z.enum(REFUND_STATUSES) });
+const accountSchema = z.strictObject({ secretKey: z.string(), ready: z.boolean() });
 const webhookSchema = z.strictObject({
   secretKey: z.string().refine((key) => readSandboxKey(key) !== undefined, 'is no key of the sandbox'),
   url: z.url({ protocol: /^https?$/ }),
@@ -38,14 +45,19 @@ async function take<T>(
   return done(await work(parsed.data));
 }
 
-async function reverse(controls: SandboxControls, body: unknown): Promise<ApiAnswer> {
+/** The same for what a page may not be ready for: 409 then. */
+async function takeIfPossible<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+  work: (input: T) => Promise<void>,
+): Promise<ApiAnswer> {
   try {
-    return await take(reversalSchema, body, async ({ reference, kind }) => {
-      await controls.reverse(reference, kind);
-      return { reference, kind };
+    return await take(schema, body, async (input) => {
+      await work(input);
+      return input;
     });
   } catch (fault) {
-    return refused(409, fault instanceof Error ? fault.message : 'not reversed');
+    return refused(409, fault instanceof Error ? fault.message : 'not done');
   }
 }
 
@@ -55,7 +67,7 @@ function listRequests(controls: SandboxControls): ApiAnswer {
 
 /**
  * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
- * `POST reversals { reference, kind }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
+ * `POST reversals { reference, kind }`, `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
  */
 export async function answerControl(
   controls: SandboxControls,
@@ -74,7 +86,14 @@ export async function answerControl(
         return { advanceMs };
       });
     case 'POST reversals':
-      return reverse(controls, body);
+      return takeIfPossible(reversalSchema, body, ({ reference, kind }) => controls.reverse(reference, kind));
+    case 'POST refunds':
+      return takeIfPossible(refundSchema, body, ({ reference, status }) => controls.moveRefund(reference, status));
+    case 'POST accounts':
+      return take(accountSchema, body, ({ secretKey, ready }) => {
+        controls.setAccountReady(secretKey, ready);
+        return { ready };
+      });
     case 'POST webhooks':
       return take(webhookSchema, body, ({ secretKey, url }) => {
         controls.registerWebhook(secretKey, url);

@@ -9,13 +9,15 @@ const faultsSchema = z.strictObject({
   /** Answers this status instead of doing anything, so many times; a very large number is always. */
   refuseStatus: z.literal([0, 400, 401, 403, 429, 500, 503]),
   /** What a refusal by a status below 429 is about; null where it is nothing that the payer sent. */
-  refuseField: z.enum(['email', 'returnUrl']).nullable(),
+  refuseField: z.enum(['email', 'returnUrl', 'amount']).nullable(),
   refuseTimes: times,
   /** Does what was asked, then cuts the connection instead of answering, so many times. */
   resetAfterTimes: times,
   /** Does what was asked, then answers what is no JSON, so many times. */
   malformedTimes: times,
   webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature']),
+  /** The kinds of messages that the merchant selected at provider_a; null for all. */
+  messageKinds: z.array(z.string()).nullable(),
   /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
   lateMs: z.int().min(0).max(120_000),
   /** Pays a page, and sends the message, before the call that made the page is answered. */
@@ -24,6 +26,10 @@ const faultsSchema = z.strictObject({
   paidAmount: z.int().min(0).nullable(),
   paidCurrency: z.string().nullable(),
   refuseRefunds: z.boolean(),
+  /** How a refund begins: done at once, under way for days, or waiting for the merchant. */
+  newRefunds: z.enum(['succeeded', 'pending', 'attention']),
+  /** Refuses the payer's card, so many times: the page stays open, and the payer may try another one on it. */
+  declineTimes: times,
   /** Takes money on pages that have expired. */
   payAfterExpiry: z.boolean(),
 });
@@ -41,16 +47,22 @@ export const NO_FAULTS: SandboxFaults = {
   resetAfterTimes: 0,
   malformedTimes: 0,
   webhooks: 'normal',
+  messageKinds: null,
   lateMs: 2_000,
   payBeforeAnswer: false,
   paidAmount: null,
   paidCurrency: null,
   refuseRefunds: false,
+  newRefunds: 'succeeded',
+  declineTimes: 0,
   payAfterExpiry: false,
 };
 
 /** Takes one of a fault's times, if there is one left. */
-export function takeFault(faults: SandboxFaults, name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes'): boolean {
+export function takeFault(
+  faults: SandboxFaults,
+  name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes' | 'declineTimes',
+): boolean {
   if (faults[name] <= 0) return false;
   faults[name] -= 1;
   return true;

@@ -23,6 +23,7 @@ button:focus-visible{outline:3px solid #9cb8ff;outline-offset:2px}
 .pay{background:#1d4ed8;color:#fff}.pay:hover{background:#1a43ba}
 .row{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:.75rem}
 .other{background:#fff;border-color:#cfd6e4;color:#1c2333}.other:hover{background:#f3f5fa}
+.declined{margin:1.25rem 1.75rem 0;padding:.75rem 1rem;border-radius:.625rem;background:#fde8e8;color:#8a1c1c;font-size:.9rem}
 .note{margin:1.25rem 0 0;color:#525d75;font-size:.8125rem;text-align:center}
 .more{margin:.5rem 0 0;color:#525d75;font-size:.875rem;overflow-wrap:anywhere;max-height:6rem;overflow:auto}
 .done{padding:2rem 1.75rem;text-align:center}.done h1{font-size:1.5rem;margin:0 0 .5rem}
@@ -61,6 +62,8 @@ function summary({ title, description }: Checkout, amount: string): string {
   return `<p class="what">${escapeHtml(title)}</p><h1>${escapeHtml(amount)}</h1>${more}`;
 }
 
+const DECLINED = `<p class="declined" role="alert">The bank refused this card. Nothing was charged. Try again, or use another card.</p>`;
+
 /** The page on which a payer decides. */
 export function paymentPage(checkout: Checkout): string {
   const amount = shownAmount(checkout);
@@ -71,11 +74,11 @@ export function paymentPage(checkout: Checkout): string {
   return document(
     `Pay ${amount}`,
     `<div class="sum">${summary(checkout, amount)}</div>
-<form class="with" method="post"><div class="method">${CARD}<div>Test card ending in 4242<small>Always there, never charged</small></div></div>
+${checkout.declined ? DECLINED : ''}<form class="with" method="post"><div class="method">${CARD}<div>Test card ending in 4242<small>Always there, never charged</small></div></div>
 <dl>${rows.join('')}</dl>
 <button class="pay" name="outcome" value="pay">Pay ${escapeHtml(amount)}</button>
 <div class="row"><button class="other" name="outcome" value="fail">Decline</button><button class="other" name="outcome" value="cancel">Cancel</button></div>
-<p class="note">Decline plays a payment that the bank refuses; Cancel goes back without paying.</p></form>`,
+<p class="note">Decline plays a payment that the bank refuses, and a payer who gives up; Cancel goes back without paying.</p></form>`,
   );
 }
 

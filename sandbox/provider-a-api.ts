@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Checkout, expireWhenOver, NEW_PAGE, newId } from './checkouts.ts';
+import { type Checkout, expireWhenOver, liveRefund, newId, newPage } from './checkouts.ts';
+import { answerRefundsA, viewDisputeA, viewRefundA } from './provider-a-refunds.ts';
 import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
 import { sandboxAccountId } from './sandbox-keys.ts';
 
@@ -32,12 +33,6 @@ const sessionParameters = z.strictObject({
   cancel_url: address.optional(),
   customer_email: z.string().min(3).optional(),
 });
-const refundParameters = z.strictObject({
-  payment_intent: z.string(),
-  amount: wholeNumber,
-  metadata: z.record(z.string(), z.string()).optional(),
-});
-
 const SHORTEST_PAGE_MS = 30 * 60_000;
 const LONGEST_PAGE_MS = 24 * 3_600_000;
 /** Clocks differ by a little, and requests take a little. */
@@ -55,14 +50,26 @@ function failure(status: number, code: string, message: string): ApiAnswer {
 
 const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
 
+/** What was settled: 2.9 % and 30 of the provider's unit are kept. */
+function balanceOf(checkout: Checkout) {
+  const paid = checkout.paidAmount ?? 0;
+  return {
+    object: 'balance_transaction',
+    amount: paid,
+    currency: checkout.paidCurrency ?? checkout.currency,
+    fee: Math.floor((paid * 29) / 1_000) + 30,
+  };
+}
+
 function intentOf(checkout: Checkout, expanded: boolean) {
-  if (checkout.status === 'open' || checkout.status === 'expired') return null;
+  if ((checkout.status === 'open' || checkout.status === 'expired') && !checkout.declined) return null;
   if (!expanded) return checkout.paymentId;
   const paid = checkout.status === 'paid';
   return {
     id: checkout.paymentId,
     object: 'payment_intent',
-    status: paid ? 'succeeded' : 'requires_payment_method',
+    status: paid ? 'succeeded' : checkout.status === 'expired' ? 'canceled' : 'requires_payment_method',
+    last_payment_error: paid ? null : { type: 'card_error', code: 'card_declined' },
     amount: checkout.amount,
     amount_received: paid ? checkout.paidAmount : 0,
     currency: checkout.paidCurrency ?? checkout.currency,
@@ -72,8 +79,10 @@ function intentOf(checkout: Checkout, expanded: boolean) {
           id: checkout.chargeId,
           object: 'charge',
           created: seconds(checkout.paidAtMs ?? 0),
-          refunded: checkout.reversal === 'refund',
-          disputed: checkout.reversal === 'dispute',
+          refunded: liveRefund(checkout) !== undefined,
+          disputed: checkout.disputedAtMs !== null,
+          balance_transaction: balanceOf(checkout),
+          refunds: { object: 'list', data: checkout.refunds.map((one) => viewRefundA(checkout, one)), has_more: false },
         }
       : null,
   };
@@ -114,7 +123,8 @@ function viewCharge(checkout: Checkout) {
     metadata: checkout.metadata,
     amount: checkout.paidAmount,
     currency: checkout.paidCurrency ?? checkout.currency,
-    refunded: checkout.reversal === 'refund',
+    refunded: liveRefund(checkout) !== undefined,
+    balance_transaction: balanceOf(checkout),
   };
 }
 
@@ -127,27 +137,28 @@ export function eventOf(
   switch (happening) {
     case 'paid':
       return { type: 'checkout.session.completed', object: viewSession(context, checkout) };
+    case 'declined':
+      return { type: 'payment_intent.payment_failed', object: intentOf(checkout, true) };
     case 'failed':
       return { type: 'checkout.session.async_payment_failed', object: viewSession(context, checkout) };
     case 'expired':
       return { type: 'checkout.session.expired', object: viewSession(context, checkout) };
     case 'refunded':
       return { type: 'charge.refunded', object: viewCharge(checkout) };
+    case 'refund_pending':
+    case 'refund_attention':
+    case 'refund_failed': {
+      const [refund] = checkout.refunds.slice(-1).map((one) => viewRefundA(checkout, one));
+      return { type: happening === 'refund_failed' ? 'refund.failed' : 'refund.updated', object: refund };
+    }
     default:
-      return {
-        type: 'charge.dispute.closed',
-        object: {
-          id: newId('dp_'),
-          object: 'dispute',
-          status: 'lost',
-          payment_intent: checkout.paymentId,
-          metadata: {},
-        },
-      };
+      return { type: 'charge.dispute.closed', object: viewDisputeA(checkout) };
   }
 }
 
 async function createSession(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
+  if (context.restricted.has(account.secretKey))
+    return failure(400, 'account_invalid', 'This account cannot take payments.');
   const parsed = sessionParameters.safeParse(request.body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -175,7 +186,7 @@ async function createSession(context: SandboxContext, { account, request }: ApiC
     metadata: parameters.metadata,
     successUrl: parameters.success_url,
     cancelUrl: parameters.cancel_url ?? null,
-    ...NEW_PAGE,
+    ...newPage(),
     createdAtMs: nowMs,
     expiresAtMs: expiresAt * 1_000,
   };
@@ -209,21 +220,6 @@ function listCharges(context: SandboxContext, { account, request }: ApiCall): Ap
   };
 }
 
-async function refund(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
-  const parsed = refundParameters.safeParse(request.body);
-  if (!parsed.success) return failure(400, 'parameter_invalid', 'payment_intent and amount');
-  const checkout = context.checkouts.ofPayment(account.secretKey, parsed.data.payment_intent);
-  if (checkout?.status !== 'paid') return failure(404, 'resource_missing', 'No such payment_intent');
-  if (checkout.reversal !== null) return failure(400, 'charge_already_refunded', 'Charge has already been refunded.');
-  if (context.faults.refuseRefunds) return failure(400, 'insufficient_funds', 'The balance is too small.');
-  if (parsed.data.amount > (checkout.paidAmount ?? 0)) return failure(400, 'amount_too_large', 'More than was paid.');
-  checkout.reversal = 'refund';
-  checkout.refundId = newId('re_');
-  context.checkouts.save();
-  void context.tell(checkout, 'refunded');
-  return { status: 200, body: { id: checkout.refundId, object: 'refund', status: 'succeeded' } };
-}
-
 /** The part of provider_a's API that this service uses. */
 export async function answerProviderA(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
   const { method, path } = call.request;
@@ -237,22 +233,29 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
     checkout.status = 'expired';
     context.checkouts.save();
     void context.tell(checkout, 'expired');
-    return { status: 200, body: viewSession(context, checkout) };
+    return { status: 200, body: viewSession(context, checkout, true) };
   }
   if (method === 'GET' && path === '/v1/charges') return listCharges(context, call);
-  if (method === 'POST' && path === '/v1/refunds') return refund(context, call);
+  const refunds = answerRefundsA(context, call);
+  if (refunds !== undefined) return refunds;
   const { country, secretKey } = call.account;
   if (path === '/v1/account') {
-    const account = { id: sandboxAccountId(secretKey), object: 'account', country, charges_enabled: true };
+    const account = {
+      id: sandboxAccountId(secretKey),
+      object: 'account',
+      country,
+      charges_enabled: !context.restricted.has(secretKey),
+    };
     return { status: 200, body: account };
+  }
+  if (path === '/v1/webhook_endpoints') {
+    const url = context.target({ secretKey, provider: 'provider_a' });
+    const kinds = context.faults.messageKinds ?? ['*'];
+    const data = url === undefined ? [] : [{ id: 'we_1', url, status: 'enabled', enabled_events: kinds }];
+    return { status: 200, body: { object: 'list', data, has_more: false } };
   }
   if (path.startsWith('/v1/country_specs/')) {
     return { status: 200, body: { id: country, supported_payment_currencies: SANDBOX_A_CURRENCIES } };
-  }
-  if (path === '/v1/disputes') {
-    const checkout = context.checkouts.ofPayment(secretKey, call.request.query.get('payment_intent') ?? '');
-    const data = checkout?.reversal === 'dispute' ? [{ id: 'dp_1', object: 'dispute', status: 'lost' }] : [];
-    return { status: 200, body: { object: 'list', data, has_more: false } };
   }
   return failure(404, 'resource_missing', 'Unrecognized request URL');
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Checkout, NEW_PAGE, newId, newNumber } from './checkouts.ts';
+import { type Checkout, liveRefund, newId, newNumber, newPage } from './checkouts.ts';
+import { answerRefundsB, refundMessageB } from './provider-b-refunds.ts';
 import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
 
 /** What this service may send to make a page: exactly that, and nothing else. */
@@ -14,12 +15,6 @@ const initializeParameters = z.strictObject({
     .optional(),
   metadata: z.looseObject({}),
 });
-const refundParameters = z.strictObject({
-  transaction: z.string(),
-  amount: z.int().min(1),
-  merchant_note: z.string().optional(),
-});
-
 /** Currencies that an account of the sandbox takes at provider_b. */
 export const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'XOF', 'EGP', 'RWF', 'USD'];
 
@@ -52,7 +47,7 @@ export function viewTransaction(checkout: Checkout) {
   return {
     id: Number(checkout.paymentId),
     domain: 'test',
-    status: checkout.reversal === null ? STATUS[checkout.status] : 'reversed',
+    status: isReversed(checkout) ? 'reversed' : checkout.declined ? 'failed' : STATUS[checkout.status],
     reference: checkout.reference,
     amount: checkout.paidAmount ?? checkout.amount,
     requested_amount: checkout.amount,
@@ -62,46 +57,28 @@ export function viewTransaction(checkout: Checkout) {
     created_at: new Date(checkout.createdAtMs).toISOString(),
     channel: 'card',
     metadata: checkout.metadata,
-    fees: null,
+    fees: checkout.status === 'paid' ? Math.floor((checkout.amount * 15) / 100_000) * 100 : null,
     customer: { email: checkout.email },
   };
 }
 
-function viewRefund(checkout: Checkout) {
-  return {
-    id: Number(checkout.refundId),
-    transaction: { id: Number(checkout.paymentId), reference: checkout.reference },
-    amount: checkout.amount,
-    currency: checkout.currency,
-    status: 'processed',
-    domain: 'test',
-  };
-}
+/** Money on its way back still stands as paid. */
+const isReversed = (checkout: Checkout): boolean =>
+  checkout.disputedAtMs !== null || liveRefund(checkout)?.status === 'succeeded';
 
 /** provider_b's message about a happening; failures and expiries send no message. */
 export function noticeOf(checkout: Checkout, happening: string): { event: string; data: unknown } | undefined {
   if (happening === 'paid') return { event: 'charge.success', data: viewTransaction(checkout) };
-  if (happening === 'refunded') {
-    // As its documentation shows it: neither the transaction's metadata nor its ID, and the refund's only as a reference.
-    const data = {
-      status: 'processed',
-      transaction_reference: checkout.reference,
-      refund_reference: checkout.refundId,
-      amount: String(checkout.amount),
-      currency: checkout.currency,
-      processor: 'sandbox',
-      customer: { first_name: null, last_name: null, email: checkout.email },
-      integration: 1,
-      domain: 'test',
-    };
-    return { event: 'refund.processed', data };
-  }
+  const ofRefund = refundMessageB(checkout, happening);
+  if (ofRefund !== undefined) return ofRefund;
   if (happening !== 'disputed') return undefined;
   const transaction = viewTransaction(checkout);
   return { event: 'charge.dispute.resolve', data: { id: Number(newNumber()), status: 'resolved', transaction } };
 }
 
 async function initialize(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
+  if (context.restricted.has(account.secretKey))
+    return refused(403, 'merchant_inactive', 'This business is not active');
   const parsed = initializeParameters.safeParse(request.body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -130,7 +107,7 @@ async function initialize(context: SandboxContext, { account, request }: ApiCall
     metadata,
     successUrl: callbackUrl ?? null,
     cancelUrl: callbackUrl ?? null,
-    ...NEW_PAGE,
+    ...newPage(),
     createdAtMs: nowMs,
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   };
@@ -152,22 +129,6 @@ function titleOf(metadata: unknown): string {
   return titled.safeParse(metadata).data?.custom_fields[0]?.value ?? 'Payment';
 }
 
-function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnswer {
-  const parsed = refundParameters.safeParse(request.body);
-  if (!parsed.success) return refused(400, 'invalid_params', 'transaction and amount are required');
-  const checkout = context.checkouts.ofReference(account.secretKey, parsed.data.transaction);
-  if (checkout?.status !== 'paid') return refused(404, 'transaction_not_found', 'Transaction not found');
-  if (checkout.reversal !== null) {
-    return refused(400, 'transaction_reversed', 'Transaction has been fully reversed');
-  }
-  if (context.faults.refuseRefunds) return refused(400, 'insufficient_balance', 'The balance is too small.');
-  checkout.reversal = 'refund';
-  checkout.refundId = newNumber();
-  context.checkouts.save();
-  void context.tell(checkout, 'refunded');
-  return done('Refund has been queued for processing', viewRefund(checkout));
-}
-
 /** The part of provider_b's API that this service uses. */
 export async function answerProviderB(context: SandboxContext, call: ApiCall): Promise<ApiAnswer> {
   const { method, path, query } = call.request;
@@ -185,10 +146,10 @@ export async function answerProviderB(context: SandboxContext, call: ApiCall): P
     const begin = (Number(query.get('page') ?? 1) - 1) * perPage;
     return done('Transactions retrieved', since.slice(begin, begin + perPage).map(viewTransaction));
   }
-  if (method === 'POST' && path === '/refund') return refund(context, call);
-  if (method === 'GET' && path === '/refund') {
-    const checkout = context.checkouts.ofPayment(secretKey, query.get('transaction') ?? '');
-    return done('Refunds retrieved', checkout?.reversal === 'refund' ? [viewRefund(checkout)] : []);
+  const refunds = answerRefundsB(context, call);
+  if (refunds !== undefined) return refunds;
+  if (method === 'GET' && path === '/balance' && context.restricted.has(secretKey)) {
+    return refused(403, 'merchant_inactive', 'This business is not active');
   }
   if (method === 'GET' && path === '/balance') {
     const own = CURRENCY_OF_COUNTRY[call.account.country];

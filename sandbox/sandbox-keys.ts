@@ -24,7 +24,8 @@ export function sandboxWebhookSecret(secretKey: string): string {
   return `whsec_${createHash('sha256').update(`webhooks of ${secretKey}`).digest('base64')}`;
 }
 
-/** The name of an account at provider_a. */
+/** The name of an account at provider_a: the same for every key of one business. */
 export function sandboxAccountId(secretKey: string): string {
-  return `acct_${createHash('sha256').update(`account of ${secretKey}`).digest('hex').slice(0, 16)}`;
+  const owner = readSandboxKey(secretKey)?.businessId ?? secretKey;
+  return `acct_${createHash('sha256').update(`account of ${owner}`).digest('hex').slice(0, 16)}`;
 }

@@ -36,21 +36,8 @@ function compose(
   if (url === undefined) return undefined;
   const spoilt = context.faults.webhooks === 'wrong_signature';
   if (provider === 'provider_a') {
-    const { type, object } = eventOf(context, checkout, happening);
-    const seconds = Math.floor(options.now() / 1_000);
-    const event = {
-      id: newId('evt_'),
-      object: 'event',
-      type,
-      created: seconds,
-      livemode: false,
-      account: sandboxAccountId(secretKey),
-      data: { object },
-    };
-    const body = JSON.stringify(event);
     const secret = spoilt ? 'whsec_wrong' : sandboxWebhookSecret(secretKey);
-    const signature = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
-    return { url, body, headers: { 'stripe-signature': `t=${seconds},v1=${signature}` } };
+    return signedEvent(url, secretKey, secret, options.now(), eventOf(context, checkout, happening));
   }
   const notice = noticeOf(checkout, happening);
   if (notice === undefined) return undefined;
@@ -59,6 +46,29 @@ function compose(
     .update(body)
     .digest('hex');
   return { url, body, headers: { 'x-paystack-signature': signature } };
+}
+
+/** A message of provider_a about any object. */
+function signedEvent(
+  url: string,
+  secretKey: string,
+  secret: string,
+  nowMs: number,
+  { type, object }: { readonly type: string; readonly object: unknown },
+): Message {
+  const seconds = Math.floor(nowMs / 1_000);
+  const event = {
+    id: newId('evt_'),
+    object: 'event',
+    type,
+    created: seconds,
+    livemode: false,
+    account: sandboxAccountId(secretKey),
+    data: { object },
+  };
+  const body = JSON.stringify(event);
+  const signature = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
+  return { url, body, headers: { 'stripe-signature': `t=${seconds},v1=${signature}` } };
 }
 
 async function post({ url, body, headers }: Message): Promise<boolean> {
@@ -88,14 +98,28 @@ async function deliver(message: Message): Promise<void> {
 }
 
 /** Sends signed messages as the providers do, with the faults that are switched on. */
-export function createWebhookSender(context: () => SandboxContext, options: WebhookOptions): SandboxContext['tell'] {
+export function createWebhookSender(
+  context: () => SandboxContext,
+  options: WebhookOptions,
+): Pick<SandboxContext, 'tell' | 'tellAccount'> {
   let heldBack: Message | undefined;
   const takeHeldBack = async (): Promise<void> => {
     const message = heldBack;
     heldBack = undefined;
     if (message !== undefined) await deliver(message);
   };
-  return async (checkout, happening) => {
+  const tellAccount = async (secretKey: string): Promise<void> => {
+    const url = options.target({ secretKey, provider: 'provider_a' });
+    if (url === undefined || context().faults.webhooks === 'lost') return;
+    const object = {
+      id: sandboxAccountId(secretKey),
+      object: 'account',
+      charges_enabled: !context().restricted.has(secretKey),
+    };
+    const secret = sandboxWebhookSecret(secretKey);
+    await deliver(signedEvent(url, secretKey, secret, options.now(), { type: 'account.updated', object }));
+  };
+  const tell: SandboxContext['tell'] = async (checkout, happening) => {
     const { faults } = context();
     const message = compose(context(), options, checkout, happening);
     if (message === undefined || faults.webhooks === 'lost') return;
@@ -110,4 +134,5 @@ export function createWebhookSender(context: () => SandboxContext, options: Webh
     if (faults.webhooks === 'duplicate') await deliver(message);
     await takeHeldBack();
   };
+  return { tell, tellAccount };
 }

@@ -7,7 +7,15 @@ import { parseForm } from './form-body.ts';
 import { closingPage, endedPage, paymentPage } from './payment-page.ts';
 import { answerProviderA } from './provider-a-api.ts';
 import { answerProviderB } from './provider-b-api.ts';
-import { type ApiAnswer, type ApiRequest, markPaid, type SandboxContext } from './sandbox-context.ts';
+import {
+  type ApiAnswer,
+  type ApiRequest,
+  markPaid,
+  moveRefund,
+  reversePayment,
+  type SandboxContext,
+  setAccountReady,
+} from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
 import { createWebhookSender, type WebhookOptions } from './send-webhooks.ts';
 
@@ -80,17 +88,32 @@ function wayBack(checkout: Checkout, outcome: string): string {
   return back ?? `/done/${checkout.pageId}`;
 }
 
-async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<void> {
+/** A page of provider_b that nobody paid in this time is given up: it ends none by itself. */
+const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
+
+/**
+ * `pay` pays, unless the card is declined: then the payer stays on the page and may try another one. `fail` is a payer whose last
+ * try was refused on a page that ends with it. `cancel` goes back and leaves the page as it is.
+ */
+async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<'back' | 'stay'> {
   const mayPay = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
-  if (!mayPay || outcome === 'cancel') return;
+  if (!mayPay || outcome === 'cancel') return 'back';
+  if (outcome === 'pay' && takeFault(context.faults, 'declineTimes')) {
+    checkout.declined = true;
+    context.checkouts.save();
+    void context.tell(checkout, 'declined');
+    return 'stay';
+  }
   if (outcome === 'pay') {
     markPaid(context, checkout);
     void context.tell(checkout, 'paid');
-    return;
+    return 'back';
   }
   checkout.status = 'failed';
+  if (checkout.provider === 'provider_b') checkout.createdAtMs -= PROVIDER_B_PAGE_MS;
   context.checkouts.save();
   void context.tell(checkout, 'failed');
+  return 'back';
 }
 
 async function servePage(
@@ -114,8 +137,8 @@ async function servePage(
   if (!['pay', 'fail', 'cancel'].includes(outcome)) {
     return sendPage(response, 400, closingPage('Choose one', 'outcome must be pay, fail or cancel.'));
   }
-  await decide(context, checkout, outcome);
-  response.writeHead(303, { location: wayBack(checkout, outcome) }).end();
+  const way = await decide(context, checkout, outcome);
+  response.writeHead(303, { location: way === 'stay' ? `/pay/${pageId}` : wayBack(checkout, outcome) }).end();
 }
 
 /** Key, kind of body, and the API that a path belongs to. */
@@ -163,6 +186,7 @@ class IdempotentAnswers {
 /** A refusal as each provider words it: one names the parameter, the other one has words alone. */
 const REFUSED_FIELDS = {
   email: { code: 'email_invalid', param: 'customer_email', message: 'Invalid Email Address Passed' },
+  amount: { code: 'amount_too_small', param: 'line_items[0][price_data][unit_amount]', message: 'Amount is too small' },
   returnUrl: { code: 'url_invalid', param: 'success_url', message: 'callback_url is not a valid URL' },
 } as const;
 
@@ -236,15 +260,6 @@ async function serveControl(
   sendJson(response, await answerControl(controls, { method: request.method ?? 'GET', path, body }));
 }
 
-async function reversePayment(context: SandboxContext, reference: string, kind: 'refund' | 'dispute'): Promise<void> {
-  const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
-  if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
-  checkout.reversal = kind;
-  checkout.refundId ??= newNumber();
-  context.checkouts.save();
-  await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
-}
-
 /**
  * Starts both providers in one program: their APIs, hosted pages and signed webhooks.
  * @throws Error in production: play money must not be taken for real
@@ -254,21 +269,24 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const memory = { requests: [] as ApiRequest[], idempotent: new IdempotentAnswers() };
   const ownTargets = new Map<string, string>();
   let origin = '';
+  const target: SandboxContext['target'] = (account) =>
+    ownTargets.get(account.secretKey) ?? options.webhookTarget(account);
   const context: SandboxContext = {
     checkouts: new Checkouts(options.stateFile),
     faults: { ...NO_FAULTS },
+    restricted: new Set(),
     now: options.now,
     origin: () => origin,
-    tell: createWebhookSender(() => context, {
-      target: (account) => ownTargets.get(account.secretKey) ?? options.webhookTarget(account),
-      now: options.now,
-    }),
+    target,
+    ...createWebhookSender(() => context, { target, now: options.now }),
   };
   const controls: SandboxControls = {
     faults: context.faults,
     requests: memory.requests,
     advance: (ms) => context.checkouts.age(ms),
-    reverse: (reference, kind) => reversePayment(context, reference, kind),
+    reverse: (reference, kind) => reversePayment(context, reference, kind, newNumber()),
+    moveRefund: (reference, status) => moveRefund(context, reference, status),
+    setAccountReady: (secretKey, ready) => setAccountReady(context, secretKey, ready),
     registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),
   };
 

@@ -211,12 +211,15 @@ export function readConfig(environment: Environment = process.env): Config {
 }
 
 /** The keys of a payment business that is being connected, where the environment holds them. */
-export function readPaymentCredentials(
-  environment: Environment = process.env,
-): { secretKey: string; webhookSecret?: string } | undefined {
+export function readPaymentCredentials(environment: Environment = process.env): {
+  secretKey?: string;
+  webhookSecret?: string;
+} {
   const { PAYMENT_SECRET_KEY: secretKey, PAYMENT_WEBHOOK_SECRET: webhookSecret } = withoutEmpty(environment);
-  if (secretKey === undefined) return undefined;
-  return { secretKey, ...(webhookSecret === undefined ? {} : { webhookSecret }) };
+  return {
+    ...(secretKey === undefined ? {} : { secretKey }),
+    ...(webhookSecret === undefined ? {} : { webhookSecret }),
+  };
 }
 
 /** The API key that the operator's commands read a service with, where the environment holds it. */

@@ -10,9 +10,11 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
+import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { refundPaymentJob } from '#src/payments/refund-payment.ts';
+import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
+import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
@@ -66,6 +68,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     askWitnessesJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
+    checkBusinessJob(payments),
     announceStatusJob(deps),
     announceClosingJob(deps),
     mailClosingJob(mails),
@@ -101,6 +104,24 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       schedule: '* * * * *',
       group: 'payments',
       work: () => reconcilePayments(paymentDeps(deps)),
+    },
+    {
+      name: 'sweep_refunds',
+      schedule: '*/10 * * * *',
+      group: 'payments',
+      work: () => sweepRefunds(paymentDeps(deps)),
+    },
+    {
+      name: 'check_unready_businesses',
+      schedule: '*/10 * * * *',
+      group: 'payments',
+      work: () => checkUnreadyBusinesses(paymentDeps(deps)),
+    },
+    {
+      name: 'sweep_payments',
+      schedule: '17 4 * * *',
+      group: 'payments',
+      work: () => sweepPayments(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },

@@ -46,7 +46,7 @@ export interface Cli {
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
   json(): boolean;
   /** The keys of a payment business, where the environment holds them. */
-  paymentCredentials(): Promise<ProviderCredentials | undefined>;
+  paymentCredentials(): Promise<Partial<ProviderCredentials>>;
   /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
   votingKey(given: string | undefined): Promise<string | undefined>;
   /** What the verifier runs with: this environment, and the key where one was given. */

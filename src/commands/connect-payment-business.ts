@@ -20,6 +20,7 @@ export interface ConnectOptions {
   readonly displayName: string;
   readonly country: string;
   readonly sandbox?: boolean;
+  readonly test?: boolean;
 }
 
 /** Two lines of standard input: arguments would stand in the list of processes. */
@@ -31,7 +32,7 @@ async function askCredentials(): Promise<ProviderCredentials | undefined> {
 
 function show(deps: Deps, business: PaymentBusiness): Row {
   const webhookUrl = `${deps.config.baseUrl}/provider-webhooks/${business.provider}/${business.id}`;
-  return { ...viewBusiness(business), webhookUrl };
+  return { ...viewBusiness(business), livemode: business.livemode, webhookUrl };
 }
 
 async function credentialsFor(cli: Cli, deps: Deps, id: string, options: ConnectOptions): Promise<ProviderCredentials> {
@@ -45,7 +46,8 @@ async function credentialsFor(cli: Cli, deps: Deps, id: string, options: Connect
     const secretKey = sandboxKey(id, options.country, randomBytes(16).toString('hex'));
     return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
   }
-  const credentials = (await cli.paymentCredentials()) ?? (await askCredentials());
+  const { secretKey, ...more } = await cli.paymentCredentials();
+  const credentials = secretKey === undefined ? await askCredentials() : { secretKey, ...more };
   if (credentials === undefined) throw conflict('no_credentials', CREDENTIALS_HELP);
   return credentials;
 }
@@ -54,9 +56,9 @@ async function credentialsFor(cli: Cli, deps: Deps, id: string, options: Connect
 export async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Promise<Answer> {
   if ((await findAccount(deps.db, options.account)) === undefined) throw notFound();
   const id = deps.ids.sortable('biz');
-  const { account: accountId, provider, displayName, country, sandbox = false } = options;
+  const { account: accountId, provider, displayName, country, sandbox = false, test = false } = options;
   const credentials = await credentialsFor(cli, deps, id, options);
-  const connection = { id, accountId, provider, displayName, country, sandbox, credentials };
+  const connection = { id, accountId, provider, displayName, country, sandbox, test, credentials };
   const value = show(deps, await connectBusiness(deps, connection));
   return {
     value,
@@ -78,6 +80,7 @@ export async function list(deps: Deps, accountId: string | undefined): Promise<A
       ...viewBusiness(business),
       accountId: business.accountId,
       sandbox: business.sandbox,
+      livemode: business.livemode,
     })),
   };
 }

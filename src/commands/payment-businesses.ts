@@ -37,6 +37,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     .requiredOption('--provider <provider>', 'provider_a or provider_b', parseProvider)
     .requiredOption('--display-name <name>', 'what organizers see', parseName)
     .requiredOption('--country <code>', 'two letters; the provider’s own word goes first', parseCountry)
+    .option('--test', 'the keys are of the account’s test mode: no real money moves')
     .option('--sandbox', 'play money: the sandbox of this service answers for the provider')
     .addHelpText(
       'after',
@@ -57,6 +58,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     'refresh',
     'ask the provider again what a business may do; takes new keys where they are given',
     'payment-businesses refresh biz_…',
+    'PAYMENT_WEBHOOK_SECRET=whsec_… payment-businesses refresh biz_…',
   )
     .argument('<id>', 'the business')
     .action((id: string) =>
@@ -66,15 +68,18 @@ export function addPaymentBusinessCommands(cli: Cli): void {
   command(
     businesses,
     'check',
-    'list the payments at the provider since a moment, and what became of each here',
+    'ask the provider what is wrong with a business; with --since, list its payments and what became of each here',
+    'payment-businesses check --business biz_…',
     'payment-businesses check --business biz_… --since 2026-11-21T09:59:00Z',
   )
     .requiredOption('--business <id>', 'the business')
-    .requiredOption('--since <time>', 'a moment with its time zone', parseMoment)
-    .addHelpText('after', '\nExit status: 0 each is known here, 1 some are not, 2 wrong usage.')
-    .action((options: { business: string; since: number }) =>
+    .option('--since <time>', 'payments since a moment with its time zone', parseMoment)
+    .addHelpText('after', '\nExit status: 0 nothing is wrong, 1 something is, 2 wrong usage.')
+    .action(({ business, since }: { business: string; since?: number }) =>
       withDeps(async (deps) =>
-        (await import('./check-payments.ts')).checkPayments(deps, options.business, options.since),
+        since === undefined
+          ? (await import('./check-business.ts')).checkBusiness(deps, business)
+          : (await import('./check-payments.ts')).checkPayments(deps, business, since),
       ),
     );
 

@@ -10,6 +10,7 @@ import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
+import { countCall, takeCall } from './provider-budget.ts';
 import {
   type PaymentProvider,
   PaymentProviderRefused,
@@ -73,17 +74,24 @@ export async function callProvider<T>(
   }
 }
 
+interface AskOptions {
+  readonly always?: boolean;
+  readonly isRead?: boolean;
+  readonly until?: number;
+}
+
 /**
  * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; a caller who comes
  * meanwhile waits for that answer, and for two seconds after it no one asks again.
  * @param options.until when the caller waits no longer, by the monotonic clock
+ * @param options.isRead a mere read: it leaves the business's reserve of calls to those who finish a payment
  * @param options.always asks whatever the attempt's status is, and however young the last answer: a message came
  * @throws ApiError as `callProvider` does
  */
 export async function askProvider(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
-  { always = false, until = payerPatience() }: { readonly always?: boolean; readonly until?: number } = {},
+  { always = false, isRead = false, until = payerPatience() }: AskOptions = {},
 ): Promise<PaymentAttempt> {
   let current = attempt;
   while (always || isOpen(current.status)) {
@@ -94,6 +102,12 @@ export async function askProvider(
         processId: deps.processId,
       })
     ) {
+      if (always) countCall(deps, attempt.paymentBusinessId);
+      else if (!takeCall(deps, attempt.paymentBusinessId, isRead)) {
+        // Pollers must not use up what the provider allows the merchant: what is known is their answer.
+        await endAsking(deps.db, attempt, false);
+        return current;
+      }
       return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
@@ -134,6 +148,8 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
   missing: 6,
 };
 
+const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
+
 /**
  * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt of
  * provider_b may have several pages, of which any may be paid.
@@ -149,7 +165,9 @@ async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<P
   }
   const money = states.filter((state) => state.kind === 'paid' || state.kind === 'reversed');
   if (money.length > 0) return money;
-  return states.toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind]).slice(0, 1);
+  return states
+    .toSorted((left, right) => WEIGHT[left.kind] - WEIGHT[right.kind] || refusals(right) - refusals(left))
+    .slice(0, 1);
 }
 
 function referencesOf(provider: PaymentProvider, attempt: PaymentAttempt): string[] {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
@@ -42,6 +42,17 @@ export async function findAttemptByPayment(
     .where(
       and(eq(paymentAttempts.paymentBusinessId, businessId), eq(paymentAttempts.providerPaymentId, providerPaymentId)),
     );
+  return row;
+}
+
+/** A payment that a business took, the newest one; undefined before the first. */
+export async function findTakenPayment(executor: Executor, businessId: string): Promise<PaymentAttempt | undefined> {
+  const [row] = await executor
+    .select()
+    .from(paymentAttempts)
+    .where(and(eq(paymentAttempts.paymentBusinessId, businessId), isNotNull(paymentAttempts.providerReference)))
+    .orderBy(desc(paymentAttempts.createdAt))
+    .limit(1);
   return row;
 }
 
@@ -247,7 +258,7 @@ export async function readPaymentFigures(executor: Executor, votingEventId: stri
     FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
   const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
     SELECT currency, sum(amount_minor) AS amount FROM payment_attempts
-    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL
+    WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
     GROUP BY currency ORDER BY currency`);
   const [row] = rows;
   return {

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, isNull, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { paymentBusinesses } from './tables.ts';
@@ -73,4 +73,35 @@ export async function updateBusiness(
 export async function isBusinessLinked(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
   return rows.length > 0;
+}
+
+/** Sets whether a business takes payments; false when it stood so already. */
+export async function setReady(executor: Executor, id: string, ready: boolean, nowMs: number): Promise<boolean> {
+  const rows = await executor
+    .update(paymentBusinesses)
+    .set({ ready, updatedAt: nowMs })
+    .where(and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready)))
+    .returning({ id: paymentBusinesses.id });
+  return rows.length === 1;
+}
+
+/** Every business that may have taken payments since a moment, disconnected ones too. */
+export async function listBusinessesSince(executor: Executor, sinceMs: number): Promise<PaymentBusiness[]> {
+  return executor
+    .select()
+    .from(paymentBusinesses)
+    .where(or(isNull(paymentBusinesses.disconnectedAt), gte(paymentBusinesses.disconnectedAt, sinceMs)))
+    .orderBy(asc(paymentBusinesses.id));
+}
+
+const CHECKED_AT_ONCE = 100;
+
+/** Connected businesses that take no payments, those first that were looked at longest ago. */
+export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
+  return executor
+    .select()
+    .from(paymentBusinesses)
+    .where(and(eq(paymentBusinesses.ready, false), isNull(paymentBusinesses.disconnectedAt)))
+    .orderBy(asc(paymentBusinesses.updatedAt))
+    .limit(CHECKED_AT_ONCE);
 }

@@ -3,10 +3,11 @@ import type { Clock } from '#src/platform/clock.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { findTakenPayment } from './attempt-repository.ts';
 import { findBusiness, insertBusiness, isBusinessLinked, updateBusiness } from './business-repository.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
 import type { PaymentProviders } from './payment-providers.ts';
-import type { ProviderCredentials, ProviderName } from './providers/provider.ts';
+import type { PaymentProvider, ProviderCredentials, ProviderName } from './providers/provider.ts';
 import type { PaymentBusiness } from './types.ts';
 
 export interface BusinessDeps {
@@ -25,13 +26,28 @@ export interface NewConnection {
   /** ISO 3166-1 alpha-2, upper case; the provider's own word goes first. */
   readonly country: string;
   readonly sandbox: boolean;
+  /** The account is one in test mode, and meant to be. */
+  readonly test?: boolean;
   readonly credentials: ProviderCredentials;
 }
 
-/** Connects a merchant's account: asks the provider what it is, and keeps its credentials sealed (completions 7.7). */
+/**
+ * Connects a merchant's account: asks the provider what it is, and keeps its credentials sealed (completions 7.7).
+ * @throws ApiError 409 `wrong_key` for a key of another kind; `test_key` for one in test mode that is not said to be; `live_key`
+ *   for one of real money that is said to be in test mode
+ */
 export async function connectBusiness(deps: BusinessDeps, connection: NewConnection): Promise<PaymentBusiness> {
-  const { id, accountId, provider, displayName, sandbox } = connection;
-  const described = await deps.payments.of(connection).describeAccount(connection.credentials);
+  const { id, accountId, provider, displayName, sandbox, test = false } = connection;
+  const adapter = deps.payments.of(connection);
+  refuseWrongKey(adapter, connection.credentials);
+  const described = await adapter.describeAccount(connection.credentials);
+  const playMoney = sandbox || test;
+  if (!described.livemode && !playMoney) {
+    throw conflict('test_key', 'this key moves play money: connect it with --test, or send the key of live mode.');
+  }
+  if (described.livemode && playMoney) {
+    throw conflict('live_key', 'this key moves real money: connect it without --test.');
+  }
   const credentials = { ...connection.credentials, accountId: described.accountId ?? undefined };
   const nowMs = deps.clock.now();
   return insertBusiness(deps.db, {
@@ -50,20 +66,38 @@ export async function connectBusiness(deps: BusinessDeps, connection: NewConnect
   });
 }
 
+function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredentials>): void {
+  const fault = provider.keyFault(keys);
+  if (fault !== null) throw conflict('wrong_key', `${fault}.`);
+}
+
 /**
  * Asks the provider again what a business may do.
- * @param replacement new keys, where they were changed at the provider
- * @throws ApiError `not_found`
+ * @param replacement new keys, where they were changed at the provider; any of them alone
+ * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for one that
+ *   is not of the account that was connected: its payments could not be asked for any more
  */
 export async function refreshBusiness(
   deps: BusinessDeps,
   id: string,
-  replacement?: ProviderCredentials,
+  replacement: Partial<ProviderCredentials> = {},
 ): Promise<PaymentBusiness> {
   const business = await findBusiness(deps.db, undefined, id);
   if (business === undefined) throw notFound();
-  const credentials = { ...openCredentials(deps.secrets, business), ...replacement };
-  const described = await deps.payments.of(business).describeAccount(credentials);
+  const adapter = deps.payments.of(business);
+  refuseWrongKey(adapter, replacement);
+  const known = openCredentials(deps.secrets, business);
+  const credentials = { ...known, ...replacement };
+  const described = await adapter.describeAccount(credentials);
+  if (described.livemode !== business.livemode) {
+    throw conflict('other_mode', `this key is of ${described.livemode ? 'live' : 'test'} mode, unlike the business.`);
+  }
+  if (!(await isSameAccount(deps, business, known, credentials, described.accountId))) {
+    throw conflict(
+      'other_account',
+      'this key belongs to another account at the provider: connect that as a business of its own.',
+    );
+  }
   const updated = await updateBusiness(deps.db, id, {
     country: described.country ?? business.country,
     ready: described.ready,
@@ -89,4 +123,23 @@ export async function disconnectBusiness(deps: BusinessDeps, id: string): Promis
       throw conflict('business_linked', 'an event is paid through this business: unlink it there first.');
     }
   });
+}
+
+/** By the account's ID where the provider has one; otherwise the new key has to know a payment that the old one took. */
+async function isSameAccount(
+  deps: BusinessDeps,
+  business: PaymentBusiness,
+  known: ProviderCredentials,
+  credentials: ProviderCredentials,
+  accountId: string | null,
+): Promise<boolean> {
+  if (credentials.secretKey === known.secretKey) return true;
+  if (accountId !== null && known.accountId !== undefined) return accountId === known.accountId;
+  const taken = await findTakenPayment(deps.db, business.id);
+  if (taken === undefined) return true;
+  const handle = {
+    reference: taken.providerReference ?? '',
+    ...(taken.page?.provider === 'provider_a' ? { checkoutSessionId: taken.page.checkoutSessionId } : {}),
+  };
+  return (await deps.payments.of(business).readCheckout(credentials, handle)).kind !== 'missing';
 }

@@ -18,6 +18,8 @@ export interface PaymentDeps {
   readonly secrets: Secrets;
   readonly payments: PaymentProviders;
   readonly fulfilments: Fulfilments;
+  /** Shared by the processes. Jobs have none: what they ask is bounded by what happened. */
+  readonly rateLimiter?: RateLimiter;
 }
 
 /** What a checkout needs besides: it is limited for each visitor. */

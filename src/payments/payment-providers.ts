@@ -23,7 +23,7 @@ type Pair = Readonly<Record<ProviderName, PaymentProvider>>;
 function createPair(now: () => number, addresses: ProviderAddresses): Pair {
   return {
     provider_a: createProviderA({ now, baseUrl: addresses.providerA }),
-    provider_b: createProviderB({ baseUrl: addresses.providerB }),
+    provider_b: createProviderB({ now, baseUrl: addresses.providerB }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
@@ -40,6 +40,29 @@ export async function endProviderEvent(
     .update(providerEvents)
     .set({ outcome, processedAt: sql`${nowMs}` })
     .where(at(paymentBusinessId, eventKey));
+}
+
+/** The message of a business that came last. */
+export async function findNewestEvent(executor: Executor, businessId: string): Promise<ProviderEvent | undefined> {
+  const [row] = await executor
+    .select()
+    .from(providerEvents)
+    .where(eq(providerEvents.paymentBusinessId, businessId))
+    .orderBy(desc(providerEvents.receivedAt))
+    .limit(1);
+  return row;
+}
+
+const MATCHED_AT_ONCE = 1_000;
+
+/** Messages that named no known attempt, newest first. */
+export async function listUnmatchedEvents(executor: Executor): Promise<ProviderEvent[]> {
+  return executor
+    .select()
+    .from(providerEvents)
+    .where(eq(providerEvents.outcome, 'unmatched'))
+    .orderBy(desc(providerEvents.receivedAt))
+    .limit(MATCHED_AT_ONCE);
 }
 
 /** Forgets processed messages that are older than a moment. */

@@ -52,7 +52,7 @@ async function findUpToDate(deps: PaymentDeps, votingEventId: string, id: string
 
 async function upToDate(deps: PaymentDeps, attempt: PaymentAttempt): Promise<PaymentAttempt> {
   try {
-    return await askProvider(deps, attempt);
+    return await askProvider(deps, attempt, { isRead: true });
   } catch (fault) {
     if (fault instanceof ApiError && fault.details?.['reason'] === 'payment_provider_unavailable') return attempt;
     throw fault;

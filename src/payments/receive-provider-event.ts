@@ -8,6 +8,8 @@ import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
+import { planBusinessCheck } from './check-business.ts';
+import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import {
@@ -15,6 +17,7 @@ import {
   endProviderEvent,
   findProviderEvent,
   insertProviderEvent,
+  listUnmatchedEvents,
   type ProviderEvent,
 } from './provider-event-repository.ts';
 import { isAttemptId, type WebhookNotice } from './providers/provider.ts';
@@ -71,9 +74,11 @@ async function store(
       providerPaymentId: notice.providerPaymentId,
       body: deps.secrets.seal(rawBody, place),
       ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: nowMs } : {}),
+      ...(notice.topic === 'account' ? { outcome: 'applied', processedAt: nowMs } : {}),
       receivedAt: nowMs,
     });
     if (!isNew || notice.topic === 'other') return;
+    if (notice.topic === 'account') return planBusinessCheck(tx, business.id, null);
     const job = { businessId: business.id, eventKey: notice.eventKey };
     await enqueue(tx, PROCESS_PROVIDER_EVENT, job);
   });
@@ -95,6 +100,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
     return;
   }
   await askProvider(deps, attempt, { always: true });
+  await checkRefunds(deps, attempt);
   await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
 }
 
@@ -125,6 +131,20 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
   const business = await findBusinessEver(deps.db, event.paymentBusinessId);
   if (business === undefined) return null;
   return deps.payments.of(business).attemptOfReference(event.reference);
+}
+
+/**
+ * Matches messages again that named no attempt when they came: a database that was set back may know the attempt by now.
+ * @throws what asking the provider throws
+ */
+export async function matchAgain(deps: PaymentDeps): Promise<void> {
+  for (const event of await listUnmatchedEvents(deps.db)) {
+    const attempt = await attemptOf(deps, event);
+    if (attempt === undefined) continue;
+    await askProvider(deps, attempt, { always: true });
+    await checkRefunds(deps, attempt);
+    await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
+  }
 }
 
 /** Forgets messages after 30 days. */

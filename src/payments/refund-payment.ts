@@ -10,7 +10,7 @@ import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import type { RefundResult } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
-import { findRefund, insertRefund, moveRefund, type Refund } from './refund-repository.ts';
+import { findRefund, insertRefund, listLostRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
 import type { PaymentAttempt } from './types.ts';
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
@@ -25,8 +25,14 @@ const LONGEST_PAUSE_MS = DAY_MS;
 /** What may pass by itself within a day is no matter for a person. */
 const ALARM_AFTER_MS = DAY_MS;
 
+/** A payment may have been given back at the provider before it was due here. */
+export const REFUND_EARLIER_MS = 30 * DAY_MS;
+
 /** What a provider answered to a refund, or that it did not. */
 type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code: string };
+
+const jobKeyOf = ({ attemptId, providerPaymentId }: RefundPayment): string =>
+  `refund:${attemptId}:${providerPaymentId}`;
 
 /** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
 export async function giveBack(
@@ -38,7 +44,7 @@ export async function giveBack(
   const ref = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
   if (!(await insertRefund(tx, { ...ref, reference, amountMinor, currency }))) return;
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${attempt.id}:${providerPaymentId}` });
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
 }
 
 /**
@@ -65,7 +71,7 @@ export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
 
 async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<void> {
   const refund = await findRefund(deps.db, ref);
-  if (refund === undefined || refund.status === 'refunded' || refund.status === 'failed') return;
+  if (refund === undefined || !OWED.includes(refund.status)) return;
   const result = await askForRefund(deps, ref, refund).catch((fault: unknown): RefundAnswer => {
     const known = summariseFault(fault);
     deps.log.warn({ attempt: ref.attemptId, fault: known }, 'a provider did not answer to a refund');
@@ -77,27 +83,67 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const ageMs = nowMs - refund.createdAt;
     const givenUp = result.kind !== 'refunded' && ageMs >= GIVE_UP_MS;
     const answered = result.kind === 'unanswered' ? refund.status : result.kind;
-    const refundId = 'refundId' in result ? result.refundId : null;
+    const refundId = 'refundId' in result ? (result.refundId ?? null) : null;
     const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, refundId);
     if (attempt === undefined || moved === undefined) return;
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
-    // Each pause is as long as all before it together.
-    if (!givenUp) await askAgain(tx, ref, nowMs + Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS));
     if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');
-    const isFirstRefusal = result.kind === 'refused' && refund.status !== 'refused';
-    const isLate = result.kind !== 'refused' && ageMs >= ALARM_AFTER_MS;
-    if (!givenUp && !isFirstRefusal && !isLate) return;
-    deps.log.error(
-      { attempt: ref.attemptId, code: 'code' in result ? result.code : null, alarm: 'refund_refused' },
-      givenUp
-        ? 'a provider did not give a payment back in 30 days: a person has to'
-        : 'a provider does not give a payment back: it is asked again for 30 days',
-    );
+    else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
+    raiseAlarm(deps, ref, result, { givenUp, isNew: result.kind !== refund.status, ageMs });
   });
 }
 
+/**
+ * Plans a job for every refund that is owed and has none left, whatever became of its own. What is owed for more than a day
+ * alarms with each try.
+ */
+export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
+  for (const ref of await listLostRefunds(deps.db)) {
+    deps.log.warn({ attempt: ref.attemptId }, 'a refund had no job any more: it is asked for again');
+    await enqueue(deps.db, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
+  }
+}
+
+/** Each pause is as long as all before it together. A refund that waits for the merchant is looked at once a day. */
+function pauseAfter(kind: RefundAnswer['kind'], ageMs: number): number {
+  return kind === 'attention' ? LONGEST_PAUSE_MS : Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS);
+}
+
+/** What a person has to look at: the first refusal, what waits for the merchant, and what took more than a day. */
+function raiseAlarm(
+  deps: PaymentDeps,
+  ref: RefundPayment,
+  result: RefundAnswer,
+  { givenUp, isNew, ageMs }: { readonly givenUp: boolean; readonly isNew: boolean; readonly ageMs: number },
+): void {
+  const answered = result.kind === 'refused' || result.kind === 'attention';
+  if (!givenUp && !(answered ? isNew : ageMs >= ALARM_AFTER_MS)) return;
+  const code = 'code' in result ? result.code : null;
+  if (givenUp) {
+    deps.log.error(
+      { attempt: ref.attemptId, code, alarm: 'refund_refused' },
+      'a provider did not give a payment back in 30 days: a person has to',
+    );
+  } else if (result.kind === 'attention') {
+    alarmForAttention(deps, ref.attemptId);
+  } else {
+    deps.log.error(
+      { attempt: ref.attemptId, code, alarm: 'refund_refused' },
+      'a provider does not give a payment back: it is asked again for 30 days',
+    );
+  }
+}
+
+/** Raised once for each refund that begins to wait. */
+export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: string): void {
+  deps.log.error(
+    { attempt, alarm: 'refund_needs_attention' },
+    'a refund waits at the provider until its merchant has done something there',
+  );
+}
+
 async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: `refund:${ref.attemptId}:${ref.providerPaymentId}:again`, runAtMs });
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: `${jobKeyOf(ref)}:again`, runAtMs });
 }
 
 async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {
@@ -106,9 +152,11 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
   if (business === undefined) throw new Error('a refund belongs to no business');
   const provider = deps.payments.of(business);
   const credentials = openCredentials(deps.secrets, business);
-  if (refund.status === 'pending' && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
+  const begun = refund.status === 'pending' || refund.status === 'attention';
+  if (begun && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
   return provider.refund(credentials, {
     attemptId: refund.attemptId,
+    sinceMs: refund.createdAt - REFUND_EARLIER_MS,
     refusedAtMs: refund.status === 'refused' ? refund.updatedAt : undefined,
     reference: refund.reference,
     providerPaymentId: refund.providerPaymentId,

@@ -51,17 +51,47 @@ export async function listRefunds(
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
-/** Moves a refund on; undefined when it has ended already. */
+/** Money that is not back with its payer, and is asked for by the job. */
+export const OWED: readonly Refund['status'][] = ['due', 'pending', 'attention', 'refused'];
+
+const LOST_AT_ONCE = 500;
+
+/**
+ * Refunds that are owed and that no job will ask for: theirs used all its tries, or is gone. Known by the jobs' own keys,
+ * oldest first.
+ */
+export async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
+  const key = sql`'refund:' || ${paymentRefunds.attemptId} || ':' || ${paymentRefunds.providerPaymentId}`;
+  return executor
+    .select({
+      votingEventId: paymentRefunds.votingEventId,
+      attemptId: paymentRefunds.attemptId,
+      providerPaymentId: paymentRefunds.providerPaymentId,
+    })
+    .from(paymentRefunds)
+    .where(
+      and(
+        inArray(paymentRefunds.status, [...OWED]),
+        sql`NOT EXISTS (SELECT 1 FROM graphile_worker.jobs j WHERE j.key IN (${key}, ${key} || ':again')
+          AND (j.attempts < j.max_attempts OR j.locked_at IS NOT NULL))`,
+      ),
+    )
+    .orderBy(asc(paymentRefunds.createdAt))
+    .limit(LOST_AT_ONCE);
+}
+
+/** Moves a refund on; undefined when it stands nowhere where that may happen from. */
 export async function moveRefund(
   executor: Executor,
   ref: RefundRef,
   status: Refund['status'],
   refundId: string | null,
+  from: readonly Refund['status'][] = OWED,
 ): Promise<Refund | undefined> {
   const [row] = await executor
     .update(paymentRefunds)
     .set({ status, updatedAt: sql`${nowMs}`, ...(refundId === null ? {} : { refundId }) })
-    .where(and(at(ref), inArray(paymentRefunds.status, ['due', 'pending', 'refused', 'failed'])))
+    .where(and(at(ref), inArray(paymentRefunds.status, [...from])))
     .returning();
   return row;
 }

@@ -50,15 +50,22 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'failed':
       return end(tx, deps, attempt, 'failed', 'declined');
     case 'expired':
-      return end(tx, deps, attempt, 'cancelled', 'expired');
+      return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
-    case 'missing':
       // Nothing can be paid any more, and this was the last ask.
-      if ((await readNow(tx)) >= attempt.expiresAt) await end(tx, deps, attempt, 'cancelled', 'expired');
+      if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, state.refused);
+      return;
+    case 'missing':
+      if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, false);
       return;
     default:
       throw new Error(`no rule for ${state satisfies never}`);
   }
+}
+
+/** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
+function endUnpaid(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, refused: boolean): Promise<void> {
+  return refused ? end(tx, deps, attempt, 'failed', 'declined') : end(tx, deps, attempt, 'cancelled', 'expired');
 }
 
 async function end(
@@ -112,7 +119,12 @@ async function applyPaid(
   payment: ProviderPayment,
 ): Promise<void> {
   const { providerPaymentId } = payment;
-  if (attempt.providerPaymentId === providerPaymentId) return;
+  if (attempt.providerPaymentId === providerPaymentId) {
+    // Fees are settled a while after the payment.
+    const { feeMinor } = payment;
+    if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(tx, attempt, { feeMinor });
+    return;
+  }
   const mismatch = await mismatchOf(tx, deps, attempt, payment);
   if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);
   if (isOpen(attempt.status)) {
@@ -120,6 +132,7 @@ async function applyPaid(
     await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
       providerPaymentId,
       providerReference: payment.reference,
+      feeMinor: payment.feeMinor,
       paidAt: payment.paidAtMs ?? nowMs,
       checkAt: nowMs + MINUTE_MS,
       checks: 0,
@@ -156,6 +169,7 @@ async function applyReversed(
   const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
+  // One that failed is held against the list of refunds: the payment's own state may be of the refund that failed.
   const ours = await moveRefund(tx, refund, 'refunded', null);
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.

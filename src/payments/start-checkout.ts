@@ -18,8 +18,10 @@ import {
 } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { noteRefusal } from './check-business.ts';
 import { openCredentials } from './credentials.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
+import { countCall } from './provider-budget.ts';
 import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
 import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
@@ -178,6 +180,7 @@ async function requestPage(
   const credentials = openCredentials(deps.secrets, business);
   const reference = provider.referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
   const { terms } = attempt;
+  countCall(deps, business.id);
   return callProvider(deps, until, async () => {
     try {
       return await provider.createCheckout(credentials, {
@@ -193,7 +196,10 @@ async function requestPage(
         createdAtMs: attempt.createdAt,
       });
     } catch (fault) {
-      if (fault instanceof PaymentProviderRefused) await endRefused(deps, attempt);
+      if (fault instanceof PaymentProviderRefused) {
+        await endRefused(deps, attempt);
+        if (fault.field === null) await noteRefusal(deps, business, fault);
+      }
       throw fault;
     }
   });

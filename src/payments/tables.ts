@@ -3,7 +3,7 @@ import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniq
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { CheckoutPage, ProviderName } from './providers/provider.ts';
-import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose } from './types.ts';
+import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './types.ts';
 
 export const paymentBusinesses = pgTable(
   'payment_businesses',
@@ -62,6 +62,8 @@ export const paymentAttempts = pgTable(
     /** Says which idempotent first call made it, so that its retry goes on here instead of asking for money twice. */
     requestKey: bytes('request_key'),
     providerPaymentId: text('provider_payment_id'),
+    /** What the provider kept of it, where it says so. */
+    feeMinor: integer('fee_minor'),
     /** Which of the attempt's references was paid. */
     providerReference: text('provider_reference'),
     endReason: text('end_reason').$type<EndReason>(),
@@ -90,6 +92,8 @@ export const paymentAttempts = pgTable(
     uniqueIndex('payment_attempts_request').on(table.votingEventId, table.requestKey),
     // One payment at a provider pays for one attempt.
     uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
+    // Providers name payments, and know nothing of events.
+    index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
     index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
   ],
 );
@@ -104,12 +108,15 @@ export const paymentRefunds = pgTable(
     reference: text().notNull(),
     amountMinor: bigint('amount_minor', { mode: 'number' }).notNull(),
     currency: text().notNull(),
-    status: text().$type<'due' | 'pending' | 'refunded' | 'refused' | 'failed'>().notNull(),
+    status: text().$type<RefundStatus>().notNull(),
     refundId: text('refund_id'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.attemptId, table.providerPaymentId] })],
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.attemptId, table.providerPaymentId] }),
+    index('payment_refunds_owed').on(table.createdAt).where(sql`status IN ('due', 'pending', 'attention', 'refused')`),
+  ],
 );
 
 /** Messages of providers as they came, each once. They are hints: what they say is asked for again. */

@@ -21,6 +21,12 @@ export interface CheckoutTerms {
   readonly pricingModel: 'ratio' | 'tiered' | null;
 }
 
+/**
+ * How money stands that is to go back. `refused`: the provider said no, and is asked again. `attention`: it waits for the
+ * merchant. `failed`: no one is asked any more, or the money came back to the merchant after it had been given back.
+ */
+export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
+
 /** Why an attempt ended without what was paid for. */
 export type EndReason =
   | 'expired'

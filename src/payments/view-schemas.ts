@@ -79,16 +79,20 @@ const organizerPart = {
       reference: z.string().nullable().meta({ description: 'Which of the references of the attempt was paid.' }),
       paymentId: z.string(),
       paidAt: timeShape().nullable(),
-      feeMinor: z.int().nullable().meta({ description: "The provider's fee; null where it is not asked for it." }),
+      feeMinor: z.int().nullable().meta({
+        description:
+          "The provider's fee, in the payment's currency; null where it does not say, or says it in another currency. It may come a day after the payment.",
+      }),
       livemode: z.boolean(),
     })
     .nullable()
     .meta({ description: 'Once the provider has taken money.' }),
   refund: z
     .object({
-      status: z
-        .enum(['pending', 'refunded', 'failed'])
-        .meta({ description: '`failed` when the provider did not give it back in 30 days: pay it back by hand.' }),
+      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed']).meta({
+        description:
+          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand.',
+      }),
       amountMinor: z.int(),
       requestedAt: timeShape(),
       finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),

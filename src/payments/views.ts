@@ -2,7 +2,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { amountInMainUnit } from './providers/currencies.ts';
 import type { CheckoutPage } from './providers/provider.ts';
 import type { Refund } from './refund-repository.ts';
-import type { AttemptStatus, PaymentAttempt, PaymentBusiness } from './types.ts';
+import type { AttemptStatus, PaymentAttempt, PaymentBusiness, RefundStatus } from './types.ts';
 import type { AttemptView, BusinessView, OrganizerAttemptView, PaymentRequiredView } from './view-schemas.ts';
 
 /** A payment business (contract, "Payment business"). */
@@ -58,6 +58,11 @@ export interface AttemptBackground {
   readonly refunds: readonly Refund[];
 }
 
+function statusOfOwed(status: RefundStatus | undefined) {
+  if (status === 'failed') return 'failed';
+  return status === 'attention' ? 'needs_attention' : 'pending';
+}
+
 /** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
 export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
   const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
@@ -65,9 +70,8 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
   const row = own ?? (isLive ? undefined : refunds.at(-1));
   if (row === undefined && refundedAt === null) return null;
-  const ended = row?.status === 'failed' ? 'failed' : 'pending';
   return {
-    status: refundedAt === null ? ended : 'refunded',
+    status: refundedAt === null ? statusOfOwed(row?.status) : 'refunded',
     amountMinor: row?.amountMinor ?? amountMinor,
     requestedAt: row?.createdAt ?? refundedAt ?? attempt.updatedAt,
     finishedAt: refundedAt,
@@ -75,10 +79,9 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
 }
 
 function organizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
-  const { providerPaymentId: paymentId, providerReference: reference, paidAt } = attempt;
+  const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
   const { livemode } = background;
-  // Fees are part of payouts, and not asked for.
-  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor: null, livemode };
+  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
   return { providerDetails: details, refund: refundOf(attempt, background) };
 }
 

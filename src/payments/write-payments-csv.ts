@@ -10,7 +10,7 @@ const COLUMNS = [
   ...(['providerPaymentId', 'providerReference', 'createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
 /** What stands beside the attempt's own row, after it: the columns of earlier versions keep their places. */
-const BACKGROUND_COLUMNS = ['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt'];
+const BACKGROUND_COLUMNS = ['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'];
 const ROWS_AT_ONCE = 500;
 
 /** Every payment of an event as a table. What the payer sent and the ballot's code stay out of it. */
@@ -22,7 +22,7 @@ export async function* writePaymentsCsv(db: Database, eventId: string): AsyncGen
     for (const [index, row] of rows.entries()) {
       const background = backgrounds[index] ?? NO_BACKGROUND;
       const refund = refundOf(row, background);
-      const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt];
+      const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
       const cells = [...COLUMNS.map((column) => row[column]), ...beside.map((value) => value ?? null)];
       yield csvLine(cells.map((value) => csvCell(value)));
     }

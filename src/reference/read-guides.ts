@@ -9,6 +9,7 @@ const GUIDES = [
   { name: 'polls', summary: 'Visitors instead of voters, and how they are told apart.' },
   { name: 'event-life', summary: 'What may be done to an event, and when.' },
   { name: 'paid-votes', summary: 'The two calls of a checkout, and what may happen between them.' },
+  { name: 'going-live-with-payments', summary: 'Accounts, keys, messages, refunds, and what to watch.' },
   { name: 'webhooks', summary: 'Being told instead of asking: signatures, retries, order.' },
   { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },
   { name: 'errors', summary: 'One envelope, a code for people, a reason for programs.' },

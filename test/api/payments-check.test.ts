@@ -137,4 +137,34 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     const later = await runCommand(paid.service, [...words, '2999-01-01T00:00:00Z'], where);
     expect([later.code, JSON.parse(later.stdout).payments]).toEqual([0, []]);
   }, 60_000);
+
+  test('is asked once by the command that says in plain lines what is wrong with a business', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
+    const where = {
+      PROVIDER_A_API_URL: paid.sandbox.url,
+      PROVIDER_B_API_URL: paid.sandbox.url,
+      BASE_URL: `http://127.0.0.1:${paid.service.port}`,
+    };
+    const check = async () => {
+      const words = ['payment-businesses', 'check', '--business', event.businessId, '--json'];
+      const ended = await runCommand(paid.service, words, where);
+      expect(ended.stdout).not.toContain(event.secretKey);
+      const { findings } = JSON.parse(ended.stdout);
+      const wrong = findings.filter(({ ok }: { ok: boolean }) => !ok);
+      return { code: ended.code, wrong: wrong.map(({ what }: { what: string }) => what), text: ended.stdout };
+    };
+    expect(await check()).toMatchObject({ code: 0, wrong: [] });
+    paid.sandbox.setAccountReady(event.secretKey, false);
+    const restricted = await check();
+    expect([restricted.code, restricted.wrong[0]]).toEqual([1, provider === 'provider_a' ? 'ready' : 'keys']);
+    paid.sandbox.setAccountReady(event.secretKey, true);
+    if (provider === 'provider_b') return;
+    await query('UPDATE payment_businesses SET ready = true WHERE id = $1', [event.businessId]);
+    paid.sandbox.faults.messageKinds = ['checkout.session.completed'];
+    const deaf = await check();
+    paid.sandbox.faults.messageKinds = null;
+    expect([deaf.code, deaf.wrong]).toEqual([1, ['messages']]);
+    expect(deaf.text).toContain('refund.failed');
+  }, 60_000);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { demand, visitor } from '#test/harness/elections.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -61,6 +62,9 @@ async function age(attempt: string, days: number): Promise<void> {
   await $client.query(soon, [`refund:${attempt}:%`]);
 }
 
+const sumOf = (rows: readonly unknown[], name: string): number =>
+  rows.reduce<number>((sum, row) => sum + Number(Reflect.get(Object(row), name)), 0);
+
 const untilTried = (attempt: string) =>
   eventually(async () => {
     const again = "SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now() + '1 minute'::interval";
@@ -80,7 +84,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
       reference: provider === 'provider_a' ? expect.anything() : expect.stringMatching(/^[A-Za-z0-9.=-]+$/),
       paymentId: expect.any(String),
       paidAt: expect.any(Number),
-      feeMinor: null,
+      feeMinor: expect.any(Number),
       livemode: false,
     });
     const back = await eventually(async () => {
@@ -102,11 +106,45 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     const key = { key: event.account.read };
     const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
     const [head = '', ...lines] = String(csv.body).trim().split('\r\n');
-    const last = head.replaceAll('"', '').split(',').slice(-4);
-    expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt']);
+    const last = head.replaceAll('"', '').split(',').slice(-5);
+    expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor']);
     expect(lines.find((line) => line.includes(second))).toContain(
       `false,"refunded",${back.refund.amountMinor},${back.refund.requestedAt}`,
     );
+  });
+
+  test('adds up to the minor unit: the statistics, the list and the file agree on what was taken in, and on fees', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const attempts: string[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const attempt = await pay(event);
+      demand(await cast(event, { paymentAttemptId: attempt }), 201);
+      attempts.push(attempt);
+    }
+    await payTwice(event, () => undefined);
+    const [, dropped = '', reversed = ''] = attempts;
+    await paid.service.deps.db.$client.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
+    await eventually(async () => ((await organizer(event, `/${dropped}`)).refundedAt === null ? undefined : true));
+    await paid.sandbox.reverse(provider === 'provider_a' ? reversed : `${reversed.replace('_', '-')}.1`, 'dispute');
+    await eventually(async () => ((await organizer(event, `/${reversed}`)).reversedAt === null ? undefined : true));
+    const key = { key: event.account.read };
+    const stats = demand(await paid.service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);
+    const listed: Record<string, unknown>[] = await organizer(event, '');
+    const kept = listed.filter((row) => row['status'] === 'fulfilled' && !row['refundedAt'] && !row['reversedAt']);
+    expect(stats.payments.revenue).toEqual([
+      { currency: listed[0]?.['currency'], amountMinor: sumOf(kept, 'amountMinor') },
+    ]);
+    expect(kept).toHaveLength(2);
+    const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const [head = [], ...rows] = parseCsv(String(csv.body));
+    const inFile = rows.map((row) => Object.fromEntries(head.map((name, index) => [name, row[index] ?? ''])));
+    const keptInFile = inFile.filter(
+      (row) => row['status'] === 'fulfilled' && !row['refundedAt'] && !row['reversedAt'],
+    );
+    expect(sumOf(keptInFile, 'amountMinor')).toBe(sumOf(kept, 'amountMinor'));
+    const fees = listed.map((row) => row['providerDetails']).filter((details) => details !== null);
+    expect(sumOf(fees, 'feeMinor')).toBe(sumOf(inFile, 'feeMinor'));
+    expect(fees).toHaveLength(5);
   });
 
   test('is a refund that fails, and payment.refund_failed once, where the provider never answers', async () => {

@@ -2,6 +2,8 @@ import { Writable } from 'node:stream';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
   createPaidEvent,
@@ -11,7 +13,7 @@ import {
   RETURN_URL,
   startPaidTestService,
 } from '#test/harness/payments.ts';
-import { startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
 
 let paid: PaidTestService;
 let service: TestService;
@@ -43,6 +45,17 @@ const firstCall = (event: PaidEvent, on = service): Promise<TestAnswer> => {
   return post(event, { visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL, votes }, on);
 };
 
+const isReady = async ({ account, businessId }: PaidEvent): Promise<boolean> => {
+  const { body } = await service.call('GET', '/payment-businesses', undefined, { key: account.read });
+  return body.data.find(({ id }: { id: string }) => id === businessId).ready;
+};
+
+const alarmsOf = ({ businessId }: PaidEvent): string[] =>
+  lines
+    .map((line) => JSON.parse(line))
+    .filter(({ alarm, business }) => alarm !== undefined && business === businessId)
+    .map(({ alarm }) => alarm);
+
 const shown = ({ status, body: { error } }: TestAnswer) => [status, error?.code, error?.details?.reason];
 
 describe.each(PROVIDERS)('%s', (provider) => {
@@ -62,6 +75,51 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(shown(await post(event, { paymentAttemptId }))).toEqual(unavailable);
     Object.assign(paid.sandbox.faults, NO_FAULTS);
     expect((await post(event, { paymentAttemptId })).status).toBe(402);
+  });
+
+  test.each([400, 401, 403] as const)(
+    'that refuses the account by %i makes its business unready, with one alarm, until it takes payments again',
+    async (refuseStatus) => {
+      const event = await createPaidEvent(service, provider);
+      Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+      lines.length = 0;
+      const unavailable = [403, 'forbidden', 'payment_unavailable'];
+      for (const answer of await Promise.all([1, 2, 3].map(() => firstCall(event)))) {
+        expect(shown(answer)).toEqual(unavailable);
+      }
+      expect(await isReady(event)).toBe(false);
+      expect(alarmsOf(event)).toEqual(['business_not_ready']);
+      const asked = paid.sandbox.requests.length;
+      expect(shown(await firstCall(event))).toEqual(unavailable);
+      expect(paid.sandbox.requests.length).toBe(asked);
+      await checkUnreadyBusinesses(paymentDeps(service.deps));
+      expect(await isReady(event)).toBe(false);
+      Object.assign(paid.sandbox.faults, NO_FAULTS);
+      await checkUnreadyBusinesses(paymentDeps(service.deps));
+      expect(await isReady(event)).toBe(true);
+      expect((await firstCall(event)).status).toBe(402);
+      expect(alarmsOf(event)).toEqual(['business_not_ready']);
+    },
+  );
+
+  test('that refuses a price alarms, and leaves the business ready for other prices', async () => {
+    const event = await createPaidEvent(service, provider);
+    Object.assign(paid.sandbox.faults, { refuseStatus: 400, refuseField: 'amount', refuseTimes: 1 });
+    expect(shown(await firstCall(event))).toEqual([403, 'forbidden', 'payment_unavailable']);
+    await eventually(() => (alarmsOf(event).includes('payment_refused') ? true : undefined));
+    expect([await isReady(event), (await firstCall(event)).status]).toEqual([true, 402]);
+  });
+
+  test('that restricts an account is heard, by its message where it sends one, otherwise by its refusal', async () => {
+    const event = await createPaidEvent(service, provider);
+    paid.sandbox.setAccountReady(event.secretKey, false);
+    if (provider === 'provider_b') expect((await firstCall(event)).status).toBe(403);
+    await eventually(async () => ((await isReady(event)) ? undefined : true));
+    expect(alarmsOf(event)).toEqual(['business_not_ready']);
+    paid.sandbox.setAccountReady(event.secretKey, true);
+    if (provider === 'provider_b') await checkUnreadyBusinesses(paymentDeps(service.deps));
+    await eventually(async () => ((await isReady(event)) ? true : undefined));
+    expect((await firstCall(event)).status).toBe(402);
   });
 
   test.each(['email', 'returnUrl'] as const)('that refuses the %s names it to the payer', async (field) => {

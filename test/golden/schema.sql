@@ -375,12 +375,14 @@ CREATE TABLE payment_attempts (
   updated_at bigint NOT NULL,
   asking_by bytea,
   livemode boolean DEFAULT true NOT NULL,
+  fee_minor integer,
   CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
 );
 CREATE INDEX payment_attempts_check ON payment_attempts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payment_attempts_id ON payment_attempts USING btree (id);
 CREATE UNIQUE INDEX payment_attempts_payment ON payment_attempts USING btree (voting_event_id, payment_business_id, provider_payment_id);
+CREATE INDEX payment_attempts_provider_payment ON payment_attempts USING btree (provider_payment_id) WHERE (provider_payment_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_attempts_request ON payment_attempts USING btree (voting_event_id, request_key);
 
 CREATE TABLE payment_businesses (
@@ -415,6 +417,7 @@ CREATE TABLE payment_refunds (
   updated_at bigint NOT NULL,
   CONSTRAINT payment_refunds_voting_event_id_attempt_id_provider_payment_id_ PRIMARY KEY (voting_event_id, attempt_id, provider_payment_id)
 );
+CREATE INDEX payment_refunds_owed ON payment_refunds USING btree (created_at) WHERE (status = ANY (ARRAY['due'::text, 'pending'::text, 'attention'::text, 'refused'::text]));
 
 CREATE TABLE pending_ballots (
   voting_event_id text NOT NULL,

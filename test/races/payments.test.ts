@@ -84,6 +84,30 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     expect(rows).toEqual([{ payment_attempt_id: attempt }]);
   });
 
+  test('pollers of many payments leave the merchant most of what the provider allows, and payers their second call', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    paid.sandbox.faults.webhooks = 'lost';
+    const begun = await Promise.all(Array.from({ length: 120 }, () => begin(event)));
+    const [first = begun[0]] = begun;
+    if (first === undefined) throw new Error('no attempt');
+    await decide(checkoutUrlOf(first.answer), 'pay');
+    // The calls that made the pages count too: a few seconds later there is room again.
+    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    const before = paid.sandbox.requests.length;
+    const startedAt = performance.now();
+    const reads = await Promise.all(
+      begun.slice(1).map(({ attempt }, index) => call(either(index), event, 'GET', `/payments/${attempt}`)),
+    );
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const asked = paid.sandbox.requests.length - before;
+    expect(new Set(reads.map(({ status, body }) => `${status} ${body.data.status}`))).toEqual(new Set(['200 pending']));
+    // Each process knows after a quarter of a second what the other one asked.
+    expect(asked).toBeLessThanOrEqual(2 * 31 + Math.ceil(10 * seconds));
+    const answer = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: first.attempt });
+    paid.sandbox.faults.webhooks = 'normal';
+    expect([answer.status, asked > 0]).toEqual([201, true]);
+  }, 60_000);
+
   test('message, read and second call at once make one payment.succeeded', async () => {
     for (let round = 0; round < 5; round += 1) {
       const event = await createPaidEvent(paid.service, provider);

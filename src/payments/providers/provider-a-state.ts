@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
+  bestRefund,
   type CheckoutPage,
   PaymentProviderUnavailable,
   type ProviderPayment,
@@ -10,16 +11,22 @@ import {
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 // Only what is used is described, and loosely: the provider adds fields and values without notice.
+/** What the provider settles a charge by; it may be made a while after the charge. */
+export const balanceSchema = z.union([z.string(), z.object({ fee: z.int(), currency: z.string() })]).nullish();
+
 const chargeSchema = z.object({
   id: z.string(),
+  balance_transaction: balanceSchema,
   created: z.int().nullish(),
   refunded: z.boolean(),
+  refunds: z.object({ data: z.array(z.object({ status: z.string().nullish() })) }).nullish(),
   disputed: z.boolean().nullish(),
 });
 const intentSchema = z.object({
   id: z.string(),
   status: z.string(),
   amount_received: z.int().nullish(),
+  last_payment_error: z.unknown().optional(),
   latest_charge: z.union([z.string(), chargeSchema]).nullish(),
 });
 const sessionSchema = z.object({
@@ -34,7 +41,7 @@ const sessionSchema = z.object({
   payment_intent: z.union([z.string(), intentSchema]).nullish(),
 });
 const openedSchema = z.object({ id: z.string().min(1), url: z.url({ protocol: /^https?$/ }), expires_at: z.int() });
-const refundSchema = z.object({ id: z.string(), status: z.string().nullish() });
+const refundSchema = z.object({ id: z.string(), status: z.string().nullish(), amount: z.int().nullish() });
 
 type Session = z.infer<typeof sessionSchema>;
 
@@ -55,6 +62,18 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
   };
 }
 
+/** The fee of a charge, where it was settled in the currency that was paid. */
+export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
+  if (
+    balance === null ||
+    balance === undefined ||
+    typeof balance !== 'object' ||
+    balance.currency.toLowerCase() !== currency
+  )
+    return null;
+  return PROVIDER_A_MONEY.fromProviderAmount(currency, balance.fee);
+}
+
 function paymentOf(session: Session): ProviderPayment {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
@@ -68,6 +87,7 @@ function paymentOf(session: Session): ProviderPayment {
     reference: session.client_reference_id ?? null,
     attemptId: session.metadata?.[ATTEMPT_PARAMETER] ?? null,
     providerPaymentId: intent?.id ?? (typeof session.payment_intent === 'string' ? session.payment_intent : session.id),
+    feeMinor: feeOf(charge?.balance_transaction ?? null, currency),
     paidAtMs: paidAtSeconds === null ? null : paidAtSeconds * 1_000,
     livemode: session.livemode,
   };
@@ -78,6 +98,12 @@ function unpaidCompletion(session: Session): ProviderState {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
   return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
+}
+
+/** The charge counts as refunded as soon as that was asked for; the payer has the money once the refund has succeeded. */
+function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean {
+  const under = refunds?.data.some(({ status }) => status === 'pending' || status === 'requires_action') === true;
+  return refunded && !under;
 }
 
 export interface SessionReading {
@@ -97,22 +123,34 @@ export function readSession(answer: unknown): SessionReading {
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
   if (session.payment_status === 'paid') {
     const payment = paymentOf(session);
-    if (charge?.refunded) return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
+    if (charge && wentBack(charge))
+      return { state: { kind: 'reversed', cause: 'refund', payment }, disputedIntentId: null };
     return { state: { kind: 'paid', payment }, disputedIntentId: charge?.disputed ? (intent?.id ?? null) : null };
   }
   return { state: unpaidState(session), disputedIntentId: null };
 }
 
 function unpaidState(session: Session): ProviderState {
-  if (session.status === 'expired') return { kind: 'expired' };
+  const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+  const refused = (intent?.last_payment_error ?? null) !== null;
+  if (session.status === 'expired') return { kind: 'expired', refused };
   // Any payment status but `unpaid` here is one that we do not know, and so no payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
-  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status };
+  return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status, refused };
 }
 
 export function readRefundObject(answer: unknown): RefundResult {
   const refund = readAnswer(refundSchema, answer);
   if (refund.status === 'succeeded') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed' || refund.status === 'canceled') return { kind: 'refused', code: refund.status };
+  if (refund.status === 'failed' || refund.status === 'canceled') {
+    return { kind: 'refused', code: refund.status, refundId: refund.id };
+  }
+  if (refund.status === 'requires_action') return { kind: 'attention', refundId: refund.id };
   return { kind: 'pending', refundId: refund.id };
+}
+
+/** How the refunds of a payment stand, of a list of its own. @param amount what was paid, in the provider's unit */
+export function readRefunds(answer: unknown, amount: number): RefundResult | null {
+  const { data } = readAnswer(z.object({ data: z.array(refundSchema) }), answer);
+  return bestRefund(data.filter((refund) => (refund.amount ?? amount) >= amount).map(readRefundObject));
 }

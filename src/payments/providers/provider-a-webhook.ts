@@ -1,11 +1,46 @@
 import ProviderClient from 'stripe';
 import { z } from 'zod';
-import { isLiveKey, type ProviderCredentials, type WebhookNotice, type WebhookVerdict } from './provider.ts';
+import {
+  isLiveKey,
+  type MessageTarget,
+  type ProviderCredentials,
+  type WebhookNotice,
+  type WebhookVerdict,
+} from './provider.ts';
+import { readAnswer } from './provider-a-state.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const SIGNATURE_HEADER = 'stripe-signature';
 /** How old a signature may be: without a bound, a message that was once overheard stays good for ever. */
 export const WEBHOOK_TOLERANCE_SECONDS = 300;
+
+/** Messages to select at the provider: each is heard, and a payment whose message is missing is found later, or never. */
+const NEEDED_KINDS = [
+  'account.updated',
+  'charge.dispute.closed',
+  'charge.dispute.created',
+  'charge.refunded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.completed',
+  'checkout.session.expired',
+  'payment_intent.payment_failed',
+  'refund.failed',
+  'refund.updated',
+];
+
+const endpointsSchema = z.object({
+  data: z.array(z.object({ url: z.string(), status: z.string(), enabled_events: z.array(z.string()) })),
+});
+
+/** The addresses that messages go to, of the provider's own list. */
+export function readMessageTargets(answer: unknown): MessageTarget[] {
+  return readAnswer(endpointsSchema, answer).data.map(({ url, status, enabled_events: kinds }) => ({
+    url,
+    enabled: status === 'enabled',
+    missingKinds: kinds.includes('*') ? [] : NEEDED_KINDS.filter((kind) => !kinds.includes(kind)),
+  }));
+}
 
 const reference = z.union([z.string(), z.object({ id: z.string() })]).nullish();
 const eventSchema = z.object({
@@ -28,6 +63,7 @@ type ProviderEvent = z.infer<typeof eventSchema>;
 function topicOf(type: string): WebhookNotice['topic'] {
   if (type.startsWith('charge.dispute.')) return 'dispute';
   if (type === 'charge.refunded' || /^(?:charge\.)?refund\./.test(type)) return 'refund';
+  if (type === 'account.updated') return 'account';
   return /^(?:checkout\.session|payment_intent)\./.test(type) ? 'payment' : 'other';
 }
 

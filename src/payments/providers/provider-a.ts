@@ -1,7 +1,7 @@
 import assert from 'node:assert';
 import ProviderClient from 'stripe';
 import { z } from 'zod';
-import { HOUR_MS } from '#src/platform/clock.ts';
+import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
@@ -11,18 +11,20 @@ import {
   failureOf,
   isAttemptId,
   isLiveKey,
-  type ListedPayment,
   type PayerField,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderState,
+  type RefundedPayment,
   type RefundRequest,
   type RefundResult,
+  secretKeyFault,
 } from './provider.ts';
-import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
-import { verifyWebhookA } from './provider-a-webhook.ts';
+import { listPaymentsA, listReversalsA } from './provider-a-lists.ts';
+import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
+import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
 const NAME = 'provider_a';
@@ -89,7 +91,14 @@ async function ask<T>(call: Promise<T>): Promise<unknown> {
   }
 }
 
-function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.SessionCreateParams {
+/** The provider refuses a page that would live for less than half an hour; some minutes are left for clocks and retries. */
+const RETRIED_ALIKE_MS = 25 * MINUTE_MS;
+
+/** How often the parameters of an attempt's page have changed: a call that is repeated much later needs a later end. */
+const retryOf = ({ createdAtMs }: CheckoutRequest, nowMs: number): number =>
+  Math.max(0, Math.floor((nowMs - createdAtMs) / RETRIED_ALIKE_MS));
+
+function sessionParameters(request: CheckoutRequest, retry: number): ProviderClient.Checkout.SessionCreateParams {
   const { attemptId, currency, title, description, email, returnUrl, cancelUrl } = request;
   assert(returnUrl !== undefined, 'a checkout of provider_a needs a returnUrl');
   const metadata = { [ATTEMPT_PARAMETER]: attemptId };
@@ -113,7 +122,7 @@ function sessionParameters(request: CheckoutRequest): ProviderClient.Checkout.Se
     // Otherwise the payer may be offered another currency, and the amounts no longer agree.
     adaptive_pricing: { enabled: false },
     submit_type: 'pay',
-    expires_at: Math.floor((request.createdAtMs + PAGE_VALIDITY_MS) / 1_000),
+    expires_at: Math.floor((request.createdAtMs + retry * RETRIED_ALIKE_MS + PAGE_VALIDITY_MS) / 1_000),
     success_url: successUrl,
     cancel_url: cancelUrl ?? successUrl,
     ...(email ? { customer_email: email } : {}),
@@ -127,21 +136,6 @@ function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
 
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
-const chargesSchema = z.object({
-  has_more: z.boolean(),
-  data: z.array(
-    z.object({
-      id: z.string(),
-      status: z.string(),
-      amount: z.int(),
-      currency: z.string(),
-      created: z.int(),
-      refunded: z.boolean(),
-      payment_intent: z.string().nullish(),
-      metadata: z.record(z.string(), z.string()).nullish(),
-    }),
-  ),
-});
 const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
 
 /** The adapter of provider_a: hosted Checkout through its own library. */
@@ -182,7 +176,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     const answer = await ask(
       client.checkout.sessions.retrieve(
         handle.checkoutSessionId,
-        { expand: ['payment_intent.latest_charge'] },
+        { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
         { apiKey: secretKey },
       ),
     );
@@ -192,7 +186,11 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
 
   async function expireCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
-    const call = client.checkout.sessions.expire(handle.checkoutSessionId, {}, { apiKey: credentials.secretKey });
+    const call = client.checkout.sessions.expire(
+      handle.checkoutSessionId,
+      { expand: ['payment_intent.latest_charge'] },
+      { apiKey: credentials.secretKey },
+    );
     try {
       return readSession(await ask(call)).state;
     } catch (fault) {
@@ -200,6 +198,18 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       if (fault instanceof PaymentProviderRefused && fault.status === 400) return readCheckout(credentials, handle);
       throw fault;
     }
+  }
+
+  async function findRefund(
+    { secretKey }: ProviderCredentials,
+    payment: RefundedPayment,
+  ): Promise<RefundResult | null> {
+    const { providerPaymentId, currency, amountMinor } = payment;
+    const call = client.refunds.list(
+      { payment_intent: providerPaymentId, limit: LISTED_AT_ONCE },
+      { apiKey: secretKey },
+    );
+    return readRefunds(await ask(call), PROVIDER_A_MONEY.toProviderAmount(currency, amountMinor));
   }
 
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
@@ -218,51 +228,43 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       return readRefundObject(await ask(call));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || !REFUND_REFUSALS.has(fault.status)) throw fault;
-      if (fault.code === 'charge_already_refunded') return { kind: 'refunded', refundId: null };
+      if (fault.code === 'charge_already_refunded') {
+        return (await findRefund({ secretKey }, request)) ?? { kind: 'refunded', refundId: null };
+      }
       return { kind: 'refused', code: fault.code };
     }
-  }
-
-  async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
-    const created = { gte: Math.floor(sinceMs / 1_000) };
-    let after: string | undefined;
-    do {
-      const parameters = { created, limit: LISTED_AT_ONCE, ...(after === undefined ? {} : { starting_after: after }) };
-      const answer = await ask(client.charges.list(parameters, { apiKey: secretKey }));
-      const { data, has_more: more } = readAnswer(chargesSchema, answer);
-      for (const charge of data) {
-        const currency = charge.currency.toLowerCase();
-        yield {
-          providerPaymentId: charge.payment_intent ?? charge.id,
-          attemptId: charge.metadata?.[ATTEMPT_PARAMETER] ?? null,
-          amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, charge.amount),
-          currency,
-          providerStatus: charge.refunded ? 'refunded' : charge.status,
-          paid: charge.status === 'succeeded',
-          atMs: charge.created * 1_000,
-        };
-      }
-      after = more ? data.at(-1)?.id : undefined;
-    } while (after !== undefined);
   }
 
   return {
     name: NAME,
     money: PROVIDER_A_MONEY,
     referenceFor: (attemptId) => attemptId,
+    keyFault({ secretKey, webhookSecret }) {
+      const isSecret = webhookSecret === undefined || webhookSecret.startsWith('whsec_');
+      return secretKeyFault(secretKey) ?? (isSecret ? null : 'the secret of a webhook begins with whsec_');
+    },
     attemptOfReference: (reference) => (isAttemptId(reference) ? reference : null),
-    listPayments,
+    listPayments: ({ secretKey }, sinceMs) => listPaymentsA(client, ask, secretKey, sinceMs),
+    listReversals: ({ secretKey }, sinceMs) => listReversalsA(client, ask, secretKey, sinceMs),
     notListed: 'payments by delayed methods (such as bank debits) that were begun before the moment',
     describeAccount,
     async createCheckout({ secretKey }, request) {
       const { attemptId } = request;
-      const parameters = sessionParameters(request);
-      const call = client.checkout.sessions.create(parameters, { apiKey: secretKey, idempotencyKey: attemptId });
+      const retry = retryOf(request, options.now());
+      const idempotencyKey = retry === 0 ? attemptId : `${attemptId}-${retry}`;
+      const call = client.checkout.sessions.create(sessionParameters(request, retry), {
+        apiKey: secretKey,
+        idempotencyKey,
+      });
       return readOpenedSession(await ask(call));
     },
     readCheckout,
     expireCheckout,
     refund,
+    findRefund,
+    needsWebhookSecret: true,
+    listMessageTargets: async ({ secretKey }) =>
+      readMessageTargets(await ask(client.webhookEndpoints.list({ limit: LISTED_AT_ONCE }, { apiKey: secretKey }))),
     readRefund: async ({ secretKey }, refundId) =>
       readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
     verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),

@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   isAttemptId,
   type ListedPayment,
+  type ListedReversal,
   PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
+  type RefundedPayment,
   type RefundResult,
 } from './provider.ts';
 import { parseKeepingIds } from './provider-b-http.ts';
@@ -30,6 +33,7 @@ const transactionSchema = z.object({
   currency: z.string(),
   domain: z.string(),
   paid_at: z.string().nullish(),
+  created_at: z.string().nullish(),
   metadata: z.unknown().optional(),
 });
 const refundSchema = z.object({ id: idSchema, status: z.string() });
@@ -83,41 +87,50 @@ function paymentOf(transaction: Transaction): ProviderPayment {
     attemptId: attemptIdOf(transaction.metadata),
     providerPaymentId: transaction.id,
     paidAtMs: timeOf(transaction.paid_at),
+    feeMinor: PROVIDER_B_MONEY.fromProviderAmount(currency, transaction.fees ?? Number.NaN),
     livemode: transaction.domain === 'live',
   };
 }
 
 const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued']);
 
-/** Reads a transaction as `verify` and the webhooks show it. @throws PaymentProviderUnavailable when it cannot be read. */
-export function readTransaction(answer: unknown): ProviderState {
+/** How long a page is waited for. The provider ends none by itself. */
+export const LONGEST_PAGE_MS = DAY_MS;
+
+/**
+ * Reads a transaction as `verify` and the webhooks show it. One that failed may still be paid: its payer tries another card on the
+ * same page, until that is over.
+ * @throws PaymentProviderUnavailable when it cannot be read.
+ */
+export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const transaction = readAnswer(transactionSchema, answer);
   const { status } = transaction;
   if (status === 'success') return { kind: 'paid', payment: paymentOf(transaction) };
   if (status === 'reversed') return { kind: 'reversed', cause: 'refund', payment: paymentOf(transaction) };
-  if (status === 'failed') return { kind: 'failed', providerStatus: status };
+  const openedAtMs = timeOf(transaction.created_at);
+  const isOver = openedAtMs !== null && nowMs >= openedAtMs + LONGEST_PAGE_MS;
+  if (status === 'failed' && isOver) return { kind: 'failed', providerStatus: status };
   if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
   // `abandoned` is what every page is called until its payer pays; `ongoing`, while they do.
-  return { kind: 'unpaid', providerStatus: status };
+  return { kind: 'unpaid', providerStatus: status, refused: status === 'failed' };
 }
 
-const listedSchema = z.array(transactionSchema.extend({ created_at: z.string().nullish() }));
+const listedSchema = z.array(transactionSchema);
 
 /** What came of a list of transactions: unpaid ones are left out. */
-export function readPayments(answer: unknown): { readonly count: number; readonly payments: readonly ListedPayment[] } {
-  const listed = readAnswer(listedSchema, answer);
-  const payments = listed
+export function readPayments(answer: unknown): ListedPayment[] {
+  return readAnswer(listedSchema, answer)
     .filter(({ status }) => status === 'success' || status === 'reversed' || UNDER_WAY.has(status))
     .map((transaction) => {
-      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs } = paymentOf(transaction);
+      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs, feeMinor } =
+        paymentOf(transaction);
       const paid = transaction.status === 'success' || transaction.status === 'reversed';
       return {
-        ...{ providerPaymentId, amountMinor, currency, paid, providerStatus: transaction.status },
+        ...{ providerPaymentId, amountMinor, currency, paid, feeMinor, providerStatus: transaction.status },
         attemptId: attemptId ?? attemptOfReference(reference ?? ''),
         atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
       };
     });
-  return { count: listed.length, payments };
 }
 
 /** `pay-….1` was made of `pay_…`; null for a reference of somebody else's. */
@@ -128,14 +141,16 @@ export function attemptOfReference(reference: string): string | null {
 
 const refundedTransactionSchema = z.object({
   transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
+  amount: amountSchema.nullish(),
 });
 
-/** Whether a refund gives back this payment; it names it by its ID, or by an object that holds ID and reference. */
-export function isRefundOf(
-  refund: unknown,
-  payment: { readonly reference: string; readonly providerPaymentId: string },
-): boolean {
-  const transaction = refundedTransactionSchema.safeParse(refund).data?.transaction;
+/** Whether a refund gives back this payment, all of it; it names it by its ID, or by an object that holds ID and reference. */
+export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
+  const parsed = refundedTransactionSchema.safeParse(refund).data;
+  if (parsed === undefined) return false;
+  const { transaction, amount } = parsed;
+  const paid = PROVIDER_B_MONEY.toProviderAmount(payment.currency, payment.amountMinor);
+  if ((amount ?? paid) < paid) return false;
   if (typeof transaction !== 'object') return transaction === payment.providerPaymentId;
   return transaction.id === payment.providerPaymentId || transaction.reference === payment.reference;
 }
@@ -143,6 +158,47 @@ export function isRefundOf(
 export function readRefundObject(answer: unknown): RefundResult {
   const refund = readAnswer(refundSchema, answer);
   if (refund.status === 'processed') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed') return { kind: 'refused', code: refund.status };
+  if (refund.status === 'failed') return { kind: 'refused', code: refund.status, refundId: refund.id };
+  if (refund.status === 'needs-attention') return { kind: 'attention', refundId: refund.id };
   return { kind: 'pending', refundId: refund.id };
+}
+
+const reversalSchema = z.object({
+  status: z.string(),
+  resolution: z.string().nullish(),
+  amount: amountSchema.nullish(),
+  refund_amount: amountSchema.nullish(),
+  currency: z.string().nullish(),
+  transaction: z
+    .union([
+      idSchema.transform((id) => ({ id, reference: null })),
+      z.object({ id: idSchema.nullish(), reference: z.string().nullish() }),
+    ])
+    .nullish(),
+});
+
+function reversalStatus(
+  kind: ListedReversal['kind'],
+  status: string,
+  resolution: string | null,
+): ListedReversal['status'] {
+  if (kind === 'refund') return status === 'processed' ? 'done' : status === 'failed' ? 'failed' : 'pending';
+  if (status !== 'resolved') return 'pending';
+  // The merchant may contest a dispute; a declined one leaves the payment as it is.
+  return resolution === 'declined' ? 'failed' : 'done';
+}
+
+/** Refunds or disputes of a list. */
+export function readReversals(kind: ListedReversal['kind'], answer: unknown): ListedReversal[] {
+  return readAnswer(z.array(reversalSchema), answer).map((one) => {
+    const amount = one.amount ?? one.refund_amount ?? null;
+    return {
+      kind,
+      status: reversalStatus(kind, one.status, one.resolution ?? null),
+      providerPaymentId: one.transaction?.id ?? null,
+      reference: one.transaction?.reference ?? null,
+      amountMinor:
+        amount === null ? null : PROVIDER_B_MONEY.fromProviderAmount((one.currency ?? '').toLowerCase(), amount),
+    };
+  });
 }

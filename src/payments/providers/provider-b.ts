@@ -1,30 +1,35 @@
 import assert from 'node:assert';
 import { z } from 'zod';
-import { DAY_MS } from '#src/platform/clock.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
+  bestRefund,
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
   isLiveKey,
   type ListedPayment,
+  type ListedReversal,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
   type ProviderState,
+  type RefundedPayment,
   type RefundRequest,
   type RefundResult,
+  secretKeyFault,
 } from './provider.ts';
 import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
 import {
   attemptOfReference,
   isRefundOf,
+  LONGEST_PAGE_MS,
   readAnswer,
   readPayments,
   readRefundObject,
+  readReversals,
   readTransaction,
 } from './provider-b-state.ts';
 import { verifyWebhookB } from './provider-b-webhook.ts';
@@ -33,11 +38,10 @@ import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';
 const LISTED_AT_ONCE = 100;
-/** The provider lists by when a page was opened: those of the day before may have been paid since. */
-const LONGEST_PAGE_MS = DAY_MS;
 const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
 
 export interface ProviderBOptions {
+  readonly now: () => number;
   readonly baseUrl?: string | undefined;
   readonly timeoutMs?: number;
 }
@@ -79,7 +83,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
 }
 
 /** The adapter of provider_b: its HTTP API, JSON both ways. */
-export function createProviderB(options: ProviderBOptions = {}): PaymentProvider {
+export function createProviderB(options: ProviderBOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
   /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
@@ -113,22 +117,48 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     const path = `/transaction/verify/${encodeURIComponent(handle.reference)}`;
     try {
-      return readTransaction(await http.call({ method: 'GET', path, secretKey }));
+      return readTransaction(await http.call({ method: 'GET', path, secretKey }), options.now());
     } catch (fault) {
       if (fault instanceof TransactionNotFound) return { kind: 'missing' };
       throw fault;
     }
   }
 
+  /** A list, a page at a time. */
+  async function* listPages(
+    secretKey: string,
+    path: string,
+    parameters: Record<string, string>,
+  ): AsyncGenerator<unknown[]> {
+    for (let page = 1; ; page += 1) {
+      const query = new URLSearchParams({ ...parameters, perPage: String(LISTED_AT_ONCE), page: String(page) });
+      const listed = readAnswer(
+        z.array(z.unknown()),
+        await http.call({ method: 'GET', path: `${path}?${query}`, secretKey }),
+      );
+      yield listed;
+      if (listed.length < LISTED_AT_ONCE) return;
+    }
+  }
+
+  /** The provider's list knows no transaction to filter by: every refund since the payment is looked through. */
+  async function findRefund(
+    { secretKey }: ProviderCredentials,
+    payment: RefundedPayment,
+  ): Promise<RefundResult | null> {
+    const own: RefundResult[] = [];
+    for await (const refunds of listPages(secretKey, '/refund', { from: new Date(payment.sinceMs).toISOString() })) {
+      own.push(...refunds.filter((refund) => isRefundOf(refund, payment)).map(readRefundObject));
+    }
+    return bestRefund(own);
+  }
+
   /** The refund that a transaction already has, as far as it has one that did not fail. */
-  async function findRefund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
+  async function madeAlready(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
     const state = await readCheckout(credentials, { reference: request.reference });
     if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
-    const path = `/refund?transaction=${encodeURIComponent(request.providerPaymentId)}`;
-    const answer = await http.call({ method: 'GET', path, secretKey: credentials.secretKey });
-    // The filter is the provider's: were it ignored, another payer's refund would pass for this one.
-    const own = readAnswer(z.array(z.unknown()), answer).filter((refund) => isRefundOf(refund, request));
-    return own.map(readRefundObject).find(({ kind }) => kind !== 'refused') ?? null;
+    const found = await findRefund(credentials, request);
+    return found?.kind === 'refused' ? null : found;
   }
 
   /**
@@ -146,19 +176,22 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
       return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
-      return (await findRefund(credentials, request)) ?? { kind: 'refused', code: fault.code };
+      return (await madeAlready(credentials, request)) ?? { kind: 'refused', code: fault.code };
     }
   }
 
   async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
+    // The provider lists by when a page was opened: those of the day before may have been paid since.
     const from = new Date(sinceMs - LONGEST_PAGE_MS).toISOString();
-    for (let page = 1; ; page += 1) {
-      const query = new URLSearchParams({ from, perPage: String(LISTED_AT_ONCE), page: String(page) });
-      const { count, payments } = readPayments(
-        await http.call({ method: 'GET', path: `/transaction?${query}`, secretKey }),
-      );
-      yield* payments.filter(({ atMs }) => atMs >= sinceMs);
-      if (count < LISTED_AT_ONCE) return;
+    for await (const listed of listPages(secretKey, '/transaction', { from })) {
+      yield* readPayments(listed).filter(({ atMs }) => atMs >= sinceMs);
+    }
+  }
+
+  async function* listReversals({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal> {
+    const from = new Date(sinceMs).toISOString();
+    for (const kind of ['refund', 'dispute'] as const) {
+      for await (const listed of listPages(secretKey, `/${kind}`, { from })) yield* readReversals(kind, listed);
     }
   }
 
@@ -166,17 +199,22 @@ export function createProviderB(options: ProviderBOptions = {}): PaymentProvider
     name: NAME,
     money: PROVIDER_B_MONEY,
     referenceFor: (attemptId, ordinal) => `${attemptId.replaceAll('_', '-')}.${ordinal}`,
+    keyFault: ({ secretKey }) => secretKeyFault(secretKey),
     attemptOfReference,
     listPayments,
+    listReversals,
     notListed: 'payments since the moment on pages that were opened more than a day before it',
     describeAccount,
     createCheckout,
     readCheckout,
     refund,
+    findRefund,
     async readRefund({ secretKey }, refundId) {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
     },
+    // The secret key signs them. The provider says nowhere where they go.
+    needsWebhookSecret: false,
     verifyWebhook: verifyWebhookB,
     close: () => http.close(),
   };

@@ -73,30 +73,30 @@ export interface ProviderPayment {
   readonly providerPaymentId: string;
   /** When the payer paid, as the provider says; null where it does not. */
   readonly paidAtMs: number | null;
+  /** What the provider kept, in the payment's own currency; null where it does not say, or says it in another one. */
+  readonly feeMinor: number | null;
   readonly livemode: boolean;
 }
 
 /** The state of a page at its provider. Only `paid` is money; whatever we do not understand is `unpaid`. */
 export type ProviderState =
-  | { readonly kind: 'unpaid'; readonly providerStatus: string }
+  /** `refused`: the last try to pay was refused, and the payer may try another card on the same page. */
+  | { readonly kind: 'unpaid'; readonly providerStatus: string; readonly refused: boolean }
   /** The payer has done their part and the money is under way: it may take days, and does not expire. */
   | { readonly kind: 'processing'; readonly providerStatus: string }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
   /** Was paid, and the whole of it went back. */
   | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
+  /** Refused, and its page takes no other try. */
   | { readonly kind: 'failed'; readonly providerStatus: string }
-  | { readonly kind: 'expired' }
+  | { readonly kind: 'expired'; readonly refused: boolean }
   /** The provider knows nothing of it: the call that should have made it never arrived. */
   | { readonly kind: 'missing' };
 
-export interface RefundRequest {
+export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
   /** When the provider refused last, where it did. One that keeps its answers gives that one no second time. */
   readonly refusedAtMs?: number | undefined;
-  readonly reference: string;
-  readonly providerPaymentId: string;
-  readonly amountMinor: number;
-  readonly currency: string;
 }
 
 /** A payment as a provider lists it: money that came, or is under way. */
@@ -110,6 +110,8 @@ export interface ListedPayment {
   /** In the provider's words. */
   readonly providerStatus: string;
   readonly paid: boolean;
+  /** As in `ProviderPayment`. */
+  readonly feeMinor: number | null;
   /** When it was paid, or begun, Unix milliseconds. */
   readonly atMs: number;
 }
@@ -117,7 +119,50 @@ export interface ListedPayment {
 export type RefundResult =
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
-  | { readonly kind: 'refused'; readonly code: string | null };
+  /** Waits for the merchant, who has to do something at the provider. */
+  | { readonly kind: 'attention'; readonly refundId: string }
+  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string };
+
+/** A payment whose refunds are looked for. */
+export interface RefundedPayment {
+  readonly reference: string;
+  readonly providerPaymentId: string;
+  readonly amountMinor: number;
+  readonly currency: string;
+  /** No refund of it is older. */
+  readonly sinceMs: number;
+}
+
+const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
+  refunded: 0,
+  pending: 1,
+  attention: 2,
+  refused: 3,
+};
+
+/** The one of a payment's refunds that gives most hope: a payment is given back once, however often that failed before. */
+export function bestRefund(refunds: readonly RefundResult[]): RefundResult | null {
+  return refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind])[0] ?? null;
+}
+
+/** Money on its way back, as a provider lists it: a refund or a dispute, begun by the merchant, the payer or this service. */
+export interface ListedReversal {
+  readonly kind: 'refund' | 'dispute';
+  /** `failed`: nothing went back, or what went back came again. */
+  readonly status: 'pending' | 'done' | 'failed';
+  readonly providerPaymentId: string | null;
+  readonly reference: string | null;
+  /** In the currency's smallest unit; null when the figure is none that this service can ask for. */
+  readonly amountMinor: number | null;
+}
+
+/** An address that a provider sends messages to. */
+export interface MessageTarget {
+  readonly url: string;
+  readonly enabled: boolean;
+  /** What is missing of the kinds of messages that this service hears, in the provider's words. */
+  readonly missingKinds: readonly string[];
+}
 
 export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
@@ -127,7 +172,7 @@ export interface WebhookNotice {
   readonly eventKey: string;
   /** In the provider's words, for the record. */
   readonly eventType: string;
-  readonly topic: 'payment' | 'refund' | 'dispute' | 'other';
+  readonly topic: 'payment' | 'refund' | 'dispute' | 'account' | 'other';
   readonly attemptId: string | null;
   readonly reference: string | null;
   readonly checkoutSessionId: string | null;
@@ -149,6 +194,8 @@ export interface PaymentProvider {
   readonly money: MoneyRules;
   /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
   referenceFor(attemptId: string, ordinal: number): string;
+  /** What is wrong with the form of keys, in words for the operator that repeat none of them; null when nothing is. */
+  keyFault(keys: Partial<ProviderCredentials>): string | null;
   describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
   createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
@@ -158,12 +205,20 @@ export interface PaymentProvider {
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** How a refund that was `pending` went on. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
+  /** How the refunds of a whole payment stand, those of its merchant included; null where there is none. */
+  findRefund(credentials: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult | null>;
   /** The attempt that a reference was made for by `referenceFor`; null for any other. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */
   listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment>;
+  /** Refunds and disputes that were begun since a moment, a page at a time. */
+  listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
+  /** Messages are signed with a secret of their own. */
+  readonly needsWebhookSecret: boolean;
+  /** Where messages go, as far as the provider can be asked. */
+  listMessageTargets?(credentials: ProviderCredentials): Promise<MessageTarget[]>;
   /** @param rawBody the bytes as they came: the signature is over them. */
   verifyWebhook(credentials: ProviderCredentials, rawBody: Uint8Array, headers: Headers): WebhookVerdict;
   close(): Promise<void>;
@@ -197,6 +252,8 @@ export class PaymentProviderRefused extends Error {
   readonly code: string | null;
   /** What the refusal is about, where the payer can mend it. */
   readonly field: PayerField | null;
+  /** The account takes no payment at all: its keys are refused, or the provider has restricted it. */
+  readonly blocksAccount: boolean;
 
   constructor(provider: ProviderName, status: number, code: string | null, field: PayerField | null = null) {
     super(`${provider} refused: ${status}${code === null ? '' : ` ${code}`}`);
@@ -205,7 +262,16 @@ export class PaymentProviderRefused extends Error {
     this.status = status;
     this.code = code;
     this.field = field;
+    this.blocksAccount = field === null && isAboutAccount(status, code);
   }
+}
+
+/** By the codes that both providers use; a refused key, or a forbidden call, is about nothing else unless its code says so. */
+function isAboutAccount(status: number, code: string | null): boolean {
+  if (code !== null && /amount|currency|parameter/.test(code)) return false;
+  return (
+    status === 401 || status === 403 || (code !== null && /^(?:account|merchant|api_key|platform_api_key)_/.test(code))
+  );
 }
 
 /** The failure that an HTTP status stands for, when it is none of success. */
@@ -231,6 +297,12 @@ export function safeCode(code: unknown): string | null {
 
 /** Whether a text has the form of this service's IDs of attempts. */
 export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
+
+/** What is wrong with the form of a secret key, whatever the provider; null when nothing is. */
+export function secretKeyFault(secretKey: string | undefined): string | null {
+  if (secretKey?.startsWith('pk_')) return 'this is a publishable key: the secret key is needed, which begins with sk_';
+  return secretKey?.startsWith('whsec_') ? 'this is the secret of a webhook: the secret key begins with sk_' : null;
+}
 
 /** Whether a key moves real money: both providers say so in its first characters. */
 export function isLiveKey(secretKey: string): boolean {

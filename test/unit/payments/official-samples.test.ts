@@ -52,9 +52,15 @@ describe.runIf(present)('the official samples', () => {
 
   test('of provider_b: a verified transaction is paid with what was requested, fees apart', () => {
     const { data } = read('paystack-official-events.json').verify['200'].data;
-    expect(readTransaction(data)).toMatchObject({
+    expect(readTransaction(data, 0)).toMatchObject({
       kind: 'paid',
-      payment: { amountMinor: 30_050, currency: 'ngn', reference: 're4lyvq3s3', providerPaymentId: '4099260516' },
+      payment: {
+        amountMinor: 30_050,
+        currency: 'ngn',
+        reference: 're4lyvq3s3',
+        providerPaymentId: '4099260516',
+        feeMinor: 10_283,
+      },
     });
   });
 

@@ -26,7 +26,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
   const connect = (timeoutMs: number): PaymentProvider =>
     name === 'provider_a'
       ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs, maxNetworkRetries: 0 })
-      : createProviderB({ baseUrl: sandbox.url, timeoutMs });
+      : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs });
 
   beforeEach(async () => {
     sandbox = await startSandbox({
@@ -113,7 +113,13 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
     const state = await read();
     if (state.kind !== 'paid') throw new Error('not paid');
     const { providerPaymentId } = state.payment;
-    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    const refund = {
+      attemptId: request.attemptId,
+      reference: request.reference,
+      providerPaymentId,
+      sinceMs: 0,
+      ...PRICE[name],
+    };
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await read()).kind).toBe('reversed');
@@ -125,7 +131,13 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
     const state = await read();
     if (state.kind !== 'paid') throw new Error('not paid');
     const { providerPaymentId } = state.payment;
-    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    const refund = {
+      attemptId: request.attemptId,
+      reference: request.reference,
+      providerPaymentId,
+      sinceMs: 0,
+      ...PRICE[name],
+    };
     sandbox.faults.refuseRefunds = true;
     expect((await provider.refund(credentials, refund)).kind).toBe('refused');
   });

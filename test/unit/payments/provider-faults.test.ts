@@ -62,7 +62,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     provider =
       name === 'provider_a'
         ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url })
-        : createProviderB({ baseUrl: sandbox.url });
+        : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
     const secretKey = sandboxKey('biz_test', name === 'provider_a' ? 'DE' : 'GH', randomBytes(16).toString('hex'));
     credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
   });
@@ -155,13 +155,32 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     }
   });
 
+  test('gets a page for a call that is repeated much later than it was made first', async () => {
+    const request = order({ createdAtMs: Date.now() - 40 * 60_000 });
+    const [one, two] = [
+      await provider.createCheckout(credentials, request),
+      await provider.createCheckout(credentials, {
+        ...request,
+        reference: provider.referenceFor(request.attemptId, 2),
+      }),
+    ];
+    expect([one, two].map(({ checkoutUrl }) => checkoutUrl.includes('/pay/'))).toEqual([true, true]);
+    if (name === 'provider_a') expect(one).toEqual(two);
+  });
+
   test('knows a refund that was made while its answer was lost, and pays no second one', async () => {
     const { page, request, read } = await open();
     await decide(page.checkoutUrl, 'pay');
     const state = await read();
     if (state.kind !== 'paid') throw new Error('not paid');
     const { providerPaymentId } = state.payment;
-    const refund = { attemptId: request.attemptId, reference: request.reference, providerPaymentId, ...PRICE[name] };
+    const refund = {
+      attemptId: request.attemptId,
+      reference: request.reference,
+      providerPaymentId,
+      sinceMs: 0,
+      ...PRICE[name],
+    };
     sandbox.faults.malformedTimes = 3;
     await expect(provider.refund(credentials, refund)).rejects.toBeInstanceOf(PaymentProviderUnavailable);
     sandbox.faults.malformedTimes = 0;
@@ -301,11 +320,15 @@ test('provider_b takes no refund of another payment for its own, were all of the
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const provider = createProviderB({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const provider = createProviderB({
+    now: () => Date.now(),
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
   const request = {
     attemptId: 'pay_ours',
     reference: 'ours.1',
     providerPaymentId: '5',
+    sinceMs: 0,
     amountMinor: 50_000,
     currency: 'ngn',
   };

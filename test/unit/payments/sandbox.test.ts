@@ -48,7 +48,7 @@ const openA = async (more: Partial<CheckoutRequest> = {}) => {
   return provider.createCheckout(credentialsOf('DE'), order({ returnUrl: 'https://shop.example/back', ...more }));
 };
 const openB = async (country: string, more: Partial<CheckoutRequest> = {}) => {
-  const provider = createProviderB({ baseUrl: sandbox.url });
+  const provider = createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
   const page = await provider.createCheckout(credentialsOf(country), order(more));
   await provider.close();
   return page;
@@ -320,7 +320,7 @@ test.each([
   ['EG', 'egp'],
   ['RW', 'rwf'],
 ])('an account of provider_b in %s is one of that country, and takes %s', async (country, currency) => {
-  const provider = createProviderB({ baseUrl: sandbox.url });
+  const provider = createProviderB({ now: () => Date.now(), baseUrl: sandbox.url });
   const described = await provider.describeAccount(credentialsOf(country));
   expect(described.country).toBe(country);
   expect(described.supportedCurrencies).toContain(currency);

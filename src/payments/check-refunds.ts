@@ -1,0 +1,106 @@
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { openCredentials } from './credentials.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import type { RefundResult } from './providers/provider.ts';
+import { recordPayment } from './record-payment.ts';
+import { alarmForAttention, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
+import { findRefund, insertRefund, listRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
+import type { PaymentAttempt } from './types.ts';
+
+/** A payment of an attempt that went back, or is to; without a row where its merchant did it at the provider. */
+interface BackPayment {
+  readonly providerPaymentId: string;
+  readonly reference: string;
+  readonly sinceMs: number;
+  readonly row: Refund | undefined;
+}
+
+/**
+ * Holds what is known of an attempt's refunds against the provider's own list: a refund that had succeeded may fail days later,
+ * and one that was given up may succeed (completions 7.4). A ballot that was voided stays void.
+ * @throws Error when a refund moved on meanwhile: the caller tries again
+ */
+export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
+  const attempt = await findAttempt(deps.db, ref);
+  if (attempt === undefined) return;
+  const payments = await listBackPayments(deps, attempt);
+  const business = payments.length > 0 ? await findBusinessEver(deps.db, attempt.paymentBusinessId) : undefined;
+  if (business === undefined) return;
+  const provider = deps.payments.of(business);
+  const credentials = openCredentials(deps.secrets, business);
+  for (const payment of payments) {
+    const { amountMinor, currency } = attempt;
+    const found = await provider.findRefund(credentials, { ...payment, amountMinor, currency });
+    if (found !== null) await apply(deps, attempt, payment, found);
+  }
+}
+
+async function listBackPayments(deps: PaymentDeps, attempt: PaymentAttempt): Promise<BackPayment[]> {
+  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
+  const payments: BackPayment[] = rows
+    .filter(({ status }) => status !== 'due')
+    .map((row) => ({
+      providerPaymentId: row.providerPaymentId,
+      reference: row.reference,
+      sinceMs: row.createdAt - REFUND_EARLIER_MS,
+      row,
+    }));
+  const { providerPaymentId, reversedAt } = attempt;
+  const isKnown = rows.some((row) => row.providerPaymentId === providerPaymentId);
+  if (reversedAt === null || providerPaymentId === null || isKnown) return payments;
+  const reference = attempt.providerReference ?? '';
+  return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, row: undefined }];
+}
+
+async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, found: RefundResult): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const attempt = await lockAttempt(tx, ref);
+    if (attempt === undefined) return;
+    const at = { votingEventId: ref.votingEventId, attemptId: ref.id, providerPaymentId: payment.providerPaymentId };
+    const row = await findRefund(tx, at);
+    if (row?.status !== payment.row?.status || row?.updatedAt !== payment.row?.updatedAt) {
+      throw new Error('a refund moved on while the provider was asked about it');
+    }
+    const status = row?.status ?? 'refunded';
+    if (found.kind === 'refunded' && status !== 'refunded') {
+      await moveRefund(tx, at, 'refunded', found.refundId, [...OWED, 'failed']);
+      await markRefunded(tx, deps, attempt, payment.providerPaymentId, await readNow(tx));
+    } else if (found.kind === 'refused' && status === 'refunded') {
+      await markFailed(tx, deps, attempt, payment, found.refundId ?? null);
+    } else if (found.kind === 'attention' && OWED.includes(status) && status !== 'attention') {
+      await moveRefund(tx, at, 'attention', found.refundId);
+      alarmForAttention(deps, attempt.id);
+    }
+  });
+}
+
+/**
+ * The money came back to the merchant: the payer's card or account could not take it. It is not asked for again by itself: it
+ * would fail again, or double what a person pays by other means.
+ */
+async function markFailed(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  { providerPaymentId, reference }: BackPayment,
+  refundId: string | null,
+): Promise<void> {
+  const at = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
+  const { amountMinor, currency } = attempt;
+  // A refund that was made at the provider has no row before it fails.
+  await insertRefund(tx, { ...at, reference, amountMinor, currency });
+  await moveRefund(tx, at, 'failed', refundId, [...OWED, 'refunded']);
+  const nowMs = await readNow(tx);
+  const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
+  // A second payment that could not go back leaves what the first one bought.
+  const refundedAt = isLive && attempt.providerPaymentId !== providerPaymentId ? attempt.refundedAt : null;
+  await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
+  await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');
+  deps.log.error(
+    { attempt: attempt.id, alarm: 'refund_failed' },
+    'a refund failed after it had succeeded: a person has to pay the payer back',
+  );
+}

@@ -1,0 +1,109 @@
+import type ProviderClient from 'stripe';
+import { z } from 'zod';
+import { PROVIDER_A_MONEY } from './currencies.ts';
+import type { ListedPayment, ListedReversal } from './provider.ts';
+import { balanceSchema, feeOf, readAnswer } from './provider-a-state.ts';
+import { ATTEMPT_PARAMETER } from './return-url.ts';
+
+const LISTED_AT_ONCE = 100;
+
+const chargeSchema = z.object({
+  id: z.string(),
+  status: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  created: z.int(),
+  balance_transaction: balanceSchema,
+  refunded: z.boolean(),
+  payment_intent: z.string().nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+});
+const reversalSchema = z.object({
+  id: z.string(),
+  status: z.string().nullish(),
+  amount: z.int(),
+  currency: z.string(),
+  payment_intent: z.string().nullish(),
+  charge: z.string().nullish(),
+});
+
+type ListParameters = { created: { gte: number }; limit: number; starting_after?: string };
+
+/** Every object of a list, newest first, a page at a time. */
+async function* listAll<T extends { readonly id: string }>(
+  schema: z.ZodType<T>,
+  sinceMs: number,
+  ask: (parameters: ListParameters) => Promise<unknown>,
+): AsyncGenerator<T> {
+  const page = z.object({ has_more: z.boolean(), data: z.array(schema) });
+  const created = { gte: Math.floor(sinceMs / 1_000) };
+  let after: string | undefined;
+  do {
+    const more = after === undefined ? {} : { starting_after: after };
+    const { data, has_more: goesOn } = readAnswer(page, await ask({ created, limit: LISTED_AT_ONCE, ...more }));
+    yield* data;
+    after = goesOn ? data.at(-1)?.id : undefined;
+  } while (after !== undefined);
+}
+
+type Ask = <T>(call: Promise<T>) => Promise<unknown>;
+
+export async function* listPaymentsA(
+  client: ProviderClient,
+  ask: Ask,
+  apiKey: string,
+  sinceMs: number,
+): AsyncGenerator<ListedPayment> {
+  for await (const charge of listAll(chargeSchema, sinceMs, (list) =>
+    ask(client.charges.list({ ...list, expand: ['data.balance_transaction'] }, { apiKey })),
+  )) {
+    const currency = charge.currency.toLowerCase();
+    yield {
+      providerPaymentId: charge.payment_intent ?? charge.id,
+      attemptId: charge.metadata?.[ATTEMPT_PARAMETER] ?? null,
+      amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency, charge.amount),
+      currency,
+      providerStatus: charge.refunded ? 'refunded' : charge.status,
+      paid: charge.status === 'succeeded',
+      feeMinor: feeOf(charge.balance_transaction, currency),
+      atMs: charge.created * 1_000,
+    };
+  }
+}
+
+const REFUND_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
+  ['succeeded', 'done'],
+  ['failed', 'failed'],
+  ['canceled', 'failed'],
+]);
+/** A dispute that is won, or that never took money, leaves the payment as it is. */
+const DISPUTE_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
+  ['lost', 'done'],
+  ['won', 'failed'],
+  ['warning_closed', 'failed'],
+]);
+
+export async function* listReversalsA(
+  client: ProviderClient,
+  ask: Ask,
+  apiKey: string,
+  sinceMs: number,
+): AsyncGenerator<ListedReversal> {
+  const view = (
+    kind: ListedReversal['kind'],
+    ends: ReadonlyMap<string, ListedReversal['status']>,
+    one: z.infer<typeof reversalSchema>,
+  ): ListedReversal => ({
+    kind,
+    status: ends.get(one.status ?? '') ?? 'pending',
+    providerPaymentId: one.payment_intent ?? one.charge ?? null,
+    reference: null,
+    amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency.toLowerCase(), one.amount),
+  });
+  for await (const refund of listAll(reversalSchema, sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {
+    yield view('refund', REFUND_ENDS, refund);
+  }
+  for await (const dispute of listAll(reversalSchema, sinceMs, (list) => ask(client.disputes.list(list, { apiKey })))) {
+    yield view('dispute', DISPUTE_ENDS, dispute);
+  }
+}

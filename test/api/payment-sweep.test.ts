@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { NO_FAULTS } from '#sandbox/faults.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
+import { sweepPayments } from '#src/payments/sweep-payments.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
+import {
+  checkoutUrlOf,
+  createPaidEvent,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  PROVIDERS,
+  RETURN_URL,
+  startPaidTestService,
+} from '#test/harness/payments.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+let paid: PaidTestService;
+beforeAll(async () => {
+  paid = await startPaidTestService();
+});
+afterEach(() => {
+  Object.assign(paid.sandbox.faults, NO_FAULTS);
+});
+afterAll(() => paid.stop());
+
+const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
+const sweep = () => sweepPayments(paymentDeps(paid.service.deps));
+
+const post = ({ id, account }: PaidEvent, path: string, body: object) =>
+  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+
+const read = async ({ id, account }: PaidEvent, attempt: string) =>
+  demand(
+    await paid.service.call('GET', `/voting-events/${id}/payments/${attempt}`, undefined, { key: account.read }),
+    200,
+  );
+
+async function begin(event: PaidEvent, visitorId = visitor()): Promise<{ attempt: string; url: string }> {
+  const [position] = event.positions;
+  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
+  const answer = await post(event, 'cast', body);
+  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
+}
+
+/** A ballot that is paid for and confirmed. */
+async function vote(event: PaidEvent): Promise<string> {
+  const { attempt, url } = await begin(event);
+  await decide(url, 'pay');
+  await eventually(async () => ((await read(event, attempt)).status === 'succeeded' ? true : undefined));
+  const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
+  demand(await post(event, 'confirm', { confirmationCode }), 200);
+  return attempt;
+}
+
+const referenceOf = ({ provider }: PaidEvent, attempt: string) =>
+  provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+
+describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) => {
+  test('makes up for lost messages of refunds, failed refunds and disputes, and asks for nothing else', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const attempts = [await vote(event), await vote(event), await vote(event)];
+    const [kept = '', refunded = '', disputed = ''] = attempts;
+    paid.sandbox.faults.webhooks = 'lost';
+    await paid.sandbox.reverse(referenceOf(event, refunded), 'refund');
+    await paid.sandbox.reverse(referenceOf(event, disputed), 'dispute');
+    expect((await read(event, refunded)).reversedAt).toBe(null);
+    await sweep();
+    const states = await Promise.all(attempts.map(async (attempt) => (await read(event, attempt)).reversedAt !== null));
+    expect(states).toEqual([false, true, true]);
+    const asked = paid.sandbox.requests.length;
+    await sweep();
+    const more = paid.sandbox.requests.slice(asked).filter(({ path }) => /sessions|verify/.test(path));
+    expect(more).toEqual([]);
+    await paid.sandbox.moveRefund(referenceOf(event, refunded), 'failed');
+    await sweep();
+    expect((await read(event, refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
+    expect(await read(event, kept)).toMatchObject({ reversedAt: null, refund: null });
+  });
+
+  test('gives back what was paid after its payment had ended, without a message', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    paid.sandbox.faults.webhooks = 'lost';
+    const { attempt, url } = await begin(event);
+    if (provider === 'provider_a') paid.sandbox.advance(3_600_000);
+    else await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
+    await eventually(async () => ((await read(event, attempt)).status === 'cancelled' ? true : undefined));
+    if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
+    paid.sandbox.faults.payAfterExpiry = true;
+    await decide(url, 'pay');
+    await sweep();
+    await eventually(async () => ((await read(event, attempt)).refundedAt === null ? undefined : true));
+    await sweep();
+    const refunds = paid.sandbox.requests.filter(
+      ({ method, path, body }) =>
+        method === 'POST' && /refund/.test(path) && JSON.stringify(body).includes(referenceOf(event, attempt)),
+    );
+    expect(refunds).toHaveLength(1);
+  });
+
+  test('matches a message again that named a payment nobody knew when it came', async () => {
+    const event = await createPaidEvent(paid.service, provider);
+    const attempt = await vote(event);
+    const away = 'UPDATE payment_attempts SET id = $2, provider_payment_id = $3 WHERE id = $1';
+    const { rows } = await query('SELECT provider_payment_id AS payment FROM payment_attempts WHERE id = $1', [
+      attempt,
+    ]);
+    await query(away, [attempt, `${attempt}-away`, null]);
+    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
+    const message = await eventually(async () => {
+      const found = await query(
+        `SELECT event_key AS key FROM provider_events WHERE payment_business_id = $1 AND event_type LIKE '%refund%'`,
+        [event.businessId],
+      );
+      return found.rows[0]?.key;
+    });
+    await query('UPDATE provider_events SET received_at = received_at - 61000 WHERE event_key = $1', [message]);
+    const job = processProviderEventJob(paymentDeps(paid.service.deps));
+    await job.work({ businessId: event.businessId, eventKey: message }, { id: '1', attempt: 1, last: false });
+    await sweep();
+    const outcome = async () => {
+      const found = await query('SELECT outcome FROM provider_events WHERE event_key = $1', [message]);
+      return found.rows[0]?.outcome;
+    };
+    expect(await outcome()).toBe('unmatched');
+    await query(away, [`${attempt}-away`, attempt, rows[0].payment]);
+    await sweep();
+    expect([await outcome(), (await read(event, attempt)).reversedAt]).toEqual(['applied', expect.any(Number)]);
+  });
+});
