@@ -1,5 +1,6 @@
 import { type Checks, demand } from './checks.ts';
 import { leafHash, rootOfProof } from './hash-tree.ts';
+import { eventTag, type HeadTrail, headCommitment, readTrail } from './head-trail.ts';
 import { fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { type LogKey, readCheckpoint, readCosignature, renameKey, type SignedHead, Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
@@ -21,6 +22,8 @@ export interface Inclusion {
   readonly note: string;
   readonly index: number;
   readonly hashes: readonly Buffer[];
+  /** All heads of the event that are in the service's own log. */
+  readonly trail: HeadTrail;
 }
 
 const NAME = 'service log';
@@ -34,14 +37,17 @@ export async function readInclusion(
   logKey: LogKey,
   checks: Checks,
 ): Promise<Inclusion | undefined> {
-  let answer: unknown;
   try {
-    answer = await readJson(read, `${base}/inclusion`);
+    return await readProof(read, base, logKey, checks);
   } catch (fault) {
     if (!(fault instanceof Unreadable)) throw fault;
     checks.leaveOut(NAME, fault.message);
     return undefined;
   }
+}
+
+async function readProof(read: Read, base: string, logKey: LogKey, checks: Checks): Promise<Inclusion | undefined> {
+  const answer = await readJson(read, `${base}/inclusion`);
   const { status, index, hashes, checkpoint, serviceCheckpoint } = fieldsOf(fieldsOf(answer)['data']);
   if (status !== 'logged') {
     const why =
@@ -51,7 +57,7 @@ export async function readInclusion(
   }
   return checks.run(
     'service head',
-    () => {
+    async () => {
       const serviceKey = renameKey(logKey, `${logKey.name}/log`);
       const note = textOf(serviceCheckpoint);
       const service = readCheckpoint(note, serviceKey);
@@ -59,17 +65,17 @@ export async function readInclusion(
       const proof = listOf(hashes).map((hash) => Buffer.from(textOf(hash), 'base64'));
       demand(proof.length <= MOST_HASHES && proof.every(({ length }) => length === 32), 'the proof is malformed');
       const head = readCheckpoint(textOf(checkpoint), logKey);
-      return { head, service, note, index: numberOf(index), hashes: proof };
+      const trail = await readTrail(read, service, head.origin);
+      return { head, trail, service, note, index: numberOf(index), hashes: proof };
     },
     ({ service }) => `a head of ${service.size} leaves, signed by ${service.origin}`,
   );
 }
 
 /** The leaf of a head, made again from what was read. */
-function leafOf({ origin, size, root }: SignedHead): Buffer {
-  const e = sha256('event', origin).toString('hex');
-  const c = sha256('checkpoint', `${origin}\n${size}\n${root.toString('base64')}\n`).toString('hex');
-  return leafHash(Buffer.from(sortedJson({ v: 1, t: 'checkpoint', e, c })));
+function leafOf(head: SignedHead): Buffer {
+  const leaf = { v: 1, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
+  return leafHash(Buffer.from(sortedJson(leaf)));
 }
 
 /** A head of this very log is in the service's own log, and enough witnesses have signed the head of that one. */
@@ -77,7 +83,7 @@ export async function checkWitnesses(
   checks: Checks,
   log: ReadLog,
   head: SignedHead,
-  { head: included, service, note, index, hashes }: Inclusion,
+  { head: included, service, note, index, hashes, trail }: Inclusion,
   witnesses: WitnessDemand | undefined,
 ): Promise<void> {
   await checks.runAlone(
@@ -91,6 +97,15 @@ export async function checkWitnesses(
       demand(root?.equals(service.root) === true, 'the proof does not lead to the head of the service’s own log');
     },
     () => `the head of ${included.size} leaves is leaf ${index} of the service’s own log`,
+  );
+  await checks.runAlone(
+    'one history',
+    () =>
+      demand(
+        trail.left === 0,
+        'not every head of this event there is of the log that was read: there are two histories',
+      ),
+    () => `all ${trail.length} heads of this event in the service’s own log are of the log that was read`,
   );
   if (included.size < head.size)
     checks.leaveOut('newest head', `the head of ${head.size} leaves is not in the service’s own log yet`);

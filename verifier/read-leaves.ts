@@ -1,10 +1,11 @@
 import { GrowingTree, leafHash } from './hash-tree.ts';
+import type { HeadTrail } from './head-trail.ts';
 import { type Fields, fieldsOf, isFields, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
 import { MOST_BYTES, type Read, requireBytes, Unreadable } from './read-service.ts';
 
-const WIDTH = 256;
+export const WIDTH = 256;
 const HASH = 32;
 
 /** What the leaves of a log say, in as little memory as the checks need: 40 bytes a leaf. */
@@ -63,6 +64,8 @@ export interface LeafQuestions {
   readonly leafHashes: readonly Buffer[];
   /** SHA-256("code" ‖ confirmation code) in hex, of a ballot that is looked for. */
   readonly codeTag: string | undefined;
+  /** Is shown every head that the log ever had. */
+  readonly trail?: HeadTrail;
   readonly onProgress: (leaves: number) => void;
 }
 
@@ -72,10 +75,10 @@ const groups = (index: number): string => {
 };
 
 /** The address of the bundle of entries, or of the tile of leaf hashes, that begins at `256 × index`. */
-const address = (kind: 'entries' | '0', index: number, width: number): string =>
+export const address = (kind: 'entries' | '0', index: number, width: number): string =>
   `tile/${kind}/${groups(index)}${width === WIDTH ? '' : `.p/${width}`}`;
 
-function splitBundle(bytes: Buffer, count: number): Buffer[] {
+export function splitBundle(bytes: Buffer, count: number): Buffer[] {
   const entries: Buffer[] = [];
   let at = 0;
   while (at + 2 <= bytes.length) {
@@ -238,7 +241,7 @@ class LeafReader {
 }
 
 /** Reads a part of what the signed head covers. @throws Unbelievable where the service does not have it */
-function readSigned(read: Read, path: string, maxBytes: number): Promise<Buffer> {
+export function readSigned(read: Read, path: string, maxBytes: number): Promise<Buffer> {
   const readPart: Read = async (...asked) => {
     const reply = await read(...asked);
     if (reply.status === 404) throw new Unbelievable('the service does not have leaves that it signed for');
@@ -260,6 +263,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
+    questions.trail?.see(tree.size, () => tree.root());
   };
   noteRoot();
   for (let index = 0; tree.size < size; index += 1) {

@@ -1,7 +1,7 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
-import { checkWitnesses, readInclusion, type WitnessDemand } from './check-witnesses.ts';
+import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import {
@@ -78,7 +78,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
     );
     note = text;
-    const log = await checkLeaves(options, checks, base, logKey, head, inclusion?.head.size);
+    const log = await checkLeaves(options, checks, base, logKey, head, inclusion);
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
     rollAfterOpening = readRollChanges(log, results);
@@ -140,7 +140,7 @@ async function checkLeaves(
   base: string,
   logKey: LogKey,
   head: SignedHead,
-  included: number | undefined,
+  inclusion: Inclusion | undefined,
 ): Promise<ReadLog> {
   const { read, since } = options;
   const event = eventIdOf(head);
@@ -176,12 +176,13 @@ async function checkLeaves(
       const questions = {
         eventId: event,
         size: head.size,
-        sizes: [earlier?.size, included].filter((size) => size !== undefined),
+        sizes: [earlier?.size, inclusion?.head.size].filter((size) => size !== undefined),
       };
       return readLeaves(read, base, {
         ...questions,
         leafHashes: promised === undefined ? [] : [promised.leaf],
         codeTag: options.code === undefined ? undefined : tagOfCode(options.code),
+        ...(inclusion === undefined ? {} : { trail: inclusion.trail }),
         onProgress,
       });
     },

@@ -209,6 +209,34 @@ describe('the verifier that is given witnesses', () => {
     expect((await through(event, nothing)).verified).toBe('partial');
   });
 
+  test('finds a second history of the event, though each head of it has a proof and every cosignature', async () => {
+    const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
+    const event = await createTestEvent(service, account, settings, PLAN);
+    await sealBallots(service, event.id, 1);
+    await record();
+    for (let ballots = 0; ballots < 3; ballots += 1) await vote(event);
+    await finishEvent(service, event.id);
+    await record();
+    const before = await verify(event, ...both());
+    expect(before).toMatchObject({ code: 0, report: { verified: 'yes' } });
+    expect(before.report.checks.map(({ name }: Checked) => name)).toContain('one history');
+    // As the operator signs for somebody else: two leaves, where this log never had a head.
+    const { rows } = await service.deps.db.$client.query<{ size: string }>(
+      'SELECT size FROM log_checkpoints WHERE voting_event_id = $1',
+      [event.id],
+    );
+    const size = [2, 3].find((free) => !rows.some((row) => Number(row.size) === free));
+    const origin = logOrigin(service.deps.logKey.name, event.id);
+    const note = signCheckpoint({ origin, size: size ?? 0, rootHash: Buffer.alloc(32, 5) }, service.deps.logKey);
+    await service.deps.db.$client.query('INSERT INTO log_checkpoints VALUES ($1, $2, $3, $4, 1)', [
+      ...[event.id, size, Buffer.alloc(32, 5), note],
+    ]);
+    await service.deps.db.$client.query('INSERT INTO checkpoint_queue VALUES ($1, $2)', [event.id, size]);
+    await record();
+    const after = await verify(event, ...both());
+    expect([after.code, unverified(after.report)]).toEqual([1, ['one history failed']]);
+  });
+
   test('is used wrongly with a key that is none, twice the same, or a quorum that cannot be: 2', async () => {
     const event = await finishedPoll();
     const logKey = service.deps.serviceLog.signer.verifierKey;
