@@ -1,4 +1,5 @@
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from './elections.ts';
 import { mailedVoterKey } from './mails.ts';
 import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
@@ -48,6 +49,7 @@ async function castSomething(
   if (logged) {
     demand(await service.call('POST', `${path}/confirm`, { confirmationCode }, key), 200);
     await sealBallots(service, event);
+    await sequenceServiceLog(service.deps);
     await finishEvent(service, event);
   }
   return confirmationCode;
