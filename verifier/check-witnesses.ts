@@ -3,7 +3,6 @@ import { leafHash, rootOfProof } from './hash-tree.ts';
 import { eventTag, type HeadTrail, headCommitment, readTrail } from './head-trail.ts';
 import { fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { type LogKey, readCheckpoint, readCosignature, renameKey, type SignedHead, Unbelievable } from './note.ts';
-import { sha256 } from './primitives.ts';
 import type { ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 
