@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { NO_FAULTS } from '#sandbox/faults.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
+import { sweepRefunds } from '#src/payments/refund-payment.ts';
+import { sweepPayments } from '#src/payments/sweep-payments.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
+import { checkoutUrlOf, decide, type PaidEvent, type PaidTestService, RETURN_URL } from '#test/harness/payments.ts';
+import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+
+export interface Begun {
+  readonly event: PaidEvent;
+  readonly attempt: string;
+  readonly url: string;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** One merchant, its payers and its provider's habits, through the public calls alone; time passes by making rows older. */
+export class Merchant {
+  readonly paid: PaidTestService;
+
+  constructor(paid: PaidTestService) {
+    this.paid = paid;
+  }
+
+  query(statement: string, values: readonly unknown[] = []) {
+    return this.paid.service.deps.db.$client.query(statement, [...values]);
+  }
+
+  post({ id, account }: PaidEvent, path: string, body: object): Promise<TestAnswer> {
+    return this.paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+  }
+
+  async begin(event: PaidEvent, visitorId = visitor()): Promise<Begun> {
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
+    const answer = await this.post(event, 'cast', body);
+    return { event, attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
+  }
+
+  async pay({ url, attempt }: Begun): Promise<void> {
+    await decide(url, 'pay');
+    // The payer comes back and asks for the ballot, whether the provider's message came or was lost.
+    await this.#until(attempt, (status) => status !== 'created' && status !== 'pending');
+  }
+
+  async #until(attempt: string, holds: (status: string) => boolean): Promise<void> {
+    await eventually(async () => {
+      const { rows } = await this.query('SELECT status, voting_event_id AS event FROM payment_attempts WHERE id = $1', [
+        attempt,
+      ]);
+      if (holds(rows[0].status)) return true;
+      await this.look([attempt]);
+      await delay(100);
+      return undefined;
+    });
+  }
+
+  async cast({ event, attempt }: Begun): Promise<string | undefined> {
+    const answer = await this.post(event, 'cast', { paymentAttemptId: attempt });
+    return answer.status < 300 ? answer.body.data.confirmationCode : undefined;
+  }
+
+  async vote(begun: Begun): Promise<void> {
+    await this.pay(begun);
+    const confirmationCode = await this.cast(begun);
+    if (confirmationCode !== undefined) demand(await this.post(begun.event, 'confirm', { confirmationCode }), 200);
+  }
+
+  referenceOf({ event, attempt }: Pick<Begun, 'event' | 'attempt'>): string {
+    return event.provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+  }
+
+  /** The page of a payment is over. */
+  async endPage({ event, attempt }: Begun): Promise<void> {
+    if (event.provider === 'provider_a') this.paid.sandbox.advance(HOUR_MS);
+    await this.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
+    await this.#until(attempt, (status) => status === 'failed' || status === 'cancelled');
+    if (event.provider === 'provider_a') this.paid.sandbox.advance(-HOUR_MS);
+  }
+
+  /** Reconciliation looks at these payments now. */
+  async look(attempts: readonly string[]): Promise<void> {
+    await this.query('UPDATE payment_attempts SET check_at = 1 WHERE id = ANY ($1) AND check_at IS NOT NULL', [
+      attempts,
+    ]);
+    await reconcilePayments(paymentDeps(this.paid.service.deps));
+  }
+
+  /** Every refund that is planned is asked for now, as often as it takes; some are made older before. */
+  async settleRefunds(ageDays = 0): Promise<void> {
+    const age = `UPDATE payment_refunds SET created_at = created_at - $1::bigint WHERE status IN ('due', 'pending', 'attention', 'refused')`;
+    await this.query(age, [ageDays * DAY_MS]);
+    await sweepRefunds(this.paid.service.deps);
+    for (let round = 0; round < 3; round += 1) {
+      await this.query(
+        `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE 'refund:%'), run_at => now())`,
+      );
+      await this.quiet();
+    }
+  }
+
+  /** Nothing is due any more: no message, no job. */
+  async quiet(): Promise<void> {
+    await eventually(async () => {
+      const { rows } = await this.query(
+        `SELECT 1 FROM graphile_worker.jobs WHERE task_identifier IN ('refund_payment', 'process_provider_event') AND run_at <= now() AND attempts < max_attempts`,
+      );
+      return rows.length === 0 ? true : undefined;
+    }, 60_000);
+  }
+
+  async sweep(): Promise<void> {
+    Object.assign(this.paid.sandbox.faults, NO_FAULTS);
+    await sweepPayments(paymentDeps(this.paid.service.deps));
+    await this.quiet();
+  }
+}
