@@ -26,6 +26,8 @@ export interface ReadLog {
   /** The roll of an election as the last leaf about it says; undefined in polls and in logs of the first version. */
   readonly roll: RecordedRoll | undefined;
   /** Root of the log before its first `close` leaf, which lots are drawn from. */
+  /** Changes of titles, names or rules that were recorded after the opening. */
+  readonly configs: number;
   readonly rootBeforeClose: Buffer | undefined;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
   readonly leafOfCode: number | undefined;
@@ -290,7 +292,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   return {
     ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots },
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
-    ...{ open: reader.open, configHash: reader.configHash, roll: reader.roll },
+    ...{ open: reader.open, configHash: reader.configHash, configs: reader.configs, roll: reader.roll },
     rootBeforeClose,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),

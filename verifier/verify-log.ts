@@ -186,8 +186,7 @@ async function checkLeaves(
         onProgress,
       });
     },
-    ({ size, ballots, voided, reversed }) =>
-      `${size} leaves, ${ballots} ballots, ${voided.size} of them void${reversed.size === 0 ? '' : `, ${reversed.size} reversed after the result`}`,
+    describeLeaves,
   );
   await checks.run(
     'root',
@@ -207,6 +206,15 @@ async function checkLeaves(
   checkCode(options, checks, log);
   if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
   return log;
+}
+
+function describeLeaves({ size, ballots, voided, reversed, configs }: ReadLog): string {
+  return [
+    `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
+    ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
+    // Allowed, and recorded: only people can say whether it was right.
+    ...(configs === 0 ? [] : [`titles, names or rules changed ${configs} times after the opening`]),
+  ].join(', ');
 }
 
 /** Every ballot of the log was confirmed, none that was confirmed is gone, and none waits behind the close. */
