@@ -8,16 +8,20 @@ import type { PlanName } from './plans.ts';
 
 /** Mails of an account in a day, by plan (completions 10.2). */
 const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
-/** Mails to one address that one account causes, whatever causes them (completions 4.3). */
+/** Mails to one voter, whatever causes them (completions 4.3). A voter is one address in one event. */
 const PER_HOUR = 5;
 const PER_DAY = 20;
+/** Mails to one address that one account causes: a meeting may vote in several events on one day. */
+const PER_HOUR_FROM_ACCOUNT = 30;
+const PER_DAY_FROM_ACCOUNT = 100;
 /** Mails to one address that all accounts cause together: few enough that the mails of one account never block those of another. */
 const PER_HOUR_FROM_ALL = 60;
 
 export interface CountedMail {
   readonly to: string;
-  /** Whose event or endpoint it is about. */
+  /** The event that it is about, and its owner. */
   readonly accountId: string;
+  readonly votingEventId: string;
 }
 
 interface Quota {
@@ -26,14 +30,16 @@ interface Quota {
   readonly max: number;
 }
 
-function quotasOf(secrets: Secrets, { to, accountId }: CountedMail, plan: PlanName): Quota[] {
+function quotasOf(secrets: Secrets, { to, accountId, votingEventId }: CountedMail, plan: PlanName): Quota[] {
   const name = (...words: string[]): Buffer =>
     secrets.mac('identity', JSON.stringify(['mail', ...words])).subarray(0, 16);
   const address = emailKey(to);
   return [
     { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
-    { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR },
-    { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY },
+    { name: name('voter', accountId, votingEventId, address), windowMs: HOUR_MS, max: PER_HOUR },
+    { name: name('voter', accountId, votingEventId, address), windowMs: DAY_MS, max: PER_DAY },
+    { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ACCOUNT },
+    { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY_FROM_ACCOUNT },
     { name: name('address', address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ALL },
   ];
 }

@@ -16,6 +16,27 @@ export async function findTileRow(
   return row;
 }
 
+/** The weight of all confirmed ballots of the event `e`, sealed or waiting. */
+const BALLOT_WEIGHT = sql`(SELECT coalesce(sum(x.weight_micro), 0) FROM ballots x WHERE x.voting_event_id = e.id)
+  + (SELECT coalesce(sum(x.weight_micro), 0) FROM ballot_queue x WHERE x.voting_event_id = e.id)`;
+
+/**
+ * The weight that they have to have: that of the voters who took part, which nobody may change, and 1 each in a poll. Null where a
+ * participant is on no roll any more.
+ */
+const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll'
+  THEN 1000000 * ((SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id) + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id))
+  ELSE (SELECT CASE WHEN count(*) = count(v.id) THEN coalesce(sum(v.weight_micro), 0) END
+    FROM participation p LEFT JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
+    WHERE p.voting_event_id = e.id) END`;
+
+/** Whether ballots and participants agree in weight, at one moment. */
+export async function agreeInWeight(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ differs: boolean | null }>(sql`
+    SELECT ${BALLOT_WEIGHT} <> ${DUE_WEIGHT} AS differs FROM voting_events e WHERE e.id = ${eventId}`);
+  return rows[0]?.differs !== true;
+}
+
 /** What stands in the tables of a log beyond its head, or, of an election, beyond those who took part; undefined for nothing. */
 export async function findSurplus(executor: Executor, eventId: string): Promise<string | undefined> {
   const { rows } = await executor.execute<{ surplus: string | null }>(sql`
@@ -28,10 +49,12 @@ export async function findSurplus(executor: Executor, eventId: string): Promise<
       WHEN present < l.confirmed THEN 'a signature for more ballots than are there'
       WHEN took_part < present THEN 'a ballot of nobody'
       WHEN took_part > present THEN 'a participant without a ballot'
+      WHEN weight <> due THEN 'a weight that no participant has'
     END AS surplus
     FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
     CROSS JOIN LATERAL (SELECT (SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id)
       + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id) AS present) AS box
+    CROSS JOIN LATERAL (SELECT ${BALLOT_WEIGHT} AS weight, ${DUE_WEIGHT} AS due) AS weights
     CROSS JOIN LATERAL (SELECT CASE WHEN e.type = 'election'
       THEN (SELECT count(*) FROM participation x WHERE x.voting_event_id = e.id) END AS took_part) AS roll
     WHERE l.voting_event_id = ${eventId}`);

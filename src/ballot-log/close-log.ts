@@ -7,6 +7,7 @@ import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
+import { agreeInWeight } from './check-repository.ts';
 import { isLogClosed } from './due-repository.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
@@ -78,8 +79,9 @@ async function describeClose(
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
   // Otherwise the database was written to by hand.
   const isPlausible =
-    electorate === undefined ||
-    (participants === ballots && ballots <= electorate.heads && weightMicro <= electorate.weightMicro);
+    (await agreeInWeight(tx, event.id)) &&
+    (electorate === undefined ||
+      (participants === ballots && ballots <= electorate.heads && weightMicro <= electorate.weightMicro));
   if (!isPlausible) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   return {
     ...{ title: event.title, config: configHash, ballots, weight: microToDecimal(weightMicro), abstentions },

@@ -113,9 +113,9 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
       eventCount: Number(events.rows[0]?.count ?? 0),
     };
   } catch (fault) {
-    // 57P03: it replays. No socket: it is about to open one.
-    const code: unknown = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
-    if (code === '57P03' || code === 'ENOENT' || code === 'ECONNREFUSED') return undefined;
+    // It replays (57P03), is about to open its socket, or has given up and breaks connections off: who waits for its end sees which.
+    const isNotThere = !(fault instanceof pg.DatabaseError) || fault.code?.startsWith('57P') === true;
+    if (isNotThere) return undefined;
     throw fault;
   } finally {
     await client.end().catch(() => undefined);

@@ -181,7 +181,7 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
 }
 
 /**
- * Whether at least this many voters have each weight of an election. Where weights differ, that many in each class have to: a
+ * Whether at least this many approved voters have each weight of an election. Where weights differ, that many in each class have to: a
  * class is a group with positions of its own, derived from the contests on a ballot, and everybody else.
  */
 export async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
@@ -189,7 +189,7 @@ export async function hasOnlyCommonWeights(executor: Executor, eventId: string, 
     WITH roll AS (
       SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
         WHERE p.voting_event_id = v.voting_event_id AND p.group_id = v.group_id), '') AS group_id
-      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL),
+      FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL AND v.status = 'approved'),
     classes AS (SELECT weight_micro, count(*) AS holders FROM roll GROUP BY group_id, weight_micro)
     SELECT CASE WHEN count(DISTINCT weight_micro) > 1 THEN bool_and(holders >= ${holders}) ELSE sum(holders) >= ${holders} END
       AS common FROM classes`);

@@ -48,8 +48,8 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
   GROUP BY 1;
 $$;
 
--- Whether some weight has fewer than five holders: a weighted count would then show single voters. Where all weights are alike
--- it identifies no one. Looks at each weight once, by the index.
+-- Whether some weight has fewer than five holders who may vote, and are shown as such: a weighted count would then show single
+-- voters. Where all weights are alike it identifies no one. Looks at each weight once, by the index.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   weight bigint;
@@ -61,7 +61,8 @@ BEGIN
   WHILE weight IS NOT NULL LOOP
     weights := weights + 1;
     SELECT count(*) INTO holders FROM (
-      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight LIMIT disclosed_together()) AS h;
+      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight
+        AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL LIMIT disclosed_together()) AS h;
     rare := rare OR holders < disclosed_together();
     IF rare AND weights > 1 THEN RETURN true; END IF;
     SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;

@@ -49,7 +49,7 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   if (statusAt(event, nowMs) === 'closed') return end('skipped');
   if (notification.audience === 'not_voted' && voter.hasVoted) return end('voted');
   // The attempts at a mail count as one.
-  const counted = { to: voter.email, accountId: event.accountId };
+  const counted = { to: voter.email, accountId: event.accountId, votingEventId: event.id };
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return end('skipped');
   return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
 }

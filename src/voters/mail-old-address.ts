@@ -42,7 +42,11 @@ export function mailOldAddressJob(deps: {
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, placeOf(eventId, voterId)).toString('utf8');
       // The attempts at a mail count as one.
-      if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
+      if (
+        run.attempt === 1 &&
+        !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId, votingEventId: event.id }))
+      )
+        return;
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
         parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],

@@ -52,7 +52,11 @@ async function mailRegistration(
   if (statusAt(event, await readNow(deps.db)) === 'closed') return;
   const { email } = voter;
   // A registration that got no mail never expires. The attempts at a mail count as one.
-  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to: email, accountId: event.accountId }))) return;
+  if (
+    run.attempt === 1 &&
+    !(await takeMail(deps.db, deps.secrets, { to: email, accountId: event.accountId, votingEventId: event.id }))
+  )
+    return;
   const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
   // Before the mail: a link that is used at once must find its registration waiting for it.
   const expires = event.voterApproval === 'automatic';

@@ -50,7 +50,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
   // The attempts at a mail count as one.
-  const counted = { to: voter.email, accountId: event.accountId };
+  const counted = { to: voter.email, accountId: event.accountId, votingEventId: event.id };
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
     const words = waitingMail(event, voter.email, voter.status);

@@ -86,7 +86,11 @@ async function mailClosing(deps: MailClosingDeps, { eventId, endsAt }: Closing, 
   const to = account?.contactEmail ?? event.contactEmail;
   if (to === null) return;
   // The attempts at a mail count as one.
-  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId }))) return;
+  if (
+    run.attempt === 1 &&
+    !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId, votingEventId: event.id }))
+  )
+    return;
   const end = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone: event.timeZone });
   await deliverMail(deps, run, {
     to,

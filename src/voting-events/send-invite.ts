@@ -43,7 +43,7 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
   // The attempts at a mail count as one.
-  const counted = { to: invite.email, accountId: event.accountId };
+  const counted = { to: invite.email, accountId: event.accountId, votingEventId: event.id };
   if (run.attempt > 1 || (await takeMail(deps.db, deps.secrets, counted)))
     await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
   await forgetToken(deps.db, eventId, inviteId);

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -21,10 +21,7 @@ beforeAll(async () => {
   account = await createTestAccount(service);
   // The verifier alone: it must work where nothing else of the project is.
   folder = mkdtempSync(path.join(tmpdir(), 'voting-check-test-'));
-  mkdirSync(path.join(folder, 'verifier'));
-  for (const name of readdirSync(path.join(ROOT, 'verifier'))) {
-    copyFileSync(path.join(ROOT, 'verifier', name), path.join(folder, 'verifier', name));
-  }
+  cpSync(path.join(ROOT, 'verifier'), path.join(folder, 'verifier'), { recursive: true });
 });
 afterAll(async () => {
   await service.stop();

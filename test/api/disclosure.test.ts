@@ -196,6 +196,29 @@ describe('who voted in a secret event', () => {
     }
   });
 
+  test.each([
+    ['rejected before', 'rejected', false],
+    ['waiting for approval', 'pending', false],
+    ['rejected after the vote', 'rejected', true],
+  ])('counts as holders of a weight those who may vote alone, not those %s', async (_who, status, later) => {
+    const election = await createElection([1, 1, 1, 1, 1, 1, 7, 7, 7, 7, 7]);
+    const { id } = election.event;
+    const others = election.voters.slice(7).map((voter) => voter.id);
+    const turn = async () => {
+      await service.deps.db.$client.query(
+        'UPDATE voters SET status = $3 WHERE voting_event_id = $1 AND id = ANY ($2)',
+        [id, others, status],
+      );
+    };
+    if (!later) await turn();
+    await vote(election, election.voters[6] as Voter);
+    if (later) await turn();
+    expect(await look(election)).toMatchObject({ organizers: 0, publics: 0 });
+    await sealBallots(service, id);
+    const votes: { weight: number | null }[] = await read(`/voting-events/${id}/votes`);
+    expect(votes.map(({ weight }) => weight)).toEqual([null]);
+  });
+
   test('keeps an approval by a first key back, and its webhook, until the vote is shown', async () => {
     const election = await createElection(
       Array.from({ length: 6 }, () => 1),

@@ -22,15 +22,15 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const take = (to: string, accountId = account.id): Promise<boolean> =>
-  takeMail(service.deps.db, service.deps.secrets, { to, accountId });
+const take = (to: string, accountId = account.id, votingEventId = 'evt_one'): Promise<boolean> =>
+  takeMail(service.deps.db, service.deps.secrets, { to, accountId, votingEventId });
 const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
 const timePasses = (ms: number) => query('UPDATE mail_quotas SET began_at = began_at - $1::bigint', ms);
 
 /** How many of so many mails may go out. */
-async function taken(times: number, to: string, accountId?: string): Promise<number> {
+async function taken(times: number, to: string, accountId?: string, votingEventId?: string): Promise<number> {
   let count = 0;
-  for (let time = 0; time < times; time += 1) if (await take(to, accountId)) count += 1;
+  for (let time = 0; time < times; time += 1) if (await take(to, accountId, votingEventId)) count += 1;
   return count;
 }
 
@@ -62,6 +62,25 @@ describe('mails to one address', () => {
     }
     await timePasses(DAY_MS);
     expect(await taken(8, address)).toBe(5);
+  });
+
+  test('are counted for each event, and 30 in an hour and 100 in a day for all events of an account', async () => {
+    const address = 'meeting@limits.example';
+    const inEvents = async (events: number): Promise<number> => {
+      let count = 0;
+      for (let index = 0; index < events; index += 1)
+        for (let time = 0; time < 3; time += 1) if (await take(address, account.id, `evt_${index}`)) count += 1;
+      return count;
+    };
+    // A meeting with six ballots, each an event of its own: nobody waits for a key.
+    expect(await inEvents(6)).toBe(18);
+    expect(await inEvents(12)).toBe(12);
+    const days: number[] = [];
+    for (let hour = 0; hour < 4; hour += 1) {
+      await timePasses(HOUR_MS + 1_000);
+      days.push(await inEvents(20));
+    }
+    expect(days).toEqual([30, 30, 10, 0]);
   });
 
   test('are 60 in an hour from all accounts together', async () => {
@@ -98,7 +117,7 @@ describe('mails to one address', () => {
     };
     const event = await create({ voter: { selfRegistration: true } });
     for (const [cause, act] of Object.entries(causes)) {
-      expect(await taken(5, `${cause}@used-up.example`)).toBe(5);
+      expect(await taken(5, `${cause}@used-up.example`, account.id, event.id)).toBe(5);
       await act(event, `${cause}@used-up.example`);
       await act(event, `${cause}@free.example`);
       await settled();

@@ -163,7 +163,9 @@ describe('mails to many voters', () => {
     };
     const { takeMail } = await import('#src/accounts/take-mail.ts');
     for (let count = 0; count < 500; count += 1)
-      await takeMail(service.deps.db, service.deps.secrets, { to: `x${count}@used.example`, accountId: free.id });
+      await takeMail(service.deps.db, service.deps.secrets, {
+        ...{ to: `x${count}@used.example`, accountId: free.id, votingEventId: 'evt_used' },
+      });
     expect(await run()).toMatchObject({ total: 1, sent: 0, skipped: 1 });
     await query('DELETE FROM mail_quotas');
     expect(await run()).toMatchObject({ total: 1, sent: 1, skipped: 0 });

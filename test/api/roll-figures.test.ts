@@ -83,11 +83,9 @@ describe('the figures of a roll', () => {
     const key = { key: account.write };
     const path = `/voting-events/${event.id}`;
     const agree = async (): Promise<void> => expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
-    const groups = await Promise.all(
-      ['North', 'South'].map(
-        async (name) => demand(await service.call('POST', `${path}/groups`, { name }, key), 201).id,
-      ),
-    );
+    const groups: string[] = [];
+    for (const name of ['North', 'South'])
+      groups.push(demand(await service.call('POST', `${path}/groups`, { name }, key), 201).id);
     await agree();
     const voters = Array.from({ length: 24 }, (_, index) => ({
       ...{ name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1 + (index % 3) / 2 },

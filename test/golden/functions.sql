@@ -1,4 +1,4 @@
--- Version 13, 5b009730a67499ac3fc71ae424fd6be1c47d678b10224c3fce9c1218bea4a5ce
+-- Version 14, 46282af97a9b2a4b7de3ec1111131542dc3471293d32ddb4910699ca99a4941d
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -692,7 +692,8 @@ BEGIN
   WHILE weight IS NOT NULL LOOP
     weights := weights + 1;
     SELECT count(*) INTO holders FROM (
-      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight LIMIT disclosed_together()) AS h;
+      SELECT 1 FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro = weight
+        AND v.status = 'approved' AND NOT v.approved_by_key AND v.deleted_at IS NULL LIMIT disclosed_together()) AS h;
     rare := rare OR holders < disclosed_together();
     IF rare AND weights > 1 THEN RETURN true; END IF;
     SELECT min(v.weight_micro) INTO weight FROM voters v WHERE v.voting_event_id = p_event AND v.weight_micro > weight;

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestAccount, startTestService } from '#test/harness/test-service.ts';
+import {
+  findTampering,
+  holdElection,
+  RECORDED,
+  readOutcome,
+  STAGES,
+  type Stage,
+  type Target,
+} from './tampered-election.ts';
+import { listTamperings, type Tampering, tamper } from './ways.ts';
+
+/** `npm run tamper` goes through all of them; otherwise each so many, beginning with another one at each stage. */
+const EVERY = process.env['TAMPER'] === 'all' ? 1 : 25;
+
+let target: Target;
+beforeAll(async () => {
+  const service = await startTestService({ worker: false });
+  target = { service, account: await createTestAccount(service) };
+});
+afterAll(() => target.service.stop());
+
+type End = 'no rows' | 'refused' | 'found' | 'recorded' | 'withheld' | 'harmless' | 'NOT FOUND';
+
+async function tryOne(stage: Stage, tampering: Tampering, truth: unknown): Promise<{ end: End; by: string }> {
+  const election = await holdElection(target, stage);
+  const touched = await tamper(target.service.deps.db.$client, tampering, election.event.id);
+  if (touched === undefined) return { end: 'refused', by: 'the database' };
+  if (touched === 0) return { end: 'no rows', by: '' };
+  target.service.deps.events.forgetAll();
+  const [by] = await findTampering(target, election);
+  if (by !== undefined && !by.startsWith(RECORDED)) return { end: 'found', by };
+  const outcome = await readOutcome(target, election);
+  // Whoever runs the database can always show nothing: everybody sees that.
+  if (typeof outcome === 'number') return { end: 'withheld', by: `the results answer ${outcome}` };
+  const isSame = JSON.stringify(outcome) === JSON.stringify(truth);
+  if (isSame) return { end: 'harmless', by: 'the result is the same' };
+  return by === undefined ? { end: 'NOT FOUND', by: '' } : { end: 'recorded', by };
+}
+
+test('whoever writes to the database of a running election is found, or changes no result', {
+  timeout: 3_600_000,
+}, async () => {
+  const honest = await holdElection(target, 'final');
+  expect(await findTampering(target, honest)).toEqual([]);
+  const truth = await readOutcome(target, honest);
+  const tamperings = await listTamperings(target.service.deps.db.$client);
+  const ends = new Map<End, number>();
+  const notFound: string[] = [];
+  for (const [place, stage] of STAGES.entries())
+    for (const [index, tampering] of tamperings.entries()) {
+      if (index % EVERY !== (place * 7) % EVERY) continue;
+      const { table, column, way } = tampering;
+      const { end, by } = await tryOne(stage, tampering, truth);
+      ends.set(end, (ends.get(end) ?? 0) + 1);
+      const name = `${stage}: ${way} ${table}${column === null ? '' : `.${column}`}`;
+      if (end !== 'no rows' && EVERY === 1) console.info(`${end.padEnd(10)} ${name.padEnd(60)} ${by}`);
+      if (end === 'NOT FOUND') notFound.push(name);
+    }
+  console.info([...ends].map(([end, count]) => `${count} ${end}`).join(', '));
+  expect(notFound).toEqual([]);
+  expect(ends.get('found') ?? 0).toBeGreaterThan(0);
+});
