@@ -21,7 +21,7 @@ const BALLOT_WEIGHT = sql`(SELECT coalesce(sum(x.weight_micro), 0) FROM ballots 
   + (SELECT coalesce(sum(x.weight_micro), 0) FROM ballot_queue x WHERE x.voting_event_id = e.id)`;
 
 /**
- * The weight that they have to have: that of the voters who took part, which nobody may change, and 1 each in a poll. Null where a
+ * The weight that they have to have: that of the voters who took part, which is frozen, and 1 each in a poll. Null where a
  * participant is on no roll any more.
  */
 const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll'
