@@ -1,12 +1,15 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
@@ -61,6 +64,16 @@ async function vote(event: TestEvent, email: string, voterKey: string): Promise<
 }
 
 const address = (name: string): string => `${name}-${randomUUID()}@voters.example`;
+
+async function verify(event: TestEvent) {
+  const where = ['--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id, '--json'];
+  const child = spawn(process.execPath, ['verifier/main.ts', ...where], {
+    env: { PATH: process.env['PATH'], VOTING_KEY: account.vote },
+    cwd: path.resolve(import.meta.dirname, '../..'),
+  });
+  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { code, report: JSON.parse(out) };
+}
 
 describe('the rehearsal of an election', () => {
   test('looks like the open event to voters, and leaves nothing behind', async () => {
@@ -168,6 +181,34 @@ describe('the rehearsal of an election', () => {
     expect(demand(await organize(event, 'GET', ''), 200).status).toBe('open');
     expect(demand(await organize(event, 'GET', '/stats'), 200).ballots).toEqual({ cast: 0, confirmed: 0 });
     await vote(event, email, await requestKey(event, email));
+  });
+
+  test('is named by the new log, which the verifier finds right; the log of the rehearsal is none to verify', async () => {
+    const event = await createTestEvent(
+      service,
+      account,
+      { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } },
+      PLURALITY,
+      false,
+    );
+    const votePoll = async (): Promise<void> => {
+      const body = { visitorId: visitor(), votes: votesOf(event) };
+      const { confirmationCode } = demand(await asVoter(event, 'POST', '/ballot/cast', body), 201);
+      demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
+    };
+    for (let number = 1; number <= 2; number += 1) {
+      await patchEvent(service, account, event, { status: 'rehearsal' });
+      await votePoll();
+      await sealBallots(service, event.id);
+      const early = await verify(event);
+      expect([early.code, JSON.stringify(early.report)]).toEqual([1, expect.stringContaining('is being rehearsed')]);
+      await patchEvent(service, account, event, { status: number === 2 ? 'open' : 'draft' });
+    }
+    await votePoll();
+    await finishEvent(service, event.id);
+    const [opening] = await new LogReader(service, event.id, account.vote).leaves();
+    expect(opening).toMatchObject({ t: 'open', rehearsalBallots: 2 });
+    expect(await verify(event)).toMatchObject({ code: 0, report: { verified: 'yes' } });
   });
 
   test('is refused where the event was open, is not ready, or holds a ballot', async () => {
