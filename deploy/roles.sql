@@ -79,6 +79,7 @@ BEGIN
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;
   GRANT UPDATE (released) ON ballots TO voting_app;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
+  GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
   -- The tables of the queue let only their owner see rows, unless a policy says otherwise.
   FOREACH one IN ARRAY ARRAY['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] LOOP
     IF NOT EXISTS (SELECT FROM pg_policies WHERE schemaname = 'graphile_worker' AND tablename = one AND policyname = 'service') THEN

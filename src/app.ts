@@ -28,6 +28,7 @@ import { shedLoad } from '#src/http/shed-load.ts';
 import { startRequest } from '#src/http/start-request.ts';
 import { paymentRouter } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRouter } from '#src/payments/public-routes.ts';
+import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
 import { documentRouter } from '#src/reference/document-route.ts';
@@ -106,6 +107,7 @@ export function createApp(
   app.route(`${PUBLIC_EVENT}/ballot`, ballotRouter(deps, payments, createLogReceipts(deps)));
   app.route(`${PUBLIC_EVENT}/quadratic-credits`, publicCreditRouter(deps, payments));
   app.route('/', publicPaymentRouter(deps, payments));
+  app.route('/rehearsal-payments', rehearsedPaymentRouter(payments));
   app.route('/.well-known/voting-log-key', logKeyRouter(deps));
   app.route(`${PUBLIC_EVENT}/log`, ballotLogRouter(deps, rateLimiter));
   app.route('/', serviceLogRouter(deps));

@@ -123,12 +123,18 @@ async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise
 /** @param event the ID that the checkpoint must be of; a code says nothing of the log's name */
 function readHead(note: string, logKey: LogKey, event: string): SignedHead {
   const head = readCheckpoint(note, logKey);
+  demand(
+    !REHEARSAL.test(head.origin),
+    'the event is being rehearsed: its log goes with the rehearsal, and nothing in it counts',
+  );
   const [named, id = ''] = [head.origin.slice(0, head.origin.lastIndexOf('/')), eventIdOf(head)];
   const expected = EVENT_ID.test(event) ? event : id;
   demand(named === logKey.name && id === expected && EVENT_ID.test(id), `it speaks of another log: ${head.origin}`);
   return head;
 }
 
+/** Ends the origin of the log of a rehearsal. */
+const REHEARSAL = /\/rehearsal-\d+$/;
 const EVENT_ID = /^evt_[A-Za-z0-9]+$/;
 /** The origin is `<name of the key>/<ID of the event>`. */
 const eventIdOf = ({ origin }: SignedHead): string => origin.slice(origin.lastIndexOf('/') + 1);

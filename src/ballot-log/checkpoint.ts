@@ -1,3 +1,4 @@
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { HASH_BYTES } from './merkle-tree.ts';
 import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
 
@@ -21,6 +22,15 @@ const CONFIRMED = /^confirmed (0|[1-9]\d{0,14})$/;
 /** `vote.example.org/evt_…`. @param keyName the host name by which the service is known */
 export function logOrigin(keyName: string, eventId: string): string {
   return `${keyName}/${eventId}`;
+}
+
+/** The origin of an event's log as it is now: a rehearsal has one of its own, `vote.example.org/evt_…/rehearsal-1` (completions 10.5). */
+export function originOf(
+  keyName: string,
+  { id, rehearsalSince, rehearsalNumber }: Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>,
+): string {
+  const origin = logOrigin(keyName, id);
+  return rehearsalSince === null ? origin : `${origin}/rehearsal-${rehearsalNumber}`;
 }
 
 /** The note's text, newline at the end. */

@@ -56,7 +56,7 @@ export async function isLogClosed(executor: Executor, eventId: string): Promise<
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND (e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
+    WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
       OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
@@ -81,7 +81,7 @@ export async function readCloseDue(executor: Executor): Promise<number> {
 export async function listLogs(executor: Executor, sinceMs: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT l.voting_event_id AS id FROM ballot_logs l
-    JOIN voting_events e ON e.id = l.voting_event_id AND e.deleted_at IS NULL WHERE EXISTS (
+    JOIN voting_events e ON e.id = l.voting_event_id AND e.deleted_at IS NULL AND e.rehearsal_since IS NULL WHERE EXISTS (
       SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size AND c.created_at >= ${sinceMs})
     ORDER BY 1`);
   return rows.map(({ id }) => id);

@@ -30,6 +30,8 @@ export interface OpenLeaf {
   readonly seed: string;
   /** Approved voters and their weight, an exact decimal; null in polls. */
   readonly roll: { readonly heads: number; readonly weight: string } | null;
+  /** Ballots that were confirmed in rehearsals before, and wiped; only where there was a rehearsal. */
+  readonly rehearsalBallots?: number;
 }
 
 /** The first leaf as versions up to 1.0.0 wrote it: `roll` is the number of voters, approved or not. */

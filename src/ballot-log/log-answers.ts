@@ -9,8 +9,9 @@ export const noteAnswer = (content: string): Answer => ({
   text: { content, type: 'text/plain; charset=utf-8' },
 });
 
-export const tileAnswer = (content: Uint8Array<ArrayBuffer>): Answer => ({
+/** @param isLasting false for what may be gone with the next request: no one keeps it */
+export const tileAnswer = (content: Uint8Array<ArrayBuffer>, isLasting = true): Answer => ({
   status: 200,
-  headers: FOREVER,
+  ...(isLasting ? { headers: FOREVER } : {}),
   bytes: { content, type: 'application/octet-stream' },
 });

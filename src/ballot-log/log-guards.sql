@@ -1,8 +1,9 @@
 -- Leaves, tiles and checkpoints stay as they were written. Rows of a log may go once their event is deleted, whether its own
--- row is gone already or goes last.
+-- row is gone already or goes last, and those of a rehearsal when it ends.
 CREATE OR REPLACE FUNCTION guard_ballot_log() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id AND e.deleted_at IS NULL) THEN
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id
+    AND e.deleted_at IS NULL AND e.rehearsal_since IS NULL) THEN
     RETURN OLD;
   END IF;
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';

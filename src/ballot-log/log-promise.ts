@@ -1,4 +1,3 @@
-import { logOrigin } from './checkpoint.ts';
 import { HASH_BYTES } from './merkle-tree.ts';
 import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
 
@@ -23,11 +22,12 @@ export interface LogPromise {
 
 /**
  * The note as text.
+ * @param origin of the log that it promises by: `originOf`
  * @param leafHash hash of the leaf in the tree (RFC 6962), 32 bytes
  * @param untilMs until when the leaf will be in the log; undefined for a ballot that was promised without a date
  */
 export function signLogPromise(
-  eventId: string,
+  origin: string,
   leafHash: Uint8Array,
   signer: NoteSigner,
   untilMs: number | undefined,
@@ -35,7 +35,7 @@ export function signLogPromise(
   if (leafHash.length !== HASH_BYTES) throw new RangeError(`a leaf hash has ${HASH_BYTES} bytes`);
   const encoded = Buffer.from(leafHash).toString('base64');
   const date = untilMs === undefined ? '' : `${UNTIL}${new Date(untilMs).toISOString()}\n`;
-  return signNote(`${logOrigin(signer.name, eventId)}\n${WORDS}\n${encoded}\n${date}`, signer);
+  return signNote(`${origin}\n${WORDS}\n${encoded}\n${date}`, signer);
 }
 
 /** What the key has promised. @throws NoteRefused for a note that is no promise of this key */

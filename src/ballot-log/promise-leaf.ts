@@ -3,6 +3,7 @@ import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { originOf } from './checkpoint.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { signLogPromise } from './log-promise.ts';
 import { hashLeaf } from './merkle-tree.ts';
@@ -28,7 +29,12 @@ export function createLogReceipts(deps: {
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   return {
     promise: (paper, ballot, untilMs) =>
-      signLogPromise(paper.event.id, hashLeaf(leafDataOf(paper, ballot)), deps.logKey, untilMs),
+      signLogPromise(
+        originOf(deps.logKey.name, paper.event),
+        hashLeaf(leafDataOf(paper, ballot)),
+        deps.logKey,
+        untilMs,
+      ),
     confirmed(eventId) {
       const count = (confirmed.get(eventId) ?? 0) + 1;
       if (count < enough) {

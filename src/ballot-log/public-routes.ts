@@ -17,7 +17,8 @@ import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { logOrigin, signCheckpoint } from './checkpoint.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
+import { originOf, signCheckpoint } from './checkpoint.ts';
 import { listOpenings } from './list-openings.ts';
 import { noteAnswer, tileAnswer } from './log-answers.ts';
 import { EMPTY_ROOT } from './merkle-tree.ts';
@@ -51,14 +52,12 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   router.on(...operations.getLogCheckpoint, event, async (c) => {
     const { event: row } = c.get('target');
     const last = await findLastCheckpoint(deps.db, row.id);
-    const origin = logOrigin(deps.logKey.name, row.id);
+    const origin = originOf(deps.logKey.name, row);
     return answer(c, noteAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT }, deps.logKey)));
   });
   router.on(...operations.getLogTile, event, async (c) => {
-    const {
-      event: { id },
-    } = c.get('target');
-    return answer(c, await readTile(deps, id, c.req.param('tile')));
+    const { event: row } = c.get('target');
+    return answer(c, await readTile(deps, row, c.req.param('tile')));
   });
   router.on(...operations.proveBallot, event, replayIfAnswered(), body(proofBody), (c) =>
     claimFirst(c, async () => {
@@ -96,8 +95,9 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
 }
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
-async function readTile(deps: Deps, eventId: string, path: string): Promise<Answer> {
-  const content = await readTileBytes(eventTree(deps.db, eventId), path);
+async function readTile(deps: Deps, { id, rehearsalSince }: VotingEvent, path: string): Promise<Answer> {
+  const content = await readTileBytes(eventTree(deps.db, id), path);
   if (content === undefined) throw notFound();
-  return tileAnswer(content);
+  // The tiles of a rehearsal go with it, and others take their addresses.
+  return tileAnswer(content, rehearsalSince === null);
 }

@@ -2,7 +2,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { logOrigin, signCheckpoint } from './checkpoint.ts';
+import { originOf, signCheckpoint } from './checkpoint.ts';
 import type { Frontier } from './frontier.ts';
 import { insertCheckpoint, updateNote } from './repository.ts';
 import type { NoteSigner } from './signed-note.ts';
@@ -22,8 +22,8 @@ export async function recordCheckpoint(
 ): Promise<string> {
   const { size } = frontier;
   const rootHash = Buffer.from(frontier.root());
-  const note = await renewNote(tx, deps, event.id, frontier, confirmed);
-  await insertCheckpoint(tx, event.id, { size, rootHash, note }, await readNow(tx));
+  const note = await renewNote(tx, deps, event, frontier, confirmed);
+  await insertCheckpoint(tx, event, { size, rootHash, note }, await readNow(tx));
   const about = { accountId: event.accountId, votingEventId: event.id };
   const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
   await announce(tx, deps, about, 'log.checkpoint', [fact]);
@@ -34,12 +34,12 @@ export async function recordCheckpoint(
 export async function renewNote(
   tx: Transaction,
   { logKey }: { readonly logKey: NoteSigner },
-  eventId: string,
+  event: VotingEvent,
   frontier: Frontier,
   confirmed: number,
 ): Promise<string> {
-  const head = { origin: logOrigin(logKey.name, eventId), size: frontier.size, rootHash: frontier.root() };
+  const head = { origin: originOf(logKey.name, event), size: frontier.size, rootHash: frontier.root() };
   const note = signCheckpoint({ ...head, confirmed }, logKey);
-  await updateNote(tx, eventId, confirmed, note);
+  await updateNote(tx, event.id, confirmed, note);
   return note;
 }

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { Frontier } from './frontier.ts';
 import { ballotLogs, checkpointQueue, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
 
@@ -147,11 +148,13 @@ const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.
 
 export async function insertCheckpoint(
   tx: Transaction,
-  eventId: string,
+  { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
   checkpoint: StoredCheckpoint,
   nowMs: number,
 ): Promise<void> {
   await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
+  // The log of a rehearsal is no leaf of the service's own: nothing of it lasts.
+  if (rehearsalSince !== null) return;
   await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { appendLeaves } from './append-leaves.ts';
@@ -114,7 +114,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   await deps.disclose(eventId);
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
-    if (step.note !== undefined) await deps.witness.remember(eventId, step.note);
+    if (step.note !== undefined && !step.rehearsal) await deps.witness.remember(eventId, step.note);
     if (!step.more) break;
     await setImmediate();
   }
@@ -127,11 +127,13 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
 interface Step {
   /** The checkpoint that was signed, if anything was appended or confirmed. */
   readonly note: string | undefined;
+  /** Whether it is the log of a rehearsal, which is remembered nowhere. */
+  readonly rehearsal: boolean;
   /** Whether there may be more to move. */
   readonly more: boolean;
 }
 
-const NOTHING: Step = { note: undefined, more: false };
+const NOTHING: Step = { note: undefined, rehearsal: false, more: false };
 
 /** One transaction: everything that is waiting, up to a number of ballots. */
 async function appendOnce(deps: SealDeps, eventId: string, least: number): Promise<Step> {
@@ -141,6 +143,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     // Under the event's lock: it is not closed or opened, and no ballot is confirmed by another time, while this is decided.
     const nowMs = await readNow(tx);
     if (paper === undefined || !hasBegun(paper.event, nowMs)) return NOTHING;
+    const rehearsal = paper.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found);
     const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
@@ -164,11 +167,11 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const confirmed = after.ballots + (await countQueue(tx, eventId));
     if (head.frontier.size === before) {
       const note =
-        confirmed === head.confirmed ? undefined : await renewNote(tx, deps, eventId, head.frontier, confirmed);
-      return { note, more: false };
+        confirmed === head.confirmed ? undefined : await renewNote(tx, deps, paper.event, head.frontier, confirmed);
+      return { note, rehearsal, more: false };
     }
     const note = await recordCheckpoint(tx, deps, paper.event, head.frontier, confirmed);
-    return { note, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
+    return { note, rehearsal, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
   });
 }
 
@@ -194,6 +197,7 @@ const EMPTY_HEAD = {
 
 /** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
+  if (event.rehearsalSince !== null) return statusAt(event, nowMs) === 'open';
   if (event.openedAt !== null || isFinalAt(event, nowMs)) return true;
   return event.startsAt !== null && event.startsAt <= nowMs && event.ready;
 }
@@ -226,14 +230,17 @@ async function appendConfiguration(
           config,
           seed: sha256(openSeed(deps.secrets, event, lotSeed)).toString('hex'),
           roll: heads === null || weight === null ? null : { heads, weight },
+          ...(event.rehearsalSince === null && event.rehearsalNumber > 0
+            ? { rehearsalBallots: event.rehearsalBallots }
+            : {}),
         }
       : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
   return { ...changed, ...roll, configSeq, lotSeed };
 }
 
-function openingTime({ openedAt, startsAt }: VotingEvent): number | null {
-  return openedAt ?? startsAt;
+function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null {
+  return rehearsalSince ?? openedAt ?? startsAt;
 }
 
 /** In an order that cannot be predicted or reconstructed: no order of arrival survives. */

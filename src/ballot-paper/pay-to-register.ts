@@ -47,9 +47,14 @@ export async function checkPaidCandidate(
 export async function registerPaidCandidate(
   tx: Transaction,
   deps: PaperDeps,
-  attempt: { readonly id: string; readonly votingEventId: string; readonly request: unknown },
+  attempt: {
+    readonly id: string;
+    readonly votingEventId: string;
+    readonly request: unknown;
+    readonly rehearsal: boolean;
+  },
 ) {
   const registration = storedRegistration.parse(attempt.request);
-  const origin = { paymentAttemptId: attempt.id };
+  const origin = { paymentAttemptId: attempt.id, rehearsal: attempt.rehearsal };
   return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));
 }

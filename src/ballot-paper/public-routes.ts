@@ -8,6 +8,7 @@ import { bodyFor } from '#src/http/body.ts';
 import { CachedJson } from '#src/http/cached-json.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { Env } from '#src/http/env.ts';
+import { markRehearsal } from '#src/http/rehearsal.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
@@ -31,6 +32,7 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
     inTransaction(deps.db, async (tx) => {
       const candidate = await registerCandidate(tx, deps, target.event.id, registration, {
         keyId: target.caller.keyId,
+        read: target.event,
       });
       const answer = created(viewRegisteredCandidate(candidate));
       await claim?.store(tx, answer);
@@ -63,7 +65,11 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
     const votingMethods = [...new Set(paper.positions.map((position) => position.votingMethod))];
     const quadraticCredits = paper.positions.some((position) => position.quadraticTopUp !== null);
     const data = viewContext(row, deps.clock.now(), { votingMethods, quadraticCredits });
-    return answer(c, kept(await CachedJson.of([JSON.stringify({ data })])));
+    const body = { data };
+    return answer(
+      c,
+      kept(await CachedJson.of([JSON.stringify(row.rehearsalSince === null ? body : markRehearsal(body))])),
+    );
   });
   router.on(...operations.getBallot, withPaper, async (c) =>
     answer(c, kept(await ballots.take(c.get('target').paper, c.get('query').seed))),

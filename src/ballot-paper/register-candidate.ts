@@ -5,6 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { takeNumber } from '#src/voting-events/take-number.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -47,6 +48,10 @@ async function requireRegistration(
 export interface RegistrationOrigin {
   readonly keyId?: string;
   readonly paymentAttemptId?: string;
+  /** The event as the request found it. */
+  readonly read?: VotingEvent;
+  /** Whether the payment was one of a rehearsal: what was really paid for stays. */
+  readonly rehearsal?: boolean;
 }
 
 /**
@@ -58,9 +63,10 @@ export async function registerCandidate(
   deps: PaperDeps,
   votingEventId: string,
   body: Registration,
-  { keyId, paymentAttemptId }: RegistrationOrigin,
+  { keyId, paymentAttemptId, read, rehearsal }: RegistrationOrigin,
 ): Promise<Candidate> {
   const event = await lockForChange(tx, votingEventId);
+  if (read !== undefined) requireSameWorld(read, event);
   const nowMs = event.lockedAt;
   const count = await requireRegistration(tx, event, body, nowMs);
   const candidate = await insertCandidate(tx, {
@@ -76,6 +82,7 @@ export async function registerCandidate(
     source: 'registration',
     sortOrder: count,
     paymentAttemptId: paymentAttemptId ?? null,
+    rehearsal: rehearsal ?? event.rehearsalSince !== null,
     createdAt: nowMs,
     updatedAt: nowMs,
   });

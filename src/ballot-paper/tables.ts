@@ -1,4 +1,4 @@
-import { index, integer, jsonb, pgTable, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type {
@@ -70,6 +70,8 @@ export const candidates = pgTable(
     sortOrder: integer('sort_order').notNull(),
     /** The payment that registered it: one payment registers one candidate. */
     paymentAttemptId: text('payment_attempt_id'),
+    /** Registered itself in a rehearsal, and wiped with it. */
+    rehearsal: boolean().notNull().default(false),
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),

@@ -60,7 +60,7 @@ export type QuadraticTopUp =
 
 export type Position = Readonly<Omit<typeof positions.$inferSelect, 'deletedAt'>>;
 
-export type Candidate = Readonly<Omit<typeof candidates.$inferSelect, 'deletedAt' | 'paymentAttemptId'>>;
+export type Candidate = Readonly<Omit<typeof candidates.$inferSelect, 'deletedAt' | 'paymentAttemptId' | 'rehearsal'>>;
 
 export type Group = Readonly<Omit<typeof groups.$inferSelect, 'deletedAt' | 'nameKey'>>;
 

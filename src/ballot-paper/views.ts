@@ -1,3 +1,4 @@
+import { markRehearsalText } from '#src/http/rehearsal.ts';
 import type { BallotPaper, PaperPosition } from './paper.ts';
 import { inOrder } from './shuffle.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
@@ -159,7 +160,8 @@ export class BallotText {
       groups: [...this.#groups.values()],
       sponsors: sponsors.map((sponsor) => pick(sponsor, ['id', 'name', 'logoUrl', 'websiteUrl', 'tier'])),
     };
-    yield `{"data":${JSON.stringify(view).slice(0, -1)},"candidates":[`;
+    const begin = `{"data":${JSON.stringify(view).slice(0, -1)},"candidates":[`;
+    yield event.rehearsalSince === null ? begin : markRehearsalText(begin);
     let first = true;
     for (const candidate of orderedCandidates(this.#paper, order)) {
       yield first ? this.#textOf(candidate) : `,${this.#textOf(candidate)}`;

@@ -6,6 +6,7 @@ import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
+import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { BallotWriter } from './ballot-writer.ts';
 import { generateConfirmationCode } from './confirmation-code.ts';
@@ -41,6 +42,8 @@ export async function castBallot(
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const paper = await deps.papers.take(current);
     if (paper === undefined) throw notFound();
+    // A ballot that was sent in a rehearsal is never cast outside of it, or the other way round.
+    requireSameWorld(event, paper.event);
     // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
     if (paper.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();

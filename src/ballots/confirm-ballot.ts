@@ -12,6 +12,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { unpackEntries } from './ballot-encoding.ts';
@@ -45,6 +46,8 @@ export const SEALED_WITHIN_MS = DAY_MS;
 const PROMISE_SLACK_MS = DAY_MS;
 /** Answered by `confirm_ballot` when the event has another end than the caller has read. Nothing is done. */
 const END_MOVED = 'end_moved';
+/** Answered by `confirm_ballot` when a rehearsal began or ended since the caller read the event. Nothing is done. */
+const OTHER_WORLD = 'changed';
 /** Raised by `confirm_ballot`, so that everything it did is undone. */
 const ALREADY_VOTED = 'VS001';
 
@@ -65,8 +68,10 @@ export async function confirmVotes(
   if (code === undefined) throw notFoundHere();
   const paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
+  requireSameWorld(event, paper.event);
   const { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
   if (verdict === 'unknown') throw notFoundHere();
+  if (verdict === OTHER_WORLD) throw worldChanged();
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
   if (verdict === 'confirmed') deps.receipts.confirmed(event.id);
@@ -94,6 +99,9 @@ async function confirmByAnyTag(
   return written;
 }
 
+/** What the promise of a ballot depends on. */
+type Promised = Pick<VotingEvent, 'id' | 'endsAt' | 'rehearsalSince' | 'rehearsalNumber'>;
+
 /** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
 async function confirmByTag(
   deps: ConfirmDeps,
@@ -102,7 +110,7 @@ async function confirmByTag(
   tag: Buffer,
   claim: Claim | undefined,
 ): Promise<Written> {
-  let event: Pick<VotingEvent, 'id' | 'endsAt'> | undefined = paper.event;
+  let event: Promised | undefined = paper.event;
   while (event !== undefined) {
     const row = confirmRow(deps, event, code, tag);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, paper, code, row, verdict);
@@ -120,7 +128,7 @@ function promisedDate(endsAt: number | null, nowMs: number): number {
 
 function confirmRow(
   deps: ConfirmDeps,
-  { id: eventId, endsAt }: Pick<VotingEvent, 'id' | 'endsAt'>,
+  { id: eventId, endsAt, rehearsalSince, rehearsalNumber }: Promised,
   code: string,
   tag: Buffer,
 ): ConfirmRow {
@@ -139,6 +147,7 @@ function confirmRow(
     atMs: nowMs,
     newVoterId: deps.ids.sortable('vtr'),
     endsAt,
+    rehearsal: rehearsalSince === null ? null : rehearsalNumber,
   };
 }
 

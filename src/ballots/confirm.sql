@@ -1,8 +1,8 @@
 -- Moves a pending ballot into the box's queue and marks the voter as having taken part. Voter and ballot part here for good:
 -- the rows written share nothing but the event. A ballot of an election is found by another tag while it waits (p_code_tag)
 -- than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says which end of the event
--- it promises by (p_ends_at, 0 for none; -1 does not ask). What waits is due in the log at the end and its 15 minutes as they
--- stand now, or a day from now.
+-- it promises by (p_ends_at, 0 for none; -1 does not ask; in a rehearsal -2 less its number). What waits is due in the log at
+-- the end and its 15 minutes as they stand now, or a day from now.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
   p_leaf_tag bytea DEFAULT NULL::bytea, p_ends_at bigint DEFAULT -1, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
@@ -25,6 +25,12 @@ BEGIN
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
   at := now_ms();
   status := event_status(e, at);
+  -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
+  IF p_ends_at <> -1 AND p_ends_at < -1 IS DISTINCT FROM (e.rehearsal_since IS NOT NULL)
+    OR p_ends_at < -1 AND p_ends_at <> -2 - e.rehearsal_number THEN
+    verdict := 'changed';
+    RETURN;
+  END IF;
   -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
   SELECT p.* INTO b FROM (
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
@@ -62,7 +68,7 @@ BEGIN
     RETURN;
   END IF;
   -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
-  IF p_ends_at <> -1 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
+  IF p_ends_at >= 0 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
   poll := e.type = 'poll';
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
@@ -86,10 +92,12 @@ BEGIN
   END IF;
   shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
-    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
+      created_at, updated_at, before_rehearsal)
     VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
       -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
-      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
+      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at,
+      CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END)
     ON CONFLICT DO NOTHING;
   END IF;
   -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show

@@ -170,6 +170,8 @@ export interface ConfirmRow {
   readonly newVoterId: string;
   /** The event's end, as the ballot's promise takes it. */
   readonly endsAt: number | null;
+  /** The number of the rehearsal that it is confirmed in; null outside of one. */
+  readonly rehearsal: number | null;
 }
 
 export interface ConfirmVerdict {
@@ -219,8 +221,9 @@ const CONFIRM_COLUMNS = [
 const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
 
 function confirmColumns(row: ConfirmRow): unknown[] {
-  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt } = row;
-  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt ?? 0];
+  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;
+  const promisedBy = rehearsal === null ? (endsAt ?? 0) : -2 - rehearsal;
+  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy];
 }
 
 /**

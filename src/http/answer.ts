@@ -2,7 +2,7 @@ import type { CachedJson } from './cached-json.ts';
 
 /** What a handler answers: a status, the value of the body, and headers of its own. */
 export interface Answer {
-  readonly status: 200 | 201 | 202 | 204 | 302 | 402 | 503;
+  readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 402 | 503;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** The text of an answer that was given before, to be sent as it was. */

@@ -10,6 +10,7 @@ import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { refuse } from './refusals.ts';
+import { rehearsalPrefix } from './rehearsal.ts';
 import { idempotencyKeys } from './tables.ts';
 
 /** Beside the name of the process that holds it. */
@@ -30,6 +31,8 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
+  /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
+  readonly rehearsal?: string | undefined;
 }
 
 interface ClaimRow extends Record<string, unknown> {
@@ -292,7 +295,8 @@ export class IdempotencyStore {
    */
   #names(request: IdempotentRequest): string[] {
     const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
-    return [...hashes.map((hash) => hash.toString('base64url')), request.key];
+    const prefix = request.rehearsal === undefined ? '' : rehearsalPrefix(request.rehearsal);
+    return [...hashes.map((hash) => hash.toString('base64url')), request.key].map((name) => `${prefix}${name}`);
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {

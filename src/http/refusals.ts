@@ -86,7 +86,14 @@ export const REFUSALS = {
     'Only a draft is made what a file says.',
     'The event is no draft any more: only a draft is made what a file says.',
   ),
-  not_open: conflict('A draft cannot be closed: it was never open.', 'A draft cannot be closed: it was never open.'),
+  not_open: conflict(
+    'This event cannot be closed: it was never open.',
+    'A draft or a rehearsal cannot be closed: it was never open.',
+  ),
+  was_open: conflict(
+    'This event has been open: only what never opened is rehearsed.',
+    'The event is or was open: only a draft or scheduled event is rehearsed.',
+  ),
   results_final: conflict(
     'The result of this event is final: nothing that it shows or depends on can be changed.',
     'The 15 minutes after the close are over: nothing that the result shows or depends on can be changed.',

@@ -4,6 +4,7 @@ import type { Env, RequestContext } from './env.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
+import { markRehearsalText, rehearsedEventOf } from './rehearsal.ts';
 import { send } from './send.ts';
 
 /** The ID of the event that a request is about, or of whose rows it is. */
@@ -36,7 +37,7 @@ export function replayIfAnswered<Target>(
         const [body, target] = [await readJsonBody(c), c.get('target')];
         const request = {
           ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
-          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value },
+          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value, rehearsal: rehearsedEventOf(c) },
         };
         // A body that cannot be kept was never taken: it is refused with all that is wrong with it.
         const isKept = body === undefined || body.faults.length === 0;
@@ -50,7 +51,8 @@ export function replayIfAnswered<Target>(
 
 /** Sends an answer that was stored under an Idempotency-Key, word for word. */
 export function replay(c: RequestContext, { status, body: stored }: StoredAnswer): Response {
-  const body = c.get('repeatable')?.revise(stored) ?? stored;
+  const revised = c.get('repeatable')?.revise(stored) ?? stored;
+  const body = rehearsedEventOf(c) === undefined ? revised : markRehearsalText(revised);
   c.get('headers')['Idempotent-Replayed'] = 'true';
   return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
 }

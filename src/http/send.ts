@@ -4,6 +4,7 @@ import type { Answer } from './answer.ts';
 import { type CachedJson, hasAlready, takesGzip } from './cached-json.ts';
 import type { RequestContext } from './env.ts';
 import { jsonPieces } from './json/json-pieces.ts';
+import { markRehearsal, rehearsedEventOf } from './rehearsal.ts';
 
 /**
  * The answer with everything that its head holds. A plain object goes to Node as it is, in one call: a header at a time, or an
@@ -54,9 +55,10 @@ export function answer(c: RequestContext, result: Answer): Response | Promise<Re
   if (result.bytes !== undefined) return send(c, status, result.bytes.type, result.bytes.content);
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
   if (result.body === undefined) return send(c, status, undefined, null);
+  const body = rehearsedEventOf(c) === undefined ? result.body : markRehearsal(result.body);
   // What a change answers is one resource, or a hundred: reads alone can be long.
-  if (c.req.method === 'GET' || c.req.method === 'HEAD') return answerRead(c, result.body, status);
-  return send(c, status, 'application/json', JSON.stringify(result.body));
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return answerRead(c, body, status);
+  return send(c, status, 'application/json', JSON.stringify(body));
 }
 
 /** Texts up to this length go out as a whole, with their length in the head. */

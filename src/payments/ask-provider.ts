@@ -93,6 +93,8 @@ export async function askProvider(
   attempt: PaymentAttempt,
   { always = false, isRead = false, until = payerPatience() }: AskOptions = {},
 ): Promise<PaymentAttempt> {
+  // No provider has heard of it.
+  if (attempt.rehearsal) return attempt;
   let current = attempt;
   while (always || isOpen(current.status)) {
     if (

@@ -4,7 +4,8 @@ DECLARE
   a payment_attempts%ROWTYPE;
 BEGIN
   SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
-  IF a.provider_payment_id IS NULL THEN RETURN; END IF;
+  -- No money came in a rehearsal, and none goes back.
+  IF a.provider_payment_id IS NULL OR a.rehearsal THEN RETURN; END IF;
   INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
   VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
   ON CONFLICT DO NOTHING;

@@ -18,6 +18,8 @@ export interface PaymentDeps {
   readonly secrets: Secrets;
   readonly payments: PaymentProviders;
   readonly fulfilments: Fulfilments;
+  /** Where the service itself answers. */
+  readonly config: { readonly baseUrl: string };
   /** Shared by the processes. Jobs have none: what they ask is bounded by what happened. */
   readonly rateLimiter?: RateLimiter;
 }

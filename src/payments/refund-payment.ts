@@ -41,6 +41,8 @@ export async function giveBack(
   providerPaymentId: string,
   reference: string,
 ): Promise<void> {
+  // No money came in a rehearsal, and none goes back.
+  if (attempt.rehearsal) return;
   const ref = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
   if (!(await insertRefund(tx, { ...ref, reference, amountMinor, currency }))) return;

@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
@@ -28,7 +29,8 @@ const PROCESSING_MS = 30 * DAY_MS;
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
   return inTransaction(deps.db, async (tx) => {
     const attempt = await lockAttempt(tx, ref);
-    if (attempt === undefined) throw new Error('an attempt is gone');
+    // Gone with its rehearsal.
+    if (attempt === undefined) throw notFound();
     await apply(tx, deps, attempt, state);
     const after = await lockAttempt(tx, ref);
     if (after === undefined) throw new Error('an attempt is gone');
@@ -100,6 +102,7 @@ async function mismatchOf(
   attempt: PaymentAttempt,
   payment: ProviderPayment,
 ): Promise<PaymentMismatch | null> {
+  if (attempt.rehearsal) return null;
   const business = await findBusinessEver(tx, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
   const provider = deps.payments.of(business);

@@ -5,6 +5,8 @@ import type { Claim } from '#src/http/claim.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
+import { holdWorld } from '#src/voting-events/rehearsal.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { callProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
 import {
   type AttemptRef,
@@ -12,6 +14,7 @@ import {
   findAttemptByRequest,
   insertAttempt,
   moveAttempt,
+  type NewAttempt,
   noteOnAttempt,
   releaseRequest,
   takePageNumber,
@@ -24,12 +27,13 @@ import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { countCall } from './provider-budget.ts';
 import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
+import { rehearsalPage } from './rehearse-payment.ts';
 import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
 import { viewPaymentRequired } from './views.ts';
 
 /** What is to be paid for, judged and found good: no one is asked to pay for what would be refused. */
 export interface CheckoutOrder {
-  readonly event: { readonly id: string; readonly accountId: string; readonly paymentBusinessId: string | null };
+  readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   readonly purpose: PaymentPurpose;
   readonly amountMinor: number;
   readonly currency: string;
@@ -109,9 +113,10 @@ async function createAttempt(
     );
     throw refuse('payment_unavailable');
   }
+  const rehearsal = event.rehearsalSince !== null;
   // Before anything is stored: a business of the sandbox where none runs takes nothing.
-  deps.payments.of(business);
-  const attempt = await insertAttempt(deps.db, {
+  if (!rehearsal) deps.payments.of(business);
+  const row: NewAttempt = {
     votingEventId: event.id,
     id: deps.ids.sortable('pay'),
     accountId: event.accountId,
@@ -119,16 +124,21 @@ async function createAttempt(
     purpose: order.purpose,
     status: 'created',
     provider: business.provider,
-    livemode: business.livemode,
+    livemode: business.livemode && !rehearsal,
+    rehearsal,
     amountMinor: order.amountMinor,
     currency: order.currency,
     request: { ...order.request },
     terms: order.terms,
     expiresAt: nowMs + (business.provider === 'provider_a' ? HOUR_MS : GIVE_UP_MS),
     requestKey: claim?.requestKeys[0] ?? null,
-    checkAt: nowMs + MINUTE_MS,
+    checkAt: rehearsal ? null : nowMs + MINUTE_MS,
     createdAt: nowMs,
     updatedAt: nowMs,
+  };
+  const attempt = await inTransaction(deps.db, async (tx) => {
+    await holdWorld(tx, event);
+    return insertAttempt(tx, row);
   });
   // Only a claim that was lost to another process can find its request taken; that one answers.
   if (attempt === undefined) throw providerUnavailable();
@@ -157,7 +167,7 @@ export async function openPage(
 ): Promise<Answer> {
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
-  const page = await requestPage(deps, attempt, business, until);
+  const page = attempt.rehearsal ? rehearsalPage(deps, attempt) : await requestPage(deps, attempt, business, until);
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.provider === 'provider_a' ? page.expiresAtMs : attempt.createdAt + GIVE_UP_MS;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });

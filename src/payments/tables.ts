@@ -48,6 +48,8 @@ export const paymentAttempts = pgTable(
     provider: text().$type<ProviderName>().notNull(),
     /** Whether its money is real, as its business was when it began. */
     livemode: boolean().notNull().default(true),
+    /** Made in a rehearsal: no provider hears of it, no money moves, and it is wiped with the rehearsal. */
+    rehearsal: boolean().notNull().default(false),
     amountMinor: integer('amount_minor').notNull(),
     currency: text().notNull(),
     /** The body of the first call, without what only the checkout needs. */

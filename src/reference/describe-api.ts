@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { allowRehearsal } from './allow-rehearsal.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
 import { type JsonSchema, SchemaBook } from './describe-schema.ts';
@@ -138,12 +139,35 @@ function describeMessage({ type, description, data }: WebhookMessage, book: Sche
   };
 }
 
+interface Content {
+  readonly content?: { readonly 'application/json'?: { readonly schema?: unknown } };
+}
+
+const schemaOf = (body: unknown): unknown => (body as Content | undefined)?.content?.['application/json']?.schema;
+
+/** The schemas of what voting pages are answered. */
+function publicAnswers(paths: JsonSchema): unknown[] {
+  const open = Object.entries(paths).filter(([path]) => path.startsWith('/public/'));
+  return open.flatMap(([, methods]) =>
+    Object.values(methods as Record<string, { readonly responses?: Readonly<Record<string, unknown>> }>).flatMap(
+      ({ responses }) => Object.values(responses ?? {}).map(schemaOf),
+    ),
+  );
+}
+
+const messageBodies = (webhooks: JsonSchema): unknown[] =>
+  Object.values(webhooks).map((message) =>
+    schemaOf((message as { readonly post?: { readonly requestBody?: unknown } }).post?.requestBody),
+  );
+
 /** The whole API as OpenAPI 3.1, from the declarations that requests run through. */
 export function describeApi(api: ApiDescription): JsonSchema {
   const book = new SchemaBook();
   book.describeOutput(errorSchema);
   const paths = describePaths(api.operations, book);
   const webhooks = Object.fromEntries(api.messages.map((message) => [message.type, describeMessage(message, book)]));
+  const components = book.components();
+  allowRehearsal([...publicAnswers(paths), ...messageBodies(webhooks)], components);
   const used = new Set(api.operations.map(({ path }) => sectionOf(path)?.name));
   const tags = API_SECTIONS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({
     name,
@@ -165,7 +189,7 @@ export function describeApi(api: ApiDescription): JsonSchema {
     paths,
     webhooks,
     components: {
-      schemas: book.components(),
+      schemas: components,
       responses: book.responses(),
       headers: HEADERS,
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },

@@ -3,7 +3,7 @@ import type { Database } from '#src/database/client.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
-import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { disclosureOf } from '#src/voting-events/views.ts';
 import type { Audience } from './count-event.ts';
@@ -47,7 +47,7 @@ export async function readStats(
     paper.candidates.filter((candidate) => candidate.status === status).length;
   return {
     votingEventId: event.id,
-    status: statusAt(event, nowMs),
+    status: shownStatusAt(event, nowMs),
     voters: { ...heads, weight: microToNumber(BigInt(weight)), votedWeight: microToNumber(BigInt(votedWeight)) },
     turnout: {
       heads: share(BigInt(heads.voted), BigInt(heads.approved)),

@@ -3,7 +3,7 @@ import { closeOpeningView } from '#src/ballot-log/close-opening.ts';
 import { VOTING_METHODS } from '#src/ballot-paper/types.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { disclosureShape } from '#src/voting-events/view-schemas.ts';
+import { disclosureShape, shownStatus } from '#src/voting-events/view-schemas.ts';
 
 const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
@@ -251,7 +251,7 @@ export const roundsView = z
 export const statsView = z
   .object({
     votingEventId: z.string(),
-    status: z.enum(['draft', 'scheduled', 'open', 'closed']),
+    status: shownStatus,
     voters: z.object({
       total: z.int(),
       pending: z.int(),

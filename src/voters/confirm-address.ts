@@ -5,6 +5,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import { markAddressConfirmed } from './registration-repository.ts';
+import { noteBeforeRehearsal } from './voter-key-repository.ts';
 
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);
@@ -30,5 +31,6 @@ export async function confirmAddress(tx: Transaction, secrets: Secrets, token: s
   const [eventId, voterId, address] = link;
   const event = await lockEvent(tx, eventId);
   if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return false;
+  await noteBeforeRehearsal(tx, eventId, voterId);
   return markAddressConfirmed(tx, eventId, voterId, address);
 }

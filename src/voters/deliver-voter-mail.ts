@@ -9,6 +9,7 @@ import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { findVoter, storeVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
+import { noteBeforeRehearsal } from './voter-key-repository.ts';
 
 export interface VoterMailDeps extends RecordDeps {
   readonly db: Database;
@@ -21,15 +22,17 @@ type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
  * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused for good or given up.
+ * @param event as the mail was written for it: an end that comes in another world changes nothing there
  * @throws as `deliverMail` does
  */
 export async function deliverVoterMail(
   deps: VoterMailDeps,
   run: JobRun,
+  event: Pick<VotingEvent, 'rehearsalSince'>,
   voter: Pick<Voter, 'votingEventId' | 'id'>,
   { holdsKey, ...mail }: VoterMail,
 ): Promise<MailOutcome> {
-  const finish = (isSent: boolean) => recordOutcome(deps, voter, holdsKey, isSent);
+  const finish = (isSent: boolean) => recordOutcome(deps, event, voter, holdsKey, isSent);
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await finish(false);
     throw fault;
@@ -40,6 +43,7 @@ export async function deliverVoterMail(
 
 async function recordOutcome(
   deps: VoterMailDeps,
+  read: Pick<VotingEvent, 'rehearsalSince'>,
   { votingEventId, id }: Pick<Voter, 'votingEventId' | 'id'>,
   holdsKey: boolean,
   isSent: boolean,
@@ -50,7 +54,8 @@ async function recordOutcome(
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     const event = await holdEvent(tx, votingEventId);
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
-    if (event === undefined || voter === undefined) return;
+    if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
+    await noteBeforeRehearsal(tx, votingEventId, id);
     if (holdsKey && voter.keyStatus !== 'used') await storeVoter(tx, votingEventId, id, { keyStatus });
     if (isSent) return;
     await publishMailFailure(tx, deps, event, holdsKey ? { ...voter, keyStatus } : voter);

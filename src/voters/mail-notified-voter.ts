@@ -14,7 +14,7 @@ import type { SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Notification, Voter } from './types.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { keyMail } from './voter-key-mail.ts';
-import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
+import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal } from './voter-key-repository.ts';
 
 const payload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
 export type MailNotified = z.output<typeof payload>;
@@ -64,7 +64,7 @@ async function deliver(
   const key = makeVoterKey(deps.secrets, `${notification.id}/${voter.id}`);
   const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
-  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, email, keyHash)))) return 'skipped';
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter.id, email, keyHash)))) return 'skipped';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await end('failed');
@@ -90,6 +90,9 @@ async function endNotifiedMail(
   await inTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     const event = await holdEvent(tx, notification.votingEventId);
+    // Wiped with its rehearsal meanwhile.
+    if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
+    if (end !== 'skipped' && end !== 'voted') await noteBeforeRehearsal(tx, notification.votingEventId, voterId);
     if (end === 'sent' || (end === 'failed' && isTold)) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
       if (voter !== undefined && voter.keyStatus !== 'used')

@@ -63,7 +63,7 @@ async function mailRegistration(
   if (expires) await change(deps, eventId, startConfirmation, voterId);
   try {
     const words = registrationMail(event, email, link);
-    const outcome = await deliverVoterMail(deps, run, voter, { ...words, holdsKey: false });
+    const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
     if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
   } catch (fault) {
     if (expires) await change(deps, eventId, stopConfirmation, voterId);

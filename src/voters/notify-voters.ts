@@ -31,7 +31,7 @@ export async function notifyVoters(
   // The next ID of a voter that anybody makes: later ones are none of this audience.
   const listUntil = deps.ids.sortable('vtr');
   const row = { votingEventId: event.id, id: deps.ids.sortable('ntf'), kind, audience, total, listUntil };
-  const { id } = await insertNotification(tx, { ...row, createdAt: nowMs });
+  const { id } = await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
   await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
   await recordChange(tx, deps, {
     accountId: event.accountId,

@@ -9,10 +9,12 @@ import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { refusalOf } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
+import { storeVoter } from './repository.ts';
 import type { registerVoterBody } from './schemas.ts';
 import type { Voter } from './types.ts';
 
@@ -62,9 +64,12 @@ export async function registerVoter(
   // A wrong body is refused before the state of the event is judged (completions 1.6).
   requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {
+    const { rehearsalSince } = await holdWorld(tx, event);
+    const beforeRehearsal = rehearsalSince === null ? null : ({ new: true } as const);
     const source = { source: 'registration', status: 'pending' } as const;
     const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
     if (voter === undefined) throw new Error('one voter was added and none came back');
+    if (beforeRehearsal !== null) await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
     await recordChange(tx, deps, {
       accountId: event.accountId,
       votingEventId: event.id,

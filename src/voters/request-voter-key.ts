@@ -9,6 +9,7 @@ import { maskEmail } from '#src/platform/email-address.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
+import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { VoterDeps } from './create-voters.ts';
 import type { Identity } from './identity.ts';
@@ -42,13 +43,14 @@ export async function requestVoterKey(
 ): Promise<KeyRequestResult> {
   const identity = requireIdentity(event, body);
   if (event.type === 'poll') throw refuse('not_an_election');
+  await holdWorld(tx, event);
   const hash = identityHash(secrets, event.id, identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
   // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
-  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event.id, voter?.id ?? null));
+  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
   // Computed for every voter ID, so that the time of the answer does not show which ones exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
@@ -70,7 +72,7 @@ export async function mailVoterKeyAgain(
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
   if (requests > MAILS_PER_HOUR) return;
-  await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event.id, voter.id));
+  await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));
   await recordChange(tx, deps, {
     accountId: event.accountId,
     votingEventId: event.id,

@@ -23,6 +23,8 @@ const payload = z.strictObject({
   voterId: z.string().nullable(),
   /** Jobs of earlier versions have none, and make another key with each attempt. */
   seed: z.string().default(generateKeySeed),
+  /** The rehearsal in which it was asked for, by its beginning; null outside of one. The mail goes out in no other world. */
+  rehearsalSince: z.int().nullable().optional(),
 });
 type SendVoterKey = z.output<typeof payload>;
 export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
@@ -33,8 +35,12 @@ export interface SendVoterKeyDeps extends ExpiryDeps {
 }
 
 /** What to enqueue for a key of a voter, or of an unknown person. */
-export function voterKeyMail(eventId: string, voterId: string | null): SendVoterKey {
-  return { eventId, voterId, seed: generateKeySeed() };
+export function voterKeyMail(
+  { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
+  voterId: string | null,
+): SendVoterKey {
+  const mail = { eventId, voterId, seed: generateKeySeed() };
+  return rehearsalSince === null ? mail : { ...mail, rehearsalSince };
 }
 
 /** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
@@ -47,6 +53,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const event = await findEventById(deps.db, request.eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
+  if (event.rehearsalSince !== (request.rehearsalSince ?? null)) return;
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
   // The attempts at a mail count as one.
@@ -54,7 +61,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
     const words = waitingMail(event, voter.email, voter.status);
-    await deliverVoterMail(deps, run, voter, { ...words, holdsKey: false });
+    await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
     return;
   }
   const key = makeVoterKey(deps.secrets, request.seed);
@@ -70,8 +77,8 @@ async function mailKey(
 ): Promise<void> {
   const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, mail.key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
-  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event.id, voter.id, mail.to, keyHash)))) return;
-  const outcome = await deliverVoterMail(deps, run, voter, { ...keyMail(event, voter, mail), holdsKey: true });
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter.id, mail.to, keyHash)))) return;
+  const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
   // The mail of an earlier attempt may have left: a key that arrives must be valid.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);

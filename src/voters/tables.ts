@@ -13,7 +13,15 @@ import {
 } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type { Audience, KeyStatus, NotificationKind, RejectedRow, VoterSource, VoterStatus } from './types.ts';
+import type {
+  Audience,
+  BeforeRehearsal,
+  KeyStatus,
+  NotificationKind,
+  RejectedRow,
+  VoterSource,
+  VoterStatus,
+} from './types.ts';
 
 export const voters = pgTable(
   'voters',
@@ -38,6 +46,11 @@ export const voters = pgTable(
     confirmBy: timeMs('confirm_by'),
     /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
     approvedByKey: boolean('approved_by_key').notNull().default(false),
+    /**
+     * What the end of a rehearsal puts back: how the voter stood before a public route or a mail first changed it;
+     * `{ "new": true }` for one that registered or voted in it. Null for all others.
+     */
+    beforeRehearsal: jsonb('before_rehearsal').$type<BeforeRehearsal>(),
     deletedAt: timeMs('deleted_at'),
     /** When the person was erased after the event's end: the row stays for the figures and is never shown. */
     erasedAt: timeMs('erased_at'),
@@ -54,6 +67,7 @@ export const voters = pgTable(
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
+    index('voters_rehearsed').on(table.votingEventId, table.id).where(sql`before_rehearsal IS NOT NULL`),
     index('voters_weight').on(table.votingEventId, table.weightMicro),
     index('voters_approved_by_key').on(table.votingEventId, table.id).where(sql`approved_by_key`),
     index('voters_fractional_weight')
@@ -115,6 +129,8 @@ export const voterKeys = pgTable(
     number: integer().notNull().default(0),
     /** Written by earlier versions alone. */
     createdAt: timeMs('created_at'),
+    /** Mailed in a rehearsal, and wiped with it. */
+    rehearsal: boolean().notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
 );
@@ -220,6 +236,8 @@ export const notifications = pgTable(
     /** Voters whose IDs come behind it were added later, and are none of the audience. */
     listUntil: text('list_until').notNull(),
     listedAt: timeMs('listed_at'),
+    /** Begun in a rehearsal, and wiped with it. */
+    rehearsal: boolean().notNull().default(false),
     createdAt: timeMs('created_at').notNull(),
     finishedAt: timeMs('finished_at'),
   },

@@ -6,12 +6,25 @@ export type KeyStatus = 'none' | 'sent' | 'failed' | 'used';
 
 /** A voter as organizers see it: without the forms by which identities are compared, and what only clean-up asks for. */
 export type Voter = Readonly<
-  Omit<typeof voters.$inferSelect, 'emailKey' | 'voterIdKey' | 'confirmBy' | 'deletedAt' | 'erasedAt'> & {
+  Omit<
+    typeof voters.$inferSelect,
+    'emailKey' | 'voterIdKey' | 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'
+  > & {
     hasVoted: boolean;
     /** Whether status, vote and key may be shown as they are (completions 5.6). */
     disclosed: boolean;
   }
 >;
+
+/** What the end of a rehearsal puts back: nothing of a voter that came with it, otherwise what was changed since. */
+export type BeforeRehearsal =
+  | { readonly new: true }
+  | {
+      readonly status: VoterStatus;
+      readonly key_status: KeyStatus;
+      readonly approved_by_key: boolean;
+      readonly confirm_by: number | null;
+    };
 
 /** Whom mails go to. */
 export const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;

@@ -1,29 +1,38 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/types.ts';
 import { voterKeys } from './tables.ts';
 
 /**
  * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
- * @returns false when the voter has another address by now, or none
+ * @param read the event as the mail was written for it
+ * @returns false when the voter has another address by now, or none, or when a rehearsal began or ended meanwhile
  */
 export async function insertVoterKey(
   tx: Transaction,
-  eventId: string,
+  read: VotingEvent,
   voterId: string,
   email: string,
   keyHash: Buffer,
 ): Promise<boolean> {
+  const { id: eventId } = read;
   // Mixing the roll rewrites keys, and a change of address drops them, both under the lock that this one waits for.
-  await holdEvent(tx, eventId);
+  const event = await holdEvent(tx, eventId);
+  if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return false;
   const { rowCount } = await tx.execute(sql`
-    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number)
-    SELECT v.voting_event_id, v.id, ${keyHash}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
+    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, rehearsal, number)
+    SELECT v.voting_event_id, v.id, ${keyHash}, ${event.rehearsalSince !== null}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
     FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   return rowCount === 1;
+}
+
+/** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */
+export async function noteBeforeRehearsal(tx: Transaction, eventId: string, voterId: string): Promise<void> {
+  await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
 }
 
 /** Ends every key of these voters. */

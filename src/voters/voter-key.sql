@@ -41,12 +41,16 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS key;
 $$;
 
--- Writes down that voters have used a key. Once for each voter: planned each time.
+-- Writes down that voters have used a key. Once for each voter: planned each time. The events are held, so that none is
+-- approved by a key that the end of a rehearsal wipes at this moment.
 CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
+    EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
     EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
-      WHERE voting_event_id = $1 AND id = $2'
+      WHERE voting_event_id = $1 AND id = $2
+        AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
     USING p_event[i], p_voter[i];
   END LOOP;
 END $$;

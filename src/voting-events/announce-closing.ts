@@ -9,7 +9,7 @@ import type { Mailer } from '#src/mail/mailer.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { statusAt } from './lifecycle.ts';
+import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById, holdEvent } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
@@ -25,6 +25,10 @@ const NOTICE_MS = DAY_MS;
 /** What an event was before a change that may schedule its end. */
 type Before = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
 
+/** A rehearsal changes nothing of when the event itself closes. */
+const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
+  statusAt({ ...event, rehearsalSince: null }, nowMs);
+
 /**
  * Has the end of an event announced 24 hours ahead (completions 3, rule 2), or at once where it is nearer: once for each end
  * that is set, and for a draft once it is a draft no more.
@@ -36,9 +40,9 @@ export async function scheduleClosing(
   nowMs: number,
 ): Promise<void> {
   const { id: eventId, endsAt } = event;
-  if (endsAt === null || endsAt <= nowMs || statusAt(event, nowMs) === 'draft') return;
+  if (endsAt === null || endsAt <= nowMs || realStatusAt(event, nowMs) === 'draft') return;
   const isNewEnd = before?.endsAt !== endsAt;
-  if (!isNewEnd && before !== undefined && statusAt(before, nowMs) !== 'draft') return;
+  if (!isNewEnd && before !== undefined && realStatusAt(before, nowMs) !== 'draft') return;
   const options = { key: `announce:${eventId}:closing`, runAtMs: endsAt - NOTICE_MS };
   await enqueue(tx, ANNOUNCE_CLOSING, { eventId, endsAt }, options);
 }
@@ -49,7 +53,7 @@ interface ClosingDeps extends RecordDeps {
 
 /** The event whose end is still the one that was scheduled, while it is ahead. */
 function isClosing(event: VotingEvent, endsAt: number, nowMs: number): boolean {
-  const status = statusAt(event, nowMs);
+  const status = realStatusAt(event, nowMs);
   return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
 }
 

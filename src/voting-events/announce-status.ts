@@ -3,7 +3,8 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { finalTime, publishedTime, statusAt } from './lifecycle.ts';
+import { finalTime, publishedTime, shownStatusAt } from './lifecycle.ts';
+import { endOverdueRehearsal } from './rehearsal.ts';
 import { holdEvent, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
@@ -32,6 +33,7 @@ export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof paylo
 }
 
 async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
+  await endOverdueRehearsal(deps.db, eventId);
   await inTransaction(deps.db, async (tx) => {
     // Held as it is: a close that is under way is published by the one who closes.
     const event = await holdEvent(tx, eventId);
@@ -54,7 +56,7 @@ export async function announceStatus(
   event: VotingEvent,
   nowMs: number,
 ): Promise<VotingEvent | undefined> {
-  const status = statusAt(event, nowMs);
+  const status = shownStatusAt(event, nowMs);
   if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
   // A conditional change: of two that publish at once, one finds it published.
   const marked = await markAnnounced(tx, event.id, status);

@@ -6,7 +6,7 @@ import { recordEvent } from '#src/webhooks/record-event.ts';
 import { retireEndpoints } from '#src/webhooks/retire-endpoints.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
-import { lockForChange } from './guard-change.ts';
+import { endRehearsal, lockForEnd } from './rehearsal.ts';
 import { REMOVE_DELETED_EVENT } from './remove-deleted-event.ts';
 import { hasConfirmedBallots, hasPayments, markDeleted, payWaitingBallotsBack } from './repository.ts';
 
@@ -17,7 +17,8 @@ export async function deleteVotingEvent(
   organizer: Organizer,
   force: boolean,
 ): Promise<void> {
-  const event = await lockForChange(tx, organizer.event.id);
+  const locked = await lockForEnd(tx, organizer.event);
+  const event = locked.rehearsalSince === null ? locked : await endRehearsal(tx, locked);
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw refuse('delete_needs_force');
   }

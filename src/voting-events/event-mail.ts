@@ -23,7 +23,7 @@ export function votingTimes(event: VotingEvent, nowMs: number): string[] {
   ];
 }
 
-/** A mail about an event in its language, with its logo, and how to reach its organizers. */
+/** A mail about an event in its language, with its logo, and how to reach its organizers. Of a rehearsal it says so first. */
 export function eventMail(
   event: VotingEvent,
   to: string,
@@ -33,5 +33,6 @@ export function eventMail(
   const words = mailWords(language);
   const { subject, parts } = write(words);
   const contact = contactEmail === null ? [] : [words.contact(contactEmail)];
-  return composeMail({ to, language, subject, logoUrl, parts: [...parts, ...contact] });
+  const rehearsal = event.rehearsalSince === null ? [] : [words.rehearsal];
+  return composeMail({ to, language, subject, logoUrl, parts: [...rehearsal, ...parts, ...contact] });
 }

@@ -1,9 +1,9 @@
 import { type RefusalName, refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, statusAt } from './lifecycle.ts';
+import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, shownStatusAt } from './lifecycle.ts';
 
 /** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
-export const PHASES = ['draft', 'scheduled', 'open', 'confirming', 'final'] as const;
+export const PHASES = ['draft', 'scheduled', 'rehearsal', 'open', 'confirming', 'final'] as const;
 export type Phase = (typeof PHASES)[number];
 
 export type LifeRefusal =
@@ -12,6 +12,7 @@ export type LifeRefusal =
   | 'event_has_ballots'
   | 'results_final'
   | 'not_open'
+  | 'was_open'
   | 'not_visible';
 
 /** `yes`, or the reason of the refusal. `unless_ballots`: yes until a ballot was cast or a payment depends on it, then `event_has_ballots`. */
@@ -20,38 +21,62 @@ export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
 /**
  * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The one place where this is
  * decided: the guards of the organizer's routes read it, and the guide's table of it is held against it by a test.
- * Casts and confirms are judged by the same rule in the database, under the event's lock.
+ * Casts and confirms are judged by the same rule in the database, under the event's lock. A rehearsal freezes what ballots
+ * depend on as they do later, and is ended by `status: "open"`, `"draft"` or `"scheduled"`, never closed.
  */
 export const LIFE = {
-  cast: row('not_visible', 'event_not_open', 'yes', 'event_closed', 'event_closed'),
-  confirm: row('not_visible', 'event_not_open', 'yes', 'yes', 'event_closed'),
-  register_voter: row('not_visible', 'yes', 'yes', 'event_closed', 'event_closed'),
-  register_candidate: row('not_visible', 'yes', 'yes', 'event_closed', 'event_closed'),
+  cast: row('not_visible', 'event_not_open', 'yes', 'yes', 'event_closed', 'event_closed'),
+  confirm: row('not_visible', 'event_not_open', 'yes', 'yes', 'yes', 'event_closed'),
+  register_voter: row('not_visible', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  register_candidate: row('not_visible', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** `status: "open"`, or a later `endsAt`. */
-  open: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  open: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
+  /** `status: "rehearsal"`. */
+  rehearse: row('yes', 'yes', 'yes', 'was_open', 'was_open', 'was_open'),
   /** `status: "closed"`. */
-  close: row('not_open', 'yes', 'yes', 'yes', 'yes'),
+  close: row('not_open', 'yes', 'not_open', 'yes', 'yes', 'yes'),
   /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
-  take_back: row('yes', 'yes', 'unless_ballots', 'unless_ballots', 'results_final'),
+  take_back: row('yes', 'yes', 'yes', 'unless_ballots', 'unless_ballots', 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
-  change_identity_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),
+  change_identity_rules: row(
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'results_final',
+  ),
   /** Title, times, registration, ballot settings, prices: what results and reports show, and what the log commits to. */
-  change_settings: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  change_settings: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
-  change_words: row('yes', 'yes', 'yes', 'yes', 'yes'),
+  change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
   /** Positions, methods, bounds, budgets, groups of positions; candidates' positions, roles and order; deletions. */
-  change_ballot_rules: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'results_final'),
+  change_ballot_rules: row(
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'results_final',
+  ),
   /** Titles of positions, names and status of candidates, new candidates, groups. */
-  change_names: row('yes', 'yes', 'yes', 'yes', 'results_final'),
-  add_voters: row('yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  change_names: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
+  add_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** Mails to many voters. */
-  mail_voters: row('yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  mail_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
-  change_standing: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'event_closed'),
+  change_standing: row(
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'unless_ballots',
+    'event_closed',
+    'event_closed',
+  ),
   /** A voter's e-mail address or voter ID. */
-  change_identity: row('yes', 'yes', 'yes', 'yes', 'results_final'),
+  change_identity: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   /** Before the end it takes the voter off the roll; afterwards it erases the person and keeps every figure. */
-  delete_voter: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'yes'),
+  delete_voter: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'yes'),
 } as const satisfies Record<string, Readonly<Record<Phase, LifeAnswer>>>;
 
 export type LifeAction = keyof typeof LIFE;
@@ -59,15 +84,16 @@ export type LifeAction = keyof typeof LIFE;
 function row<
   Draft extends LifeAnswer,
   Scheduled extends LifeAnswer,
+  Rehearsal extends LifeAnswer,
   Open extends LifeAnswer,
   Confirming extends LifeAnswer,
   Final extends LifeAnswer,
->(draft: Draft, scheduled: Scheduled, open: Open, confirming: Confirming, final: Final) {
-  return { draft, scheduled, open, confirming, final };
+>(draft: Draft, scheduled: Scheduled, rehearsal: Rehearsal, open: Open, confirming: Confirming, final: Final) {
+  return { draft, scheduled, rehearsal, open, confirming, final };
 }
 
 export function phaseAt(event: Lifecycle, nowMs: number): Phase {
-  const status = statusAt(event, nowMs);
+  const status = shownStatusAt(event, nowMs);
   if (status !== 'closed') return status;
   const closedAt = closeTime(event);
   return closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS ? 'final' : 'confirming';
@@ -79,6 +105,7 @@ const REFUSALS = {
   event_has_ballots: 'event_has_ballots',
   results_final: 'results_final',
   not_open: 'not_open',
+  was_open: 'was_open',
   not_visible: 'still_draft',
 } as const satisfies Readonly<Record<LifeRefusal, RefusalName>>;
 

@@ -1,12 +1,12 @@
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import type { EventStatus, PollIdentity, Secrecy, VotingEvent } from './types.ts';
+import type { EventStatus, PollIdentity, Secrecy, ShownStatus, VotingEvent } from './types.ts';
 
 /** A ballot cast before the close may be confirmed this long after it; only then are results final. */
 export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
-export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
+export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready' | 'rehearsalSince'>;
 
 /** When the event closed or will close, or null while nothing says so. */
 export function closeTime(event: Lifecycle): number | null {
@@ -17,10 +17,23 @@ export function closeTime(event: Lifecycle): number | null {
 /** The status at a moment, from what is stored and the clock (completions 3, rule 1). The hot statements hold the same rule in SQL. */
 export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   if (event.closedAt !== null) return 'closed';
+  // A rehearsal takes ballots as an open event does. From its start on it takes none until it is wiped: real ballots wait.
+  if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
   const started = event.openedAt !== null || (event.startsAt !== null && event.startsAt <= nowMs && event.ready);
   if (started) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
   if (event.startsAt === null) return 'draft';
   return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'scheduled';
+}
+
+/** Whether an event is in a rehearsal that its start has ended, and that is still to be wiped (completions 10.5). */
+export function isRehearsalOver({ rehearsalSince, startsAt }: Lifecycle, nowMs: number): boolean {
+  return rehearsalSince !== null && startsAt !== null && startsAt <= nowMs;
+}
+
+/** The status as organizers see it: voters see a rehearsal as `open`. */
+export function shownStatusAt(event: Lifecycle, nowMs: number): ShownStatus {
+  const status = statusAt(event, nowMs);
+  return status === 'open' && event.rehearsalSince !== null ? 'rehearsal' : status;
 }
 
 /** Whether the close and the time for late confirmations are both over. */

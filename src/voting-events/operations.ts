@@ -40,9 +40,9 @@ export const updateVotingEvent = operation({
   path: '/:idOrCode',
   scope: 'write',
   description:
-    'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it. Once ballots are cast, what they depend on is frozen.',
+    'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it, `status: "rehearsal"` begins a rehearsal. Once ballots are cast, what they depend on is frozen.',
   answers: answersOne(votingEventView, 'The voting event as it is now.'),
-  refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'results_final', 'plan_feature'],
+  refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'was_open', 'results_final', 'plan_feature'],
   example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },
 });
 

@@ -5,7 +5,7 @@ import { holdsText } from '#src/database/search.ts';
 import { CONFIRM_GRACE_MS } from './lifecycle.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
-import type { EventStatus, EventType, VotingEvent } from './types.ts';
+import type { EventType, ShownStatus, VotingEvent } from './types.ts';
 
 export type EventRow = typeof votingEvents.$inferSelect;
 export type NewEventRow = typeof votingEvents.$inferInsert;
@@ -109,7 +109,9 @@ export async function markFinal(tx: Transaction, id: string, finalAt: number): P
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
 export async function listTimedEvents(executor: Executor): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL
+    SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
+    UNION
+    SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
       AND event_status(voting_events, now_ms()) IN ('open', 'closed')
       AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
     UNION
@@ -180,6 +182,37 @@ export async function hasPayments(tx: Transaction, eventId: string): Promise<boo
   return rows[0]?.found === true;
 }
 
+/** Whether the event has a log: it was open, even where it is a draft again. */
+export async function hasLog(tx: Transaction, eventId: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(
+    sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`,
+  );
+  return rows[0]?.found === true;
+}
+
+/**
+ * Waits for payments of a rehearsal that are being settled: they lock their attempt first and their event then, and what
+ * wipes them does the same.
+ */
+export async function lockRehearsedPayments(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(
+    sql`SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND rehearsal ORDER BY id FOR UPDATE`,
+  );
+}
+
+/** Rows that one statement of a wipe changes: fewer than would take longer than a statement may. */
+const WIPED_TOGETHER = 5_000;
+
+/** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
+export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
+  for (let done = false; !done; ) {
+    const { rows } = await tx.execute<{ done: boolean }>(
+      sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER}) AS done`,
+    );
+    done = rows[0]?.done === true;
+  }
+}
+
 /** Whether any ballot was confirmed. */
 export async function hasConfirmedBallots(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ found: boolean }>(sql`
@@ -191,10 +224,20 @@ export async function hasConfirmedBallots(executor: Executor, eventId: string): 
 export interface EventFilter {
   readonly accountId: string;
   readonly search: string | undefined;
-  readonly status: EventStatus | undefined;
+  readonly status: ShownStatus | undefined;
   readonly type: EventType | undefined;
   readonly after: string | undefined;
   readonly nowMs: number;
+}
+
+/** The rule of `shownStatusAt` as a condition. */
+function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
+  const stored = status === 'rehearsal' ? 'open' : status;
+  const rehearsed = sql`event_status(voting_events, ${nowMs}) = ${stored}`;
+  if (stored !== 'open') return rehearsed;
+  return status === 'open'
+    ? sql`${rehearsed} AND rehearsal_since IS NULL`
+    : sql`${rehearsed} AND rehearsal_since IS NOT NULL`;
 }
 
 /** Events that an account may see in the order of their creation, one more than asked for when there are more. */
@@ -203,7 +246,7 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
     isNull(votingEvents.deletedAt),
     filter.after === undefined ? undefined : gt(votingEvents.id, filter.after),
     filter.type === undefined ? undefined : eq(votingEvents.type, filter.type),
-    filter.status === undefined ? undefined : sql`event_status(voting_events, ${filter.nowMs}) = ${filter.status}`,
+    filter.status === undefined ? undefined : hasShownStatus(filter.status, filter.nowMs),
     holdsText(filter.search, votingEvents.title, votingEvents.code),
   );
   // Two ordered halves, each by its index: one condition for both would read the events of everybody.

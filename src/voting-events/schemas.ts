@@ -120,9 +120,11 @@ export const updateEventBody = z
   .strictObject({
     ...z.object({ ...fields, ...shown }).partial().shape,
     status: z
-      .enum(['open', 'closed', 'draft', 'scheduled'])
+      .enum(['open', 'closed', 'rehearsal', 'draft', 'scheduled'])
       .optional()
-      .describe('`open` or `closed` opens or closes the event now; any other only as it is.'),
+      .describe(
+        '`open` or `closed` opens or closes the event now; `rehearsal` begins a rehearsal of a draft or scheduled event, which `open`, `draft` or `scheduled` ends. Any other only as it is.',
+      ),
   })
   .refine(hasField, 'must change at least one field');
 
@@ -139,7 +141,7 @@ export const listEventsQuery = z.strictObject({
   limit: limitField(),
   cursor: cursorField(),
   search: searchField().optional(),
-  status: z.enum(['draft', 'scheduled', 'open', 'closed']).optional(),
+  status: z.enum(['draft', 'scheduled', 'open', 'closed', 'rehearsal']).optional(),
   type: z.enum(['election', 'poll']).optional(),
 });
 

@@ -83,6 +83,12 @@ export const votingEvents = pgTable(
     /** For a copy with its voters: how many there are to copy, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),
+    /** Since when it is rehearsed; null outside of a rehearsal (completions 10.5). */
+    rehearsalSince: timeMs('rehearsal_since'),
+    /** Rehearsals so far, a running one included: it names the running one. */
+    rehearsalNumber: integer('rehearsal_number').notNull().default(0),
+    /** Ballots that were confirmed in rehearsals and wiped. */
+    rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
     /** When it was deleted: it is invisible since, and its rows are removed in the background. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
@@ -93,6 +99,7 @@ export const votingEvents = pgTable(
     index('voting_events_deleted').on(table.id).where(sql`deleted_at IS NOT NULL`),
     index('voting_events_account').on(table.accountId, table.id),
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
+    index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
   ],
 );

@@ -8,6 +8,8 @@ export interface Price {
 
 export type EventType = 'election' | 'poll';
 export type EventStatus = 'draft' | 'scheduled' | 'open' | 'closed';
+/** With what organizers alone see. */
+export type ShownStatus = EventStatus | 'rehearsal';
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
 /** What an event can be shared as; its own account is the owner. */
 export type InviteRole = 'viewer' | 'editor';

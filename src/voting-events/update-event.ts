@@ -10,11 +10,12 @@ import { scheduleClosing } from './announce-closing.ts';
 import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { columnsOf, reopeningIssue, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
-import { changedFields, guardChange, lockForChange } from './guard-change.ts';
+import { changedFields, guardChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
-import { isFinalAt, pollIdentityOf, publishedTime, statusAt } from './lifecycle.ts';
+import { isFinalAt, isRehearsalOver, pollIdentityOf, publishedTime, shownStatusAt, statusAt } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
+import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
 import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateEvent } from './repository.ts';
 import type { EventFields, updateEventBody } from './schemas.ts';
 import type { VotingEvent } from './types.ts';
@@ -48,7 +49,7 @@ export async function updateVotingEvent(
   organizer: Organizer,
   body: Body,
 ): Promise<VotingEvent> {
-  const before = await lockForChange(tx, organizer.event.id);
+  const before = await lockForEnd(tx, organizer.event);
   const nowMs = before.lockedAt;
   const columns = columnsOf(body);
   const plan = deps.plans[organizer.ownerPlan];
@@ -60,10 +61,13 @@ export async function updateVotingEvent(
   // A code is the event's name on printed invitations: those it is shared with cannot take it away.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
-  await guardColumns(tx, before, changed);
-  const changes: Columns = { ...changed, ...(await statusChange(tx, before, changed, body.status)) };
-  if (Object.keys(changes).length === 0) return before;
-  await prepareChange(tx, before, changes);
+  const ends = endsRehearsal(before, nowMs, changed, body.status);
+  // What follows is judged by the event as the wipe leaves it. A refusal undoes the wipe too.
+  const from = ends ? await endRehearsal(tx, before) : before;
+  await guardColumns(tx, from, changed);
+  const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
+  if (Object.keys(changes).length === 0 && !ends) return before;
+  await prepareChange(tx, from, changes);
   const after = await save(tx, before.id, { ...changes, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
@@ -78,7 +82,7 @@ export async function updateVotingEvent(
     },
   });
   await scheduleAnnouncements(tx, after);
-  await scheduleClosing(tx, before, after, nowMs);
+  await scheduleClosing(tx, from, after, nowMs);
   const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
   return (await announceResults(tx, deps, told, nowMs)) ?? told;
 }
@@ -104,7 +108,7 @@ async function changeIssues(
     ...endIssues(before, nowMs, changed),
     ...settingsIssues(withoutFaulty(after, isFaulty), body),
   ];
-  const opens = body.status === 'open' && statusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
+  const opens = body.status === 'open' && shownStatusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
   const late = opens && !isFaulty('endsAt') ? reopeningIssue(after.endsAt, nowMs) : undefined;
   // Alone it is the question of whether the event can open, after its phase.
   return late === undefined || issues.length === 0 ? issues : [...issues, late];
@@ -130,10 +134,19 @@ function endIssues(before: VotingEvent, nowMs: number, { endsAt }: Columns): Iss
   return [{ field: 'endsAt', message: 'must lie ahead: to close the event now, send `status: "closed"`' }];
 }
 
-/** `draft` and `scheduled` are accepted as they are shown; no event is set to them. */
+/** Whether a change ends the rehearsal of an event: by its status, or because its start has come (completions 10.5). */
+function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wanted: Body['status']): boolean {
+  if (before.rehearsalSince === null) return false;
+  const isWanted = wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
+  return isWanted || isRehearsalOver({ ...before, ...definedOnly(changed) }, nowMs);
+}
+
+/** `draft` and `scheduled` are accepted as they are shown, and end a rehearsal; no other event is set to them. */
 function statusIssues(before: VotingEvent, nowMs: number, { status }: EventFields): Issue[] {
-  if (status === undefined || status === 'open' || status === 'closed') return [];
-  return status === statusAt(before, nowMs) ? [] : [{ field: 'status', message: 'must be "open" or "closed"' }];
+  if (status === undefined || status === 'open' || status === 'closed' || status === 'rehearsal') return [];
+  return status === shownStatusAt(before, nowMs) || before.rehearsalSince !== null
+    ? []
+    : [{ field: 'status', message: 'must be "open", "closed" or "rehearsal"' }];
 }
 
 /** What follows from other fields is taken as it is shown, before the change or after it. */
@@ -197,7 +210,10 @@ async function statusChange(
   const nowMs = before.lockedAt;
   const phase = phaseAt(before, nowMs);
   const isClosed = phase === 'confirming' || phase === 'final';
-  if (wanted === undefined || wanted === statusAt(before, nowMs)) return {};
+  if (wanted === undefined || wanted === 'draft' || wanted === 'scheduled') return {};
+  if (wanted === shownStatusAt(before, nowMs)) return {};
+  const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
+  if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt);
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
     // Opened by the clock, it stays opened whatever becomes of `startsAt`.
@@ -206,7 +222,6 @@ async function statusChange(
       : { closedAt: nowMs, openedAt: before.openedAt ?? (phase === 'open' ? before.startsAt : nowMs) };
   }
   await guardChange(tx, before, 'open');
-  const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
   if (phase === 'open') return {};
   const late = reopeningIssue(endsAt, nowMs);
   if (late !== undefined) throw validationError([late]);

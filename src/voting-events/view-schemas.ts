@@ -11,6 +11,11 @@ export const priceView = z.object({ amountMinor: z.int(), currency: z.string() }
 
 const eventType = z.enum(['election', 'poll']);
 const eventStatus = z.enum(['draft', 'scheduled', 'open', 'closed']).meta({
+  description:
+    'Derived at the moment of the request from what is stored and the clock. A rehearsal is shown as `open`.',
+});
+/** With what organizers alone see. */
+export const shownStatus = z.enum(['draft', 'scheduled', 'open', 'closed', 'rehearsal']).meta({
   description: 'Derived at the moment of the request from what is stored and the clock.',
 });
 const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta({
@@ -51,7 +56,7 @@ export const votingEventView = z
     title: z.string(),
     description: z.string().nullable(),
     type: eventType,
-    status: eventStatus,
+    status: shownStatus,
     startsAt: timeShape().nullable(),
     endsAt: timeShape().nullable(),
     timeZone: z.string().meta({ description: 'An IANA time zone.' }),

@@ -1,4 +1,4 @@
-import { pollIdentityOf, publishedTime, secrecyOf, statusAt } from './lifecycle.ts';
+import { pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
 import type { VotingEvent } from './types.ts';
 import type { ContextView, VotingEventView } from './view-schemas.ts';
 
@@ -21,7 +21,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     title: event.title,
     description: event.description,
     type: event.type,
-    status: statusAt(event, nowMs),
+    status: shownStatusAt(event, nowMs),
     startsAt: event.startsAt,
     endsAt: event.endsAt,
     timeZone: event.timeZone,
@@ -76,7 +76,7 @@ export function viewContext(
     title: view.title,
     description: view.description,
     type: view.type,
-    status: view.status,
+    status: statusAt(event, nowMs),
     startsAt: view.startsAt,
     endsAt: view.endsAt,
     timeZone: view.timeZone,

@@ -1,4 +1,4 @@
--- Version 14, 46282af97a9b2a4b7de3ec1111131542dc3471293d32ddb4910699ca99a4941d
+-- Version 15, 22aa7ed71d56791a7068419c37a5a962851e571f79865f2c99006aae904961bf
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -299,6 +299,12 @@ BEGIN
   IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
   at := now_ms();
   status := event_status(e, at);
+  -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
+  IF p_ends_at <> -1 AND p_ends_at < -1 IS DISTINCT FROM (e.rehearsal_since IS NOT NULL)
+    OR p_ends_at < -1 AND p_ends_at <> -2 - e.rehearsal_number THEN
+    verdict := 'changed';
+    RETURN;
+  END IF;
   -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
   SELECT p.* INTO b FROM (
     SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
@@ -336,7 +342,7 @@ BEGIN
     RETURN;
   END IF;
   -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
-  IF p_ends_at <> -1 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
+  IF p_ends_at >= 0 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
   poll := e.type = 'poll';
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
@@ -360,10 +366,12 @@ BEGIN
   END IF;
   shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
   IF poll THEN
-    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
+      created_at, updated_at, before_rehearsal)
     VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
       -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
-      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at)
+      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at,
+      CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END)
     ON CONFLICT DO NOTHING;
   END IF;
   -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
@@ -562,11 +570,109 @@ BEGIN
   RETURN true;
 END $function$;
 
+CREATE OR REPLACE FUNCTION end_rehearsal(p_event text, p_limit integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  e voting_events%ROWTYPE;
+  step record;
+  places record;
+  changed integer := 0;
+  confirmed integer := 0;
+  gone integer;
+BEGIN
+  -- Every cast, confirm and registration holds the event: those before are wiped, those behind find another version of it.
+  SELECT * INTO e FROM voting_events WHERE id = p_event FOR UPDATE;
+  IF NOT FOUND OR e.rehearsal_since IS NULL THEN
+    RAISE EXCEPTION 'the event is not rehearsed' USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF EXISTS (SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = p_event
+    AND NOT starts_with(reverse(split_part(c.note, chr(10), 1)), reverse('/rehearsal-' || e.rehearsal_number))) THEN
+    RAISE EXCEPTION 'the log is not that of a rehearsal' USING ERRCODE = 'restrict_violation';
+  END IF;
+  FOR step IN SELECT s.* FROM (VALUES
+    -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
+    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballots', 'true'),
+    ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_tiles', 'true'), ('log_checkpoints', 'true'),
+    ('ballot_logs', 'true'), ('log_alarms', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
+    ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),
+    ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
+    -- Others were there before: those of the rehearsal are marked.
+    ('voter_keys', 'r.rehearsal'),
+    ('notification_mails', 'r.notification_id IN (SELECT n.id FROM notifications n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
+    ('notifications', 'r.rehearsal'),
+    ('notified_voters', 'r.notified_at >= $3'),
+    -- What the trail says of those who go names them.
+    ('audit_entries', 'r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
+      UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = $1 AND c.rehearsal
+      UNION ALL SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = $1 AND a.rehearsal)'),
+    ('candidates', 'r.rehearsal'), ('payment_attempts', 'r.rehearsal')
+  ) AS s (rows_of, condition) LOOP
+    EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(
+      SELECT r.ctid FROM %1$I r WHERE r.voting_event_id = $1 AND %2$s LIMIT $2))', step.rows_of, step.condition)
+    USING p_event, p_limit - changed, e.rehearsal_since;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF step.rows_of IN ('ballot_queue', 'ballots') THEN confirmed := confirmed + gone; END IF;
+    changed := changed + gone;
+    EXIT WHEN changed >= p_limit;
+  END LOOP;
+  -- Answers to requests of the rehearsal stand under names that begin with it, with the keys of those who see the event.
+  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+    SELECT k.ctid FROM idempotency_keys k JOIN api_keys a ON a.id = k.api_key_id
+    WHERE (a.account_id = e.account_id OR a.account_id IN (SELECT i.account_id FROM event_invites i WHERE i.voting_event_id = p_event))
+      AND starts_with(k.key, 'rehearsal/' || p_event || '/') LIMIT p_limit - changed));
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  changed := changed + gone;
+  -- Voters that came with the rehearsal go, and give back the places that they took.
+  WITH removed AS (
+    DELETE FROM voters WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
+      SELECT v.ctid FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new' LIMIT p_limit - changed))
+    RETURNING source, status, deleted_at
+  )
+  SELECT count(*) AS total, count(*) FILTER (WHERE r.source = 'registration' AND r.status <> 'rejected' AND r.deleted_at IS NULL) AS registered,
+    count(*) FILTER (WHERE r.source = 'registration' AND r.status = 'rejected' AND r.deleted_at IS NULL) AS rejected
+  INTO places FROM removed r;
+  changed := changed + places.total;
+  -- A voter whom a key approved waits again. What the organizer decided meanwhile stays decided.
+  UPDATE voters v SET
+    status = CASE WHEN v.status = 'approved' THEN v.before_rehearsal ->> 'status' ELSE v.status END,
+    approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
+    confirm_by = (v.before_rehearsal ->> 'confirm_by')::bigint,
+    key_status = CASE WHEN v.before_rehearsal ->> 'key_status' IN ('none', 'failed') OR EXISTS (
+      SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = v.id)
+      THEN v.before_rehearsal ->> 'key_status' ELSE 'none' END,
+    before_rehearsal = NULL
+  WHERE v.voting_event_id = p_event AND v.ctid = ANY (ARRAY(
+    SELECT w.ctid FROM voters w WHERE w.voting_event_id = p_event AND w.before_rehearsal IS NOT NULL LIMIT p_limit - changed));
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  changed := changed + gone;
+  UPDATE voting_events v SET rehearsal_ballots = v.rehearsal_ballots + confirmed,
+    voter_count = greatest(v.voter_count - places.registered - places.rejected, 0),
+    registration_count = greatest(v.registration_count - places.registered, 0),
+    rejected_registration_count = greatest(v.rejected_registration_count - places.rejected, 0)
+  WHERE v.id = p_event;
+  IF changed >= p_limit THEN RETURN false; END IF;
+  -- No one had voted before: the figures of the roll say so again.
+  UPDATE roll_figures SET voted = 0, voted_weight_micro = 0
+  WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
+  PERFORM fold_roll_figures(p_event);
+  PERFORM fold_electorate(p_event);
+  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, tie_seed = NULL, paid_votes = false,
+    last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
+    paper_version = v.paper_version + 1
+  WHERE v.id = p_event;
+  RETURN true;
+END $function$;
+REVOKE ALL ON FUNCTION end_rehearsal(text,integer) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready)) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
+RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN ((e).rehearsal_since IS NOT NULL) THEN CASE WHEN ((e).starts_at <= at) THEN 'scheduled'::text ELSE 'open'::text END WHEN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready)) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
 
 CREATE OR REPLACE FUNCTION fold_electorate(p_event text)
  RETURNS void
@@ -620,7 +726,8 @@ DECLARE
   a payment_attempts%ROWTYPE;
 BEGIN
   SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
-  IF a.provider_payment_id IS NULL THEN RETURN; END IF;
+  -- No money came in a rehearsal, and none goes back.
+  IF a.provider_payment_id IS NULL OR a.rehearsal THEN RETURN; END IF;
   INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
   VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
   ON CONFLICT DO NOTHING;
@@ -634,7 +741,8 @@ CREATE OR REPLACE FUNCTION guard_ballot_log()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id AND e.deleted_at IS NULL) THEN
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id
+    AND e.deleted_at IS NULL AND e.rehearsal_since IS NULL) THEN
     RETURN OLD;
   END IF;
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
@@ -868,6 +976,16 @@ BEGIN
   END LOOP;
 END $function$;
 
+CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  UPDATE voters v SET before_rehearsal = jsonb_build_object('status', v.status, 'key_status', v.key_status,
+    'approved_by_key', v.approved_by_key, 'confirm_by', v.confirm_by)
+  WHERE v.voting_event_id = p_event AND v.id = p_voter AND v.before_rehearsal IS NULL
+    AND EXISTS (SELECT 1 FROM voting_events e WHERE e.id = p_event AND e.rehearsal_since IS NOT NULL);
+$function$;
+
 CREATE OR REPLACE FUNCTION note_electorate(p_event text, p_heads bigint, p_weight_micro numeric)
  RETURNS void
  LANGUAGE sql
@@ -933,7 +1051,9 @@ BEGIN
   INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, next_try_at, created_at)
   SELECT 'whd_' || time || left(replace(gen_random_uuid()::text, '-', ''), 16), e.id, f.message, p_type,
     '{"id":' || to_json(f.message)::text || ',"type":' || to_json(p_type)::text || ',"createdAt":' || at ||
-      ',"votingEventId":' || coalesce(to_json(p_event)::text, 'null') || ',"data":' || f.data || '}',
+      ',"votingEventId":' || coalesce(to_json(p_event)::text, 'null') || ',"data":' ||
+      CASE WHEN EXISTS (SELECT 1 FROM voting_events v WHERE v.id = p_event AND v.rehearsal_since IS NOT NULL)
+        THEN regexp_replace(f.data, '^\{', '{"rehearsal":true,') ELSE f.data END || '}',
     CASE WHEN e.status = 'active' THEN 'pending' ELSE 'skipped' END, at, at
   FROM webhook_endpoints e CROSS JOIN unnest(p_messages, p_data) AS f(message, data)
   WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
@@ -1120,9 +1240,12 @@ CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[])
  LANGUAGE plpgsql
 AS $function$
 BEGIN
+  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
+    EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
     EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
-      WHERE voting_event_id = $1 AND id = $2'
+      WHERE voting_event_id = $1 AND id = $2
+        AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
     USING p_event[i], p_voter[i];
   END LOOP;
 END $function$;

@@ -138,6 +138,7 @@ CREATE TABLE candidates (
   deleted_at bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
+  rehearsal boolean DEFAULT false NOT NULL,
   CONSTRAINT candidates_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT candidates_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
@@ -323,6 +324,7 @@ CREATE TABLE notifications (
   listed_at bigint,
   created_at bigint NOT NULL,
   finished_at bigint,
+  rehearsal boolean DEFAULT false NOT NULL,
   CONSTRAINT notifications_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT notifications_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
@@ -376,6 +378,7 @@ CREATE TABLE payment_attempts (
   asking_by bytea,
   livemode boolean DEFAULT true NOT NULL,
   fee_minor integer,
+  rehearsal boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
 );
@@ -651,6 +654,7 @@ CREATE TABLE voter_keys (
   key_hash bytea NOT NULL,
   created_at bigint,
   number integer DEFAULT 0 NOT NULL,
+  rehearsal boolean DEFAULT false NOT NULL,
   CONSTRAINT voter_keys_voting_event_id_voter_id_key_hash_pk PRIMARY KEY (voting_event_id, voter_id, key_hash)
 );
 
@@ -673,6 +677,7 @@ CREATE TABLE voters (
   erased_at bigint,
   confirm_by bigint,
   approved_by_key boolean DEFAULT false NOT NULL,
+  before_rehearsal jsonb,
   CONSTRAINT voters_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups(voting_event_id, id) ON DELETE SET NULL (group_id),
   CONSTRAINT voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
@@ -682,6 +687,7 @@ CREATE INDEX voters_by_group ON voters USING btree (voting_event_id, group_id, i
 CREATE UNIQUE INDEX voters_email ON voters USING btree (voting_event_id, email_key);
 CREATE INDEX voters_fractional_weight ON voters USING btree (voting_event_id, weight_micro) WHERE ((weight_micro % (1000000)::bigint) <> 0);
 CREATE INDEX voters_point ON voters USING btree (voting_event_id, md5(id) COLLATE "C") WHERE ((email IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX voters_rehearsed ON voters USING btree (voting_event_id, id) WHERE (before_rehearsal IS NOT NULL);
 CREATE INDEX voters_to_confirm ON voters USING btree (confirm_by, voting_event_id) WHERE (confirm_by IS NOT NULL);
 CREATE UNIQUE INDEX voters_voter_id ON voters USING btree (voting_event_id, voter_id_key);
 CREATE INDEX voters_weight ON voters USING btree (voting_event_id, weight_micro);
@@ -745,12 +751,16 @@ CREATE TABLE voting_events (
   copy_total integer,
   copy_done integer,
   log_open boolean DEFAULT false NOT NULL,
+  rehearsal_since bigint,
+  rehearsal_number integer DEFAULT 0 NOT NULL,
+  rehearsal_ballots bigint DEFAULT 0 NOT NULL,
   CONSTRAINT voting_events_pkey PRIMARY KEY (id),
   CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 CREATE INDEX voting_events_account ON voting_events USING btree (account_id, id);
 CREATE UNIQUE INDEX voting_events_code ON voting_events USING btree (code_key);
 CREATE INDEX voting_events_deleted ON voting_events USING btree (id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX voting_events_rehearsed ON voting_events USING btree (id) WHERE (rehearsal_since IS NOT NULL);
 CREATE INDEX voting_events_timed ON voting_events USING btree (id) WHERE ((starts_at IS NOT NULL) OR (ends_at IS NOT NULL));
 CREATE INDEX voting_events_to_open ON voting_events USING btree (starts_at) WHERE ((opened_at IS NULL) AND (starts_at IS NOT NULL));
 CREATE TRIGGER voting_events_tell_change AFTER DELETE OR UPDATE ON voting_events FOR EACH ROW EXECUTE FUNCTION tell_event_change();

@@ -72,6 +72,19 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       ],
       reason: 'the life of an event is judged by what it has come to hold, in the transaction of the change',
     },
+    {
+      tables: [
+        'api_keys',
+        'ballot_logs',
+        'idempotency_keys',
+        'log_checkpoints',
+        'notifications',
+        'roll_figures',
+        'voter_keys',
+      ],
+      reason:
+        'the end of a rehearsal wipes what came about in it, in one function that runs with the rights of the owner',
+    },
     { tables: ['undisclosed_voters', 'voters'], reason: 'the same, and what a listed event says of its disclosure' },
   ],
   webhooks: [{ tables: ['accounts'], reason: 'the contact address of the owner of a failing endpoint' }],

@@ -137,7 +137,7 @@ export class FullElection {
     return {
       ...{ eventId: this.event.id, codeTag: codeTagOf(codeOf(ballot)), leafTag: codeTagOf(codeOf(ballot)) },
       ...{ ballotId: `bal_new_${ballot}`, salt: Buffer.alloc(32) },
-      ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', endsAt: null },
+      ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', endsAt: null, rehearsal: null },
     };
   }
 }

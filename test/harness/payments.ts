@@ -122,12 +122,13 @@ export interface PaidEvent extends TestEvent {
   readonly secretKey: string;
 }
 
-/** An open poll that is paid through a sandbox business of a fresh account. @param settings more of the event */
+/** A poll that is paid through a sandbox business of a fresh account, open unless told otherwise. @param settings more of the event */
 export async function createPaidEvent(
   service: TestService,
   provider: TestProvider,
   settings: { readonly payments?: Record<string, unknown>; readonly [name: string]: unknown } = {},
   plans: readonly PositionPlan[] = PLURALITY,
+  open = true,
 ): Promise<PaidEvent> {
   const account = await createTestAccount(service);
   const { id: businessId, secretKey } = await connectTestBusiness(service, account, provider);
@@ -139,7 +140,7 @@ export async function createPaidEvent(
     if (Object.keys(payments).length > 0)
       demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
   };
-  const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, true, link);
+  const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, open, link);
   return { ...event, account, provider, businessId, secretKey };
 }
 

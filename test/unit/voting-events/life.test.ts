@@ -9,6 +9,7 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   register_voter: 'register a voter',
   register_candidate: 'register a candidate',
   open: 'open: `status: "open"`, or a later `endsAt`',
+  rehearse: 'rehearse: `status: "rehearsal"`',
   close: 'close: `status: "closed"`',
   take_back: 'a `startsAt` that leads back to `draft` or `scheduled`',
   change_identity_rules: '`type`, `voter.requireVoterId`, `voter.saveVoterInfo`',
@@ -33,6 +34,7 @@ const CELLS: Readonly<Record<LifeAnswer, string>> = {
   event_has_ballots: '`event_has_ballots`',
   results_final: '`results_final`',
   not_open: '`not_open`',
+  was_open: '`was_open`',
   not_visible: '404',
 };
 

@@ -1,0 +1,82 @@
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { findAttemptById } from './attempt-repository.ts';
+import { isOpen } from './attempt-states.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import { amountInMainUnit } from './providers/currencies.ts';
+import type { CheckoutPage } from './providers/provider.ts';
+import { appendAttempt } from './providers/return-url.ts';
+import { settlePayment } from './settle-payment.ts';
+import type { PaymentAttempt } from './types.ts';
+
+// Payments of a rehearsal (completions 10.5): a page of the service itself stands for the provider's, and takes no money.
+
+export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** The page of an attempt in the shape that pages of its provider have. */
+export function rehearsalPage(
+  { config }: { readonly config: { readonly baseUrl: string } },
+  { id, provider, createdAt }: PaymentAttempt,
+): CheckoutPage {
+  const checkoutUrl = `${config.baseUrl}/rehearsal-payments/${id}`;
+  return provider === 'provider_a'
+    ? { provider, checkoutUrl, checkoutSessionId: `rehearsal_${id}`, expiresAtMs: createdAt + HOUR_MS }
+    : { provider, checkoutUrl, accessCode: `rehearsal_${id}`, reference: `rehearsal_${id}` };
+}
+
+/** What the page shows, and where it leads. */
+export interface RehearsedPayment {
+  readonly title: string;
+  /** With its currency: `5.00 USD`. */
+  readonly price: string;
+  readonly isOpen: boolean;
+  /** Where the payer goes on. */
+  readonly returnUrl: string | null;
+  readonly cancelUrl: string | null;
+}
+
+/** @throws ApiError 404 for everything but an attempt of a rehearsal that is under way */
+async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<PaymentAttempt> {
+  const attempt = await findAttemptById(deps.db, id);
+  if (attempt?.rehearsal !== true) throw notFound();
+  return attempt;
+}
+
+/** @throws ApiError 404 for everything but an attempt of a rehearsal that is under way */
+export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<RehearsedPayment> {
+  const { terms, amountMinor, currency, status } = await requireAttempt(deps, id);
+  const back = terms.returnUrl === null ? null : appendAttempt(terms.returnUrl, id);
+  return {
+    title: terms.title,
+    price: `${amountInMainUnit(amountMinor, currency)} ${currency.toUpperCase()}`,
+    isOpen: isOpen(status),
+    returnUrl: back,
+    cancelUrl: terms.cancelUrl ?? back,
+  };
+}
+
+/**
+ * Settles an attempt of a rehearsal as its provider's word would. One that has ended stays as it is.
+ * @throws ApiError 404 for everything but an attempt of a rehearsal that is under way
+ */
+export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
+  const attempt = await requireAttempt(deps, id);
+  if (!isOpen(attempt.status)) return;
+  if (outcome === 'fail') await settlePayment(deps, attempt, { kind: 'failed', providerStatus: 'declined' });
+  else if (outcome === 'cancel') await settlePayment(deps, attempt, { kind: 'expired', refused: false });
+  else
+    await settlePayment(deps, attempt, {
+      kind: 'paid',
+      payment: {
+        amountMinor: attempt.amountMinor,
+        currency: attempt.currency,
+        reference: null,
+        attemptId: id,
+        providerPaymentId: `rehearsal_${id}`,
+        paidAtMs: null,
+        feeMinor: null,
+        livemode: false,
+      },
+    });
+}
