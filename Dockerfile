@@ -15,6 +15,7 @@ COPY migrations migrations
 COPY docs/guides docs/guides
 COPY verifier verifier
 COPY sandbox sandbox
+COPY sdk sdk
 COPY src src
 USER node
 EXPOSE 3000

@@ -33,6 +33,7 @@ import { notFound } from '#src/platform/errors.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
 import { documentRouter } from '#src/reference/document-route.ts';
 import { referenceRouter } from '#src/reference/reference-routes.ts';
+import { sdkRouter } from '#src/reference/sdk-routes.ts';
 import { verifierBundles, verifierRouter } from '#src/reference/verifier-routes.ts';
 import { exportRouter } from '#src/results/export-routes.ts';
 import { resultRouter } from '#src/results/routes.ts';
@@ -116,6 +117,7 @@ export function createApp(
   const figures = async () => ({ VERIFIER_SHA256: (await verifier.file()).sha256 });
   app.route('/reference', referenceRouter(describe, figures));
   app.route('/verify', verifierRouter(deps.config.companyName, verifier));
+  app.route('/sdk', sdkRouter());
   app.route('/openapi.json', documentRouter(describe));
   const operations = operationsOf(app);
   return app;

@@ -84,7 +84,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
   {
     name: 'Service',
     description: 'Who this is, whether it is well, and its documentation.',
-    paths: /^\/($|me$|docs|health|openapi\.json|reference)/,
+    paths: /^\/($|me$|docs|health|openapi\.json|reference|sdk\/)/,
   },
 ];
 

@@ -4,7 +4,7 @@ import { build, type Plugin } from 'esbuild-wasm';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../verifier');
 
-/** A program of the verifier in one file. */
+/** A program in one file. */
 export interface Bundle {
   readonly text: string;
   /** SHA-256 of the text, in hex. */
@@ -18,7 +18,8 @@ const inBrowser: Plugin = {
   },
 };
 
-async function bundle(options: Parameters<typeof build>[0]): Promise<Bundle> {
+/** Runs the bundler, which is a process of its own. */
+export async function bundle(options: Parameters<typeof build>[0]): Promise<Bundle> {
   const { outputFiles } = await build({
     bundle: true,
     write: false,
@@ -28,7 +29,7 @@ async function bundle(options: Parameters<typeof build>[0]): Promise<Bundle> {
     ...options,
   });
   const text = outputFiles?.[0]?.text;
-  if (text === undefined) throw new Error('the verifier was not bundled');
+  if (text === undefined) throw new Error('nothing was bundled');
   return { text, sha256: createHash('sha256').update(text).digest('hex') };
 }
 

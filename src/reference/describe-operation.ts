@@ -13,6 +13,7 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   idOrCode: 'The ID or the code of a voting event.',
   id: 'An ID.',
   page: 'The name of a page.',
+  file: 'The name of the file: with the version of the SDK.',
   tile: 'The path of a tile, slashes included.',
 };
 
@@ -245,6 +246,7 @@ const EXAMPLE_PARAMETERS: Readonly<Record<string, string | number>> = {
   visitorId: EXAMPLE.visitor,
   token: EXAMPLE.downloadToken,
   page: 'first-vote',
+  file: 'voting-service-1.0.0.tgz',
   tile: 'entries/000.p/1',
   from: 1,
   to: 1,

@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import type { Env } from '#src/http/env.ts';
 import { answer } from '#src/http/send.ts';
+import { makeOnce } from '#src/platform/make-once.ts';
 import { type Bundle, bundleForBrowser, bundleForNode } from './bundle-verifier.ts';
 import { renderVerifierPage, VERIFIER_POLICY } from './render-verifier-page.ts';
 import * as operations from './verifier-operations.ts';
@@ -8,25 +9,16 @@ import * as operations from './verifier-operations.ts';
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
-/** Asks once, and again only where it failed. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make().catch((fault: unknown) => {
-      made = undefined;
-      throw fault;
-    });
-    return made;
-  };
-}
-
 /** The programs of the verifier. They are bundled in another process, when they are first asked for. */
 export interface VerifierBundles {
   readonly script: () => Promise<Bundle>;
   readonly file: () => Promise<Bundle>;
 }
 
-export const verifierBundles = (): VerifierBundles => ({ script: once(bundleForBrowser), file: once(bundleForNode) });
+export const verifierBundles = (): VerifierBundles => ({
+  script: makeOnce(bundleForBrowser),
+  file: makeOnce(bundleForNode),
+});
 
 /** The verifier as a page and as one file. */
 export function verifierRouter(serviceName: string, { script, file }: VerifierBundles): Hono<Env> {

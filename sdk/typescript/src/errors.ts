@@ -1,0 +1,159 @@
+import type { Resources } from './types.ts';
+
+type Envelope = Resources['ErrorEnvelope']['error'];
+export type ErrorCode = Envelope['code'];
+export type Issue = NonNullable<NonNullable<Envelope['details']>['issues']>[number];
+
+/** The answer that an error is made of. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Empty where the answer is none of the API's. */
+  readonly envelope: Partial<Envelope>;
+}
+
+/** The service refused a call. Every code of the API has a class of its own below. */
+export class VotingServiceError extends Error {
+  override name = 'VotingServiceError';
+  /** `unexpected_response`: not an answer of the API, such as the page of a proxy. */
+  readonly code: ErrorCode | 'payment_required' | 'unexpected_response';
+  /** The HTTP status. */
+  readonly status: number;
+  /** Why, for programs: `already_voted`. The page of `docUrl` lists them. */
+  readonly reason: string | undefined;
+  /** The first field that is wrong: `votes[2].rank`. */
+  readonly field: string | undefined;
+  /** All that is wrong with a body. */
+  readonly issues: readonly Issue[];
+  /** Everything else that the service says about this refusal. */
+  readonly details: Readonly<Record<string, unknown>>;
+  /** Name it when you ask the operator about this call. */
+  readonly requestId: string | undefined;
+  readonly docUrl: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor({ status, headers, envelope }: Refusal, code: VotingServiceError['code'] = 'unexpected_response') {
+    super(envelope.message ?? `The service answered ${status}.`);
+    const { reason, field, issues } = envelope.details ?? {};
+    const retryAfter = headers.get('retry-after') ?? '';
+    this.code = code;
+    this.status = status;
+    this.reason = reason;
+    this.field = field;
+    this.issues = issues ?? [];
+    this.details = envelope.details ?? {};
+    this.requestId = envelope.requestId ?? headers.get('x-request-id') ?? undefined;
+    this.docUrl = envelope.docUrl;
+    this.retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined;
+  }
+}
+
+/** 400: a wrong path, query or header. */
+export class BadRequestError extends VotingServiceError {
+  override name = 'BadRequestError';
+}
+/** 401: the API key is missing, wrong, revoked or expired. */
+export class UnauthorizedError extends VotingServiceError {
+  override name = 'UnauthorizedError';
+}
+/** 403: the API key lacks the scope. */
+export class InsufficientScopeError extends VotingServiceError {
+  override name = 'InsufficientScopeError';
+}
+/** 403: not allowed, or not now; `reason` says why: `event_not_open`, `voter_key_invalid`, … */
+export class ForbiddenError extends VotingServiceError {
+  override name = 'ForbiddenError';
+}
+/** 404: not there, or not to be seen with this key. */
+export class NotFoundError extends VotingServiceError {
+  override name = 'NotFoundError';
+}
+/** 409: does not go with what is there; `reason` says why: `already_voted`, `event_has_ballots`, … */
+export class ConflictError extends VotingServiceError {
+  override name = 'ConflictError';
+}
+/** 422: the body is wrong; `issues` names every fault. */
+export class ValidationError extends VotingServiceError {
+  override name = 'ValidationError';
+}
+/** 422: this idempotency key was used with another request. */
+export class IdempotencyMismatchError extends VotingServiceError {
+  override name = 'IdempotencyMismatchError';
+}
+/** 422: more than the plan allows; `details` has `limit` and `max`. */
+export class PlanLimitError extends VotingServiceError {
+  override name = 'PlanLimitError';
+}
+/** 429: too many requests, and still so after all retries, or for longer than a minute: see `retryAfterSeconds`. */
+export class RateLimitedError extends VotingServiceError {
+  override name = 'RateLimitedError';
+}
+/** 500: the service could not answer, and still cannot after all retries. */
+export class InternalError extends VotingServiceError {
+  override name = 'InternalError';
+}
+
+/** 402: send the payer to `checkoutUrl`. */
+export class PaymentRequiredError extends VotingServiceError {
+  override name = 'PaymentRequiredError';
+  readonly payment: Resources['PaymentRequired'];
+  readonly checkoutUrl: string;
+
+  constructor(refusal: Refusal, payment: Resources['PaymentRequired']) {
+    super({ ...refusal, envelope: { message: 'Payment is required.' } }, 'payment_required');
+    this.payment = payment;
+    this.checkoutUrl = (payment.provider_a ?? payment.provider_b)?.checkoutUrl ?? '';
+  }
+}
+
+/** No answer came: the network failed, or the time was up, on the last retry, too. */
+export class ConnectionError extends Error {
+  override name = 'ConnectionError';
+}
+
+/** The payment was still open when the time was up. */
+export class PaymentPendingError extends Error {
+  override name = 'PaymentPendingError';
+  readonly payment: Resources['PaymentAttempt'];
+
+  constructor(payment: Resources['PaymentAttempt']) {
+    super(`The payment is still ${payment.status}.`);
+    this.payment = payment;
+  }
+}
+
+const CLASSES: Readonly<Record<ErrorCode, typeof VotingServiceError>> = {
+  bad_request: BadRequestError,
+  unauthorized: UnauthorizedError,
+  insufficient_scope: InsufficientScopeError,
+  forbidden: ForbiddenError,
+  not_found: NotFoundError,
+  conflict: ConflictError,
+  validation_error: ValidationError,
+  idempotency_mismatch: IdempotencyMismatchError,
+  plan_limit: PlanLimitError,
+  rate_limited: RateLimitedError,
+  internal: InternalError,
+};
+
+const isKnown = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(CLASSES, code);
+
+function parse(text: string): { data?: unknown; error?: unknown } {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    // A page of a proxy: the status says all there is to say.
+    return {};
+  }
+}
+
+/** The error for an answer that is no success. @internal */
+export function errorOf({ status, headers }: Response, text: string): VotingServiceError {
+  const { data, error } = parse(text);
+  const envelope: Partial<Envelope> = typeof error === 'object' && error !== null ? error : {};
+  const refusal = { status, headers, envelope };
+  if (status === 402 && data !== undefined)
+    return new PaymentRequiredError(refusal, data as Resources['PaymentRequired']);
+  return isKnown(envelope.code) ? new CLASSES[envelope.code](refusal, envelope.code) : new VotingServiceError(refusal);
+}

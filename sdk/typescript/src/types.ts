@@ -1,0 +1,88 @@
+import type { components, paths } from './schema.d.ts';
+
+/** Every shape of the API by its name: `Resources['VotingEvent']`. */
+export type Resources = components['schemas'];
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** The paths that take a method, as the reference writes them: `/voting-events/{idOrCode}`. */
+export type PathOf<M extends Method> = {
+  [P in keyof paths]: paths[P] extends Record<M, object> ? P : never;
+}[keyof paths];
+
+interface AnyOperation {
+  parameters: { path?: unknown; query?: unknown };
+  requestBody?: unknown;
+  responses: unknown;
+}
+type Operation<M extends Method, P> = P extends keyof paths
+  ? paths[P] extends Record<M, infer Found extends AnyOperation>
+    ? Found
+    : never
+  : never;
+
+type Content<Part> = Part extends { content: infer Contents } ? Contents[keyof Contents] : undefined;
+type BodyOf<Request> = [NonNullable<Request>] extends [never]
+  ? { body?: undefined }
+  : undefined extends Request
+    ? { body?: Content<NonNullable<Request>> }
+    : { body: Content<Request> };
+
+export interface CallOptions {
+  /** For POST. Left out: one is made, and used for all retries of this call. Give your own to repeat a call after a crash. */
+  readonly idempotencyKey?: string;
+  /** Ends the call, and rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a call takes: `path`, `query` and `body` as the reference has them. */
+export type Input<M extends Method, P> = Pick<Operation<M, P>['parameters'], 'path' | 'query'> &
+  BodyOf<Operation<M, P>['requestBody']> &
+  CallOptions;
+
+export type Arguments<M extends Method, P> =
+  Record<never, never> extends Input<M, P> ? [input?: Input<M, P>] : [input: Input<M, P>];
+
+type Success = 200 | 201 | 202 | 204;
+type AnswerOf<Responses> = [keyof Responses & Success] extends [never]
+  ? unknown
+  : { [Status in keyof Responses & Success]: Content<Responses[Status]> }[keyof Responses & Success];
+
+/** What a call answers, as the reference shows it: `{ data }`, `{ data: […], nextCursor }`, a text, or undefined after 204. */
+export type Answer<M extends Method, P> = AnswerOf<Operation<M, P>['responses']>;
+
+interface AnyPage {
+  data: readonly unknown[];
+  nextCursor: string | null;
+}
+/** The paths that answer a list. */
+export type ListPath = {
+  [P in PathOf<'get'>]: Answer<'get', P> extends AnyPage ? P : never;
+}[PathOf<'get'>];
+
+/** A row of a list. */
+export type Row<P> = Answer<'get', P> extends { data: readonly (infer One)[] } ? One : never;
+
+export interface Page<P> {
+  readonly data: readonly Row<P>[];
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+  /** Of lists that answer the newest rows: whether there are older ones. */
+  readonly truncated?: boolean;
+}
+
+/** A ballot, or `{ paymentAttemptId }` to finish a paid one. */
+export type CastBody = Input<'post', '/public/voting-events/{idOrCode}/ballot/cast'>['body'];
+
+export type CastOutcome =
+  | {
+      readonly status: 'cast';
+      /** Does not count yet: confirm it with its code. */
+      readonly ballot: Resources['CastResult'];
+    }
+  | {
+      readonly status: 'payment_required';
+      readonly payment: Resources['PaymentRequired'];
+      /** Where to send the payer. */
+      readonly checkoutUrl: string;
+    };
