@@ -58,7 +58,7 @@ describe('the SDK, behind a proxy that fails', () => {
 
   test('creates one thing where no answer comes in time', async () => {
     proxy.fail('silence');
-    await client({ timeoutMs: 300 }).post('/voting-events', event);
+    await client({ timeoutMs: 3_000 }).post('/voting-events', event);
     expect([proxy.requests.length, await titles()]).toEqual([2, ['Where?']]);
   });
 
@@ -128,7 +128,8 @@ describe('the SDK, behind a proxy that fails', () => {
     for (const fault of ['silence', { status: 429, headers: { 'Retry-After': '30' } }] as const) {
       proxy.fail(fault);
       const stop = new AbortController();
-      const call = refusal(client().get('/me', { signal: stop.signal }));
+      const maxRetries = fault === 'silence' ? 0 : 4;
+      const call = refusal(client({ maxRetries }).get('/me', { signal: stop.signal }));
       while (proxy.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       setTimeout(() => stop.abort(reason), 50);
       expect(await call).toBe(reason);
