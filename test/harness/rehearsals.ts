@@ -34,7 +34,10 @@ export async function dumpEvent(service: TestService, eventId: string): Promise<
      FROM roll_figures WHERE voting_event_id = $1 GROUP BY 1, 2
      HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0 ORDER BY 1, 2`,
   );
-  dump['stored answers'] = await rowsOf(`SELECT key FROM idempotency_keys WHERE starts_with(key, 'rehearsal/' || $1)`);
+  dump['stored answers'] = await rowsOf(
+    `SELECT count(*) AS stored FROM idempotency_keys k JOIN api_keys a ON a.id = k.api_key_id
+     JOIN voting_events e ON e.account_id = a.account_id WHERE e.id = $1`,
+  );
   return dump;
 }
 

@@ -55,11 +55,11 @@ test('no checkpoint is made of figures that cannot be', () => {
 });
 
 test('a promise gives back the event and the leaf that were promised', () => {
-  const promise = signLogPromise('evt_1', rootHash, signer, undefined);
+  const promise = signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, undefined);
   expect(openLogPromise(promise, verifier)).toEqual({ origin, leafHash: rootHash });
   expect(() => openLogPromise(promise.replace('evt_1', 'evt_2'), verifier)).toThrow(NoteRefused);
   const untilMs = Date.UTC(2026, 10, 23, 12);
-  const dated = signLogPromise('evt_1', rootHash, signer, untilMs);
+  const dated = signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, untilMs);
   expect(dated.split('\n')[3]).toBe('until 2026-11-23T12:00:00.000Z');
   expect(openLogPromise(dated, verifier)).toEqual({ origin, leafHash: rootHash, untilMs });
   expect(() => openLogPromise(dated.replace('2026', '2027'), verifier)).toThrow(NoteRefused);
@@ -73,11 +73,15 @@ test('a promise gives back the event and the leaf that were promised', () => {
     const text = `${dated.split('\n').slice(0, 3).join('\n')}\n${line}\n`;
     expect(() => openLogPromise(signNote(text, signer), verifier)).toThrow(NoteRefused);
   }
-  expect(() => signLogPromise('evt_1', Buffer.alloc(31), signer, undefined)).toThrow(RangeError);
+  expect(() => signLogPromise(logOrigin(signer.name, 'evt_1'), Buffer.alloc(31), signer, undefined)).toThrow(
+    RangeError,
+  );
 });
 
 test('neither a promise can be shown as a checkpoint nor a checkpoint as a promise', () => {
-  expect(() => openCheckpoint(signLogPromise('evt_1', rootHash, signer, undefined), verifier)).toThrow(NoteRefused);
+  expect(() =>
+    openCheckpoint(signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, undefined), verifier),
+  ).toThrow(NoteRefused);
   expect(() => openLogPromise(signCheckpoint(checkpoint, signer), verifier)).toThrow(NoteRefused);
   expect(() => openLogPromise(signNote('words\n', signer), verifier)).toThrow(NoteRefused);
 });

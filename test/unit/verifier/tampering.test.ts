@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { logOrigin } from '#src/ballot-log/checkpoint.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
 import { signLogPromise } from '#src/ballot-log/log-promise.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
@@ -338,7 +339,7 @@ describe('the verifier', () => {
     const below = createRandom(SEED);
     const { ballots, log } = honestLog(below);
     const promiseFor = (ballot: StoredBallot, until?: number) =>
-      signLogPromise(EVENT, hashLeaf(leafOf(ballot)), SIGNER, until);
+      signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), SIGNER, until);
     const nowMs = Date.UTC(2026, 10, 22);
     const ask = async (stored: StoredLog, promise: string) => {
       const { checks } = await verifyLog({ read: serve(stored), event: EVENT, promise, nowMs });
