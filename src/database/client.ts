@@ -125,6 +125,24 @@ export async function inTransaction<T>(
   }
 }
 
+/** A row that stays locked fails a statement after this many seconds (`TIME_LIMITS`): so often is it tried again. */
+const PATIENT_TRIES = 30;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Writes down what cannot be undone, such as a mail that has left: a row that somebody else holds for a while is waited for.
+ * Never for a request: it may take half a minute.
+ */
+export async function inPatientTransaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await inTransaction(db, work);
+    } catch (fault) {
+      if (attempt >= PATIENT_TRIES || databaseErrorCode(fault) !== LOCK_NOT_AVAILABLE) throw fault;
+    }
+  }
+}
+
 /**
  * A hot statement: named, so that it is parsed and planned once for each connection. The plan may be kept from a time when
  * tables were empty: where several indexes fit a look-up, the statement says by its order which one it means.

@@ -202,10 +202,11 @@ async function applyReversed(
     }
     return;
   }
-  await moveAndRecord(tx, deps, attempt, 'cancelled', 'refunded', {
+  const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', 'cancelled', {
     providerPaymentId,
     endReason: 'refunded_at_provider',
     refundedAt: nowMs,
     checkAt: null,
   });
+  await recordPayment(tx, deps, ended, 'refunded');
 }

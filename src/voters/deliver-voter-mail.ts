@@ -1,4 +1,4 @@
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, inPatientTransaction, type Transaction } from '#src/database/client.ts';
 import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, type MailOutcome } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
@@ -50,7 +50,7 @@ async function recordOutcome(
 ): Promise<void> {
   if (isSent && !holdsKey) return;
   const keyStatus = isSent ? 'sent' : 'failed';
-  await inTransaction(deps.db, async (tx) => {
+  await inPatientTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     const event = await holdEvent(tx, votingEventId);
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);

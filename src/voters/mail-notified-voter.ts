@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
-import { inTransaction } from '#src/database/client.ts';
+import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
@@ -87,7 +87,7 @@ async function endNotifiedMail(
   end: MailEnd,
 ): Promise<void> {
   const isTold = notification.audience !== 'not_voted';
-  await inTransaction(deps.db, async (tx) => {
+  await inPatientTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     const event = await holdEvent(tx, notification.votingEventId);
     // Wiped with its rehearsal meanwhile.

@@ -82,6 +82,27 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   }
 });
 
+test('somebody who holds a row for longer than a statement waits makes no voter get a mail twice', {
+  timeout: 90_000,
+}, async () => {
+  const roll = await createRoll(service, account, 20);
+  const holder = await service.deps.db.$client.connect();
+  const id = await notify(roll);
+  try {
+    await work();
+    await eventually(() => (mails.received.length > 0 ? true : undefined), 60_000);
+    await holder.query('BEGIN');
+    await holder.query("SET LOCAL lock_timeout = '20s'");
+    await holder.query('SELECT 1 FROM notifications WHERE id = $1 FOR UPDATE', [id]);
+    await pause(3_500);
+    await holder.query('COMMIT');
+  } finally {
+    holder.release();
+  }
+  expect(await ended(roll, id)).toMatchObject({ total: 20, sent: 20 });
+  expect(mails.received.map(({ to }) => to).sort()).toEqual(roll.voters.map(({ email }) => email).sort());
+});
+
 test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', {
   timeout: 90_000,
 }, async () => {
