@@ -134,5 +134,5 @@ export const mailVoterKey = operation({
   path: '/:id/voter-key',
   scope: 'write',
   answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),
-  refusals: ['not_an_election', 'no_email'],
+  refusals: ['not_an_election', 'no_email', 'mails_closed'],
 });

@@ -105,7 +105,7 @@ export interface VoterFilter {
   readonly status: VoterStatus | undefined;
   readonly groupId: string | undefined;
   readonly voted: boolean | undefined;
-  readonly keyStatus: 'none' | 'sent' | 'failed' | undefined;
+  readonly keyStatus: 'none' | 'sent' | 'failed' | 'used' | undefined;
   readonly after: string | undefined;
 }
 
@@ -134,6 +134,8 @@ export async function listVoters(
   const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
   const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
     THEN 'pending' ELSE voters.status END)`;
+  const shownKeyStatus = sql`(CASE WHEN voters.key_status = 'used' AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
+    THEN 'sent' ELSE voters.key_status END)`;
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
     (value) => value !== undefined,
@@ -150,10 +152,7 @@ export async function listVoters(
         filter.status === undefined ? undefined : sql`${shownStatus} = ${filter.status}`,
         filter.groupId === undefined ? undefined : eq(voters.groupId, filter.groupId),
         filter.voted === undefined ? undefined : filter.voted ? isShown : sql`${isShown} IS NOT TRUE`,
-        // A key that was used was sent: this filter must not show who has voted.
-        filter.keyStatus === undefined
-          ? undefined
-          : inArray(voters.keyStatus, filter.keyStatus === 'sent' ? ['sent', 'used'] : [filter.keyStatus]),
+        filter.keyStatus === undefined ? undefined : sql`${shownKeyStatus} = ${filter.keyStatus}`,
         holdsText(filter.search, voters.name, voters.email, voters.voterId),
       ),
     )

@@ -79,10 +79,10 @@ export const listVotersQuery = z.strictObject({
   groupId: idField().optional(),
   voted: z.enum(['true', 'false']).optional(),
   keyStatus: z
-    .enum(['none', 'sent', 'failed'])
+    .enum(['none', 'sent', 'failed', 'used'])
     .meta({
       description:
-        'What became of the last voter key. `sent` includes keys that were used: it tells nothing of who voted.',
+        'What became of the last voter key, as the rows show it: in a secret event a used key is `sent` until its voter is shown to have voted.',
     })
     .optional(),
 });

@@ -66,6 +66,13 @@ async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
 async function look({ event }: Election) {
   const base = `/voting-events/${event.id}`;
   const voters: { hasVoted: boolean; keyStatus: string }[] = await read(`${base}/voters?limit=200`);
+  for (const wanted of ['none', 'sent', 'used']) {
+    const listed: { keyStatus: string }[] = await read(`${base}/voters?keyStatus=${wanted}&limit=200`);
+    const shown = voters.filter(({ keyStatus }) => keyStatus === wanted);
+    expect([wanted, listed.length, new Set(listed.map(({ keyStatus }) => keyStatus))]).toEqual([
+      ...[wanted, shown.length, new Set(shown.map(({ keyStatus }) => keyStatus))],
+    ]);
+  }
   const [organizers, publics, stats, own] = [
     await read(`${base}/results`),
     await read(`/public${base}/results`, account.vote),

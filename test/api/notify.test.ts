@@ -205,6 +205,9 @@ describe('mails to many voters', () => {
     demand(await asOrganizer(event, 'PATCH', '', { status: 'closed' }), 200);
     const refused = await notify(event, 'all', 'key');
     expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_closed']);
+    const [{ id: voterId }] = demand(await asOrganizer(event, 'GET', '/voters'), 200);
+    const single = await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`);
+    expect([single.status, single.body.error.details.reason]).toEqual([409, 'event_closed']);
     const stuck = 'ntf_stuck';
     await query(
       `INSERT INTO notifications (voting_event_id, id, kind, audience, total, list_until, created_at)

@@ -5927,8 +5927,8 @@ export interface operations {
                 status?: "pending" | "approved" | "rejected";
                 groupId?: string;
                 voted?: "true" | "false";
-                /** @description What became of the last voter key. `sent` includes keys that were used: it tells nothing of who voted. */
-                keyStatus?: "none" | "sent" | "failed";
+                /** @description What became of the last voter key, as the rows show it: in a secret event a used key is `sent` until its voter is shown to have voted. */
+                keyStatus?: "none" | "sent" | "failed" | "used";
             };
             header?: never;
             path: {
