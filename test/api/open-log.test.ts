@@ -19,7 +19,7 @@ let service: TestService;
 let account: TestAccount;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ worker: false });
   account = await createTestAccount(service);
 });
 afterAll(() => service.stop());
