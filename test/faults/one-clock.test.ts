@@ -38,7 +38,7 @@ describe('a job of a process whose clock is ahead', () => {
     ]);
     await service.deps.db.$client.query(
       `INSERT INTO voter_keys SELECT (jsonb_populate_record(NULL::voter_keys, jsonb_build_object(
-         'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1))).*`,
+         'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1, 'rehearsal', false))).*`,
       [event.id],
     );
     setAhead(HOUR_MS);
