@@ -1,6 +1,6 @@
 /** Figures: every ballot is looked at again; the second count decides winners and rounds. */
 import { countPlainly, type PlainBallot, type PlainPosition } from '#test/second-count/count-plainly.ts';
-import { disclosureBody, isMarked, type Shown } from './disclosure.ts';
+import { disclosureBody, fewHolders, isMarked, type Shown } from './disclosure.ts';
 import { FEATURES } from './features.ts';
 import type { Json } from './kit.ts';
 import * as kit from './kit.ts';
@@ -232,18 +232,17 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
 /** The rows of the votes list. */
 export function voteRows(event: Event, positionId: string | null, candidateId: string | null): Json[] {
   const secret = event.type === 'election';
-  const holders = new Map<number, number>();
-  for (const one of event.voters) holders.set(one.weight, (holders.get(one.weight) ?? 0) + 1);
+  // All weights are shown or none: the only ballot without one would be that of a voter whose weight is rare.
+  const few = secret ? fewHolders(event) : 'no';
   const rows: Json[] = [];
   for (const ballot of event.ballots) {
     if (ballot.voided) continue;
     for (const vote of ballot.votes) {
       if (positionId !== null && vote.positionId !== positionId) continue;
       if (candidateId !== null && vote.candidateId !== candidateId) continue;
-      const few = (holders.get(ballot.weight) ?? 0) < 5;
       // Where only one group votes, fewer hold the weight: whether it is left out then is open.
       const shown =
-        event.groups.length > 0
+        event.groups.length > 0 || few === 'open'
           ? kit.oneOf(null, undefined, ballot.weight, String(ballot.weight))
           : numeric(ballot.weight);
       const visible = [ballot.identity?.visitorId, ballot.identity?.voterId, ballot.identity?.email].filter(
@@ -259,12 +258,7 @@ export function voteRows(event: Event, positionId: string | null, candidateId: s
               ? vote.value
               : kit.oneOf(null, 1),
         rank: vote.rank ?? null,
-        weight:
-          secret && few
-            ? kit.oneOf(null, undefined, ...(event.voters.every((one) => one.weight === 1) ? [1, '1'] : []))
-            : secret
-              ? shown
-              : numeric(ballot.weight),
+        weight: few === 'yes' ? kit.oneOf(null, undefined) : secret ? shown : numeric(ballot.weight),
         channel: 'api',
         countryCode: secret ? null : ballot.country,
         voterId: secret ? null : kit.oneOf(...visible),
