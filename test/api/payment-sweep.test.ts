@@ -72,7 +72,10 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
     expect(states).toEqual([false, true, true]);
     const asked = paid.sandbox.requests.length;
     await sweep();
-    const more = paid.sandbox.requests.slice(asked).filter(({ path }) => /sessions|verify/.test(path));
+    // Jobs of the other provider's events may still ask.
+    const more = paid.sandbox.requests
+      .slice(asked)
+      .filter((request) => request.provider === provider && /sessions|verify/.test(request.path));
     expect(more).toEqual([]);
     await paid.sandbox.moveRefund(referenceOf(event, refunded), 'failed');
     await sweep();
@@ -131,7 +134,11 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
     };
     expect(await outcome()).toBe('unmatched');
     await query(away, [`${attempt}-away`, attempt, rows[0].payment]);
-    await sweep();
-    expect([await outcome(), (await read(event, attempt)).reversedAt]).toEqual(['applied', expect.any(Number)]);
+    // A job that is at the same message leaves it to a later sweep.
+    await eventually(async () => {
+      await sweep();
+      return (await outcome()) === 'applied' ? true : undefined;
+    });
+    expect((await read(event, attempt)).reversedAt).toEqual(expect.any(Number));
   });
 });

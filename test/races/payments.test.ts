@@ -103,9 +103,13 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     expect(new Set(reads.map(({ status, body }) => `${status} ${body.data.status}`))).toEqual(new Set(['200 pending']));
     // Each process knows after a quarter of a second what the other one asked, and gains tokens before the first read is sent.
     expect(asked).toBeLessThanOrEqual(2 * 31 + Math.ceil(10 * (seconds + 1)));
-    const answer = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: first.attempt });
+    // At once, or as soon as this process has heard what the other one asked.
+    await eventually(async () => {
+      const answer = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: first.attempt });
+      return answer.status === 201 ? true : undefined;
+    }, 5_000);
     paid.sandbox.faults.webhooks = 'normal';
-    expect([answer.status, asked > 0]).toEqual([201, true]);
+    expect(asked).toBeGreaterThan(0);
   }, 60_000);
 
   test('message, read and second call at once make one payment.succeeded', async () => {
