@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkScopes, createApiKey } from '#src/accounts/create-api-key.ts';
-import { createLogKey, LogReader } from '#test/harness/ballot-log.ts';
+import { askPatiently, createLogKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
   createTestEvent,
   demand,
@@ -59,10 +59,10 @@ describe('a log key', () => {
     expect(free.map(({ operationId }) => operationId).sort()).toEqual([...READS].sort());
     for (const { operationId, method, path } of keyed.filter((one) => !free.includes(one))) {
       const target = path.replace(':idOrCode', event.id).replaceAll(/:\w+(\{.+\})?/g, 'x');
-      const answer = await askPatiently(method, target, key);
+      const answer = await askPatiently(service, method, target, key);
       expect([operationId, answer.status, answer.body.error.code]).toEqual([operationId, 403, 'insufficient_scope']);
     }
-    const me = demand(await askPatiently('GET', '/me', key), 200);
+    const me = demand(await askPatiently(service, 'GET', '/me', key), 200);
     expect(me.key).toMatchObject({ scopes: ['log'], hint: expect.stringMatching(/^vlk_…/) });
   }, 120_000);
 
@@ -75,16 +75,16 @@ describe('a log key', () => {
     expect(await log.prove(codes[0] ?? '')).toMatchObject({ status: 'logged' });
     expect((await log.get(`consistency?from=1&to=${size}`)).status).toBe(200);
     for (const path of ['checkpoint', 'tile/entries/000.p/1', 'consistency?from=1&to=1', 'openings'])
-      expect((await service.call('GET', logPath(other.event, path), undefined, { key })).status).toBe(404);
+      expect((await askPatiently(service, 'GET', logPath(other.event, path), key)).status).toBe(404);
     const body = { confirmationCode: codes[0] };
-    expect((await service.call('POST', logPath(other.event, 'proof'), body, { key })).status).toBe(404);
+    expect((await askPatiently(service, 'POST', logPath(other.event, 'proof'), key, body)).status).toBe(404);
   });
 
   test('reads openings that are public, once the result is final, and none that observers alone may read', async () => {
     const observed = await pollWith(2, { ballot: { opening: 'observer' } });
     const open = await pollWith(2, { ballot: { opening: 'public' } });
     for (const { event } of [observed, open]) await finishEvent(service, event.id);
-    const read = ({ event, key }: typeof open) => service.call('GET', logPath(event, 'openings'), undefined, { key });
+    const read = ({ event, key }: typeof open) => askPatiently(service, 'GET', logPath(event, 'openings'), key);
     const refused = await read(observed);
     expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'openings_not_available']);
     expect((await read(open)).body.data).toHaveLength(2);
@@ -132,27 +132,17 @@ describe('a log key', () => {
     const wrong = '0'.repeat(26);
     let refusals = 0;
     for (let asked = 0; asked < 200 && refusals === 0; asked += 1) {
-      const answer = await askPatiently('POST', target, key, { confirmationCode: wrong });
+      const answer = await askPatiently(service, 'POST', target, key, { confirmationCode: wrong });
       if (answer.status === 429) refusals += 1;
       else expect(answer.status).toBe(404);
     }
     expect(refusals).toBe(1);
     const another = await createLogKey(service, account, event.id);
-    const still = await askPatiently('POST', target, another, { confirmationCode: wrong });
+    const still = await askPatiently(service, 'POST', target, another, { confirmationCode: wrong });
     expect(still.status).toBe(429);
-    expect((await askPatiently('POST', target, key, { confirmationCode: codes[0] })).status).toBe(200);
+    expect((await askPatiently(service, 'POST', target, key, { confirmationCode: codes[0] })).status).toBe(200);
   });
 });
-
-/** Waits where the address has asked too often, as any client does. */
-async function askPatiently(method: string, target: string, key: string, body?: unknown) {
-  for (;;) {
-    const answer = await service.call(method, target, body, { key });
-    const tooBusy = answer.status === 429 && !String(answer.body.error.message).includes('confirmation codes');
-    if (!tooBusy) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-  }
-}
 
 interface Counted {
   readonly status: number | undefined;

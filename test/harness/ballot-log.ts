@@ -25,6 +25,19 @@ export const createObserverKey = (service: TestService, account: TestAccount, ev
 export const createLogKey = (service: TestService, account: TestAccount, eventId: string): Promise<string> =>
   createKeyOfEvent(service, account, 'log', eventId);
 
+const waitAsAsked = (headers: Headers): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, Number(headers.get('Retry-After') ?? 1) * 1_000));
+
+/** Asks again where the address has asked too often, as any client does. */
+export async function askPatiently(service: TestService, method: string, path: string, key: string, body?: unknown) {
+  for (;;) {
+    const answer = await service.call(method, path, body, { key });
+    const tooBusy = answer.status === 429 && !String(answer.body.error.message).includes('confirmation codes');
+    if (!tooBusy) return answer;
+    await waitAsAsked(answer.headers);
+  }
+}
+
 /** Reads a log over HTTP as any observer does. */
 export class LogReader {
   readonly #service: TestService;
@@ -38,15 +51,19 @@ export class LogReader {
   }
 
   get(path: string) {
-    return this.#service.call('GET', `${this.#base}/${path}`, undefined, { key: this.#key });
+    return askPatiently(this.#service, 'GET', `${this.#base}/${path}`, this.#key);
   }
 
   async bytes(path: string): Promise<Buffer> {
-    const response = await fetch(`http://127.0.0.1:${this.#service.port}${this.#base}/${path}`, {
-      headers: { Authorization: `Bearer ${this.#key}` },
-    });
-    if (response.status !== 200) throw new Error(`${path} answered ${response.status}`);
-    return Buffer.from(await response.arrayBuffer());
+    for (;;) {
+      const response = await fetch(`http://127.0.0.1:${this.#service.port}${this.#base}/${path}`, {
+        headers: { Authorization: `Bearer ${this.#key}` },
+      });
+      const bytes = Buffer.from(await response.arrayBuffer());
+      if (response.status === 200) return bytes;
+      if (response.status !== 429) throw new Error(`${path} answered ${response.status}`);
+      await waitAsAsked(response.headers);
+    }
   }
 
   async verifier() {
@@ -77,6 +94,6 @@ export class LogReader {
 
   async prove(confirmationCode: string) {
     const body = { confirmationCode };
-    return demand(await this.#service.call('POST', `${this.#base}/proof`, body, { key: this.#key }), 200);
+    return demand(await askPatiently(this.#service, 'POST', `${this.#base}/proof`, this.#key, body), 200);
   }
 }
