@@ -16,24 +16,28 @@ export async function findTileRow(
   return row;
 }
 
-/** The weight of all confirmed ballots of the event `e`, sealed or waiting. */
-const BALLOT_WEIGHT = sql`(SELECT coalesce(sum(x.weight_micro), 0) FROM ballots x WHERE x.voting_event_id = e.id)
-  + (SELECT coalesce(sum(x.weight_micro), 0) FROM ballot_queue x WHERE x.voting_event_id = e.id)`;
+/** Heads and weight of all confirmed ballots of the event `e`, sealed or waiting. */
+const BOX = sql`(SELECT count(*) AS present, coalesce(sum(x.weight_micro), 0) AS weight FROM (
+  SELECT weight_micro FROM ballots WHERE voting_event_id = e.id
+  UNION ALL SELECT weight_micro FROM ballot_queue WHERE voting_event_id = e.id) AS x)`;
 
 /**
- * The weight that they have to have: that of the voters who took part, which is frozen, and 1 each in a poll. Null where a
- * participant is on no roll any more.
+ * Those who took part in the election `e`, and their weight, which is frozen; the weight is null where one of them is on no
+ * roll any more, and both are null in a poll.
  */
-const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll'
-  THEN 1000000 * ((SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id) + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id))
-  ELSE (SELECT CASE WHEN count(*) = count(v.id) THEN coalesce(sum(v.weight_micro), 0) END
-    FROM participation p LEFT JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
-    WHERE p.voting_event_id = e.id) END`;
+const TURNOUT = sql`(SELECT CASE WHEN e.type = 'election' THEN count(*) END AS took_part,
+    CASE WHEN e.type = 'election' AND count(*) = count(v.id) THEN coalesce(sum(v.weight_micro), 0) END AS weight
+  FROM participation p LEFT JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
+  WHERE e.type = 'election' AND p.voting_event_id = e.id)`;
+
+/** The weight that the ballots have to have: 1 each in a poll. Null where it is not known. */
+const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll' THEN 1000000 * box.present ELSE turnout.weight END`;
 
 /** Whether ballots and participants agree in weight, at one moment. */
 export async function agreeInWeight(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ differs: boolean | null }>(sql`
-    SELECT ${BALLOT_WEIGHT} <> ${DUE_WEIGHT} AS differs FROM voting_events e WHERE e.id = ${eventId}`);
+    SELECT box.weight <> ${DUE_WEIGHT} AS differs
+    FROM voting_events e CROSS JOIN LATERAL ${BOX} AS box CROSS JOIN LATERAL ${TURNOUT} AS turnout WHERE e.id = ${eventId}`);
   return rows[0]?.differs !== true;
 }
 
@@ -46,17 +50,13 @@ export async function findSurplus(executor: Executor, eventId: string): Promise<
         AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile'
       WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = l.voting_event_id AND x.size > l.size) THEN 'a checkpoint'
       WHEN EXISTS (SELECT 1 FROM ballots x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index >= l.size) THEN 'a ballot'
-      WHEN present < l.confirmed THEN 'a signature for more ballots than are there'
-      WHEN took_part < present THEN 'a ballot of nobody'
-      WHEN took_part > present THEN 'a participant without a ballot'
-      WHEN weight <> due THEN 'a weight that no participant has'
+      WHEN box.present < l.confirmed THEN 'a signature for more ballots than are there'
+      WHEN turnout.took_part < box.present THEN 'a ballot of nobody'
+      WHEN turnout.took_part > box.present THEN 'a participant without a ballot'
+      WHEN box.weight <> ${DUE_WEIGHT} THEN 'a weight that no participant has'
     END AS surplus
     FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
-    CROSS JOIN LATERAL (SELECT (SELECT count(*) FROM ballots x WHERE x.voting_event_id = e.id)
-      + (SELECT count(*) FROM ballot_queue x WHERE x.voting_event_id = e.id) AS present) AS box
-    CROSS JOIN LATERAL (SELECT ${BALLOT_WEIGHT} AS weight, ${DUE_WEIGHT} AS due) AS weights
-    CROSS JOIN LATERAL (SELECT CASE WHEN e.type = 'election'
-      THEN (SELECT count(*) FROM participation x WHERE x.voting_event_id = e.id) END AS took_part) AS roll
+    CROSS JOIN LATERAL ${BOX} AS box CROSS JOIN LATERAL ${TURNOUT} AS turnout
     WHERE l.voting_event_id = ${eventId}`);
   return rows[0]?.surplus ?? undefined;
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
-import { findCheckpointAt, type StoredCheckpoint } from './repository.ts';
+import type { Transaction } from '#src/database/client.ts';
+
+export { findCheckpointAt } from './repository.ts';
 
 export interface QueuedCheckpoint {
   readonly eventId: string;
@@ -24,10 +25,3 @@ export async function takeQueuedCheckpoints(tx: Transaction, limit: number): Pro
     JOIN log_checkpoints c ON c.voting_event_id = t.voting_event_id AND c.size = t.size ORDER BY t.voting_event_id, t.size`);
   return rows.map(({ event, size, root }) => ({ eventId: event, size: Number(size), rootHash: root }));
 }
-
-/** The checkpoint of an event's log at a size, as it was signed. */
-export const findSignedCheckpoint = (
-  executor: Executor,
-  eventId: string,
-  size: number,
-): Promise<StoredCheckpoint | undefined> => findCheckpointAt(executor, eventId, size);

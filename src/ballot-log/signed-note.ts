@@ -53,25 +53,21 @@ function keyIdOf(name: string, rawPublicKey: Uint8Array, algorithm = ED25519): B
  * @param name the host name by which the service is known
  */
 export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
-  requireName(name);
   if (seed.length !== KEY_BYTES) throw new RangeError(`a signing key has ${KEY_BYTES} bytes`);
   const der = Buffer.concat([PKCS8_PREFIX, seed]);
-  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  return nameSigner(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }), name);
+}
+
+/** The same key under another name: a note's key ID binds both. */
+export const renameSigner = ({ privateKey }: NoteSigner, name: string): NoteSigner => nameSigner(privateKey, name);
+
+function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
+  requireName(name);
   const publicKey = createPublicKey(privateKey);
   const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
   const keyId = keyIdOf(name, raw);
   const encoded = Buffer.concat([Buffer.of(ED25519), raw]).toString('base64');
   return { name, keyId, publicKey, privateKey, verifierKey: `${name}+${keyId.toString('hex')}+${encoded}` };
-}
-
-/** The same key under another name: a note's key ID binds both. */
-export function renameSigner(signer: NoteSigner, name: string): NoteSigner {
-  requireName(name);
-  const raw = signer.publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
-  const keyId = keyIdOf(name, raw);
-  const encoded = Buffer.concat([Buffer.of(ED25519), raw]).toString('base64');
-  const verifierKey = `${name}+${keyId.toString('hex')}+${encoded}`;
-  return { ...signer, name, keyId, verifierKey };
 }
 
 /**

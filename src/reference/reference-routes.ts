@@ -3,14 +3,13 @@ import type { Answer } from '#src/http/answer.ts';
 import type { Env } from '#src/http/env.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { makeOnce } from '#src/platform/make-once.ts';
 import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import { type Figures, readGuides } from './read-guides.ts';
 import * as operations from './reference-operations.ts';
 import { PAGE_POLICY } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
-
-type Pages = ReadonlyMap<string, string>;
 
 const HEADERS = { 'Content-Security-Policy': PAGE_POLICY, 'Cache-Control': 'public, max-age=300' };
 
@@ -20,21 +19,11 @@ const HEADERS = { 'Content-Security-Policy': PAGE_POLICY, 'Cache-Control': 'publ
  * @param readFigures what the guides say of the running service
  */
 export function referenceRouter(describe: () => JsonSchema, readFigures: () => Promise<Figures>): Hono<Env> {
-  let pages: Promise<Pages> | undefined;
-  const readPages = (): Promise<Pages> => {
-    pages ??= readFigures()
-      .then(readGuides)
-      .then(
-        // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
-        (guides) => renderReference(describe() as unknown as ReferenceDocument, guides),
-        (fault: unknown) => {
-          // Files that could not be read now are read again next time.
-          pages = undefined;
-          throw fault;
-        },
-      );
-    return pages;
-  };
+  const readPages = makeOnce(async () => {
+    const guides = await readGuides(await readFigures());
+    // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
+    return renderReference(describe() as unknown as ReferenceDocument, guides);
+  });
   const read = async (name: string): Promise<Answer> => {
     const content = (await readPages()).get(name);
     if (content === undefined) throw notFound();

@@ -26,7 +26,7 @@ const styleHash = createHash('sha256').update(STYLE).digest('base64');
 /** The page runs its own script, and asks nothing of any other address. */
 export const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-const integrityOf = ({ text }: Bundle): string => `sha256-${createHash('sha256').update(text).digest('base64')}`;
+const integrityOf = ({ sha256 }: Bundle): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
 
 /** @param script the program of the page @param file the verifier for a terminal */
 export function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): string {

@@ -22,9 +22,10 @@ export const verifierBundles = (): VerifierBundles => ({
 
 /** The verifier as a page and as one file. */
 export function verifierRouter(serviceName: string, { script, file }: VerifierBundles): Hono<Env> {
+  const page = makeOnce(async () => renderVerifierPage(serviceName, await script(), await file()));
   const router = new Hono<Env>();
   router.on(...operations.getVerifierPage, async (c) => {
-    const content = renderVerifierPage(serviceName, await script(), await file());
+    const content = await page();
     const headers = { ...CACHED, 'Content-Security-Policy': VERIFIER_POLICY, 'Referrer-Policy': 'no-referrer' };
     return answer(c, { status: 200, text: { content, type: 'text/html; charset=utf-8' }, headers });
   });

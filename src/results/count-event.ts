@@ -69,6 +69,13 @@ interface Counted {
   readonly positions: EventResults['positions'];
 }
 
+/** What one count of an event says. */
+export interface Count {
+  readonly results: EventResults;
+  /** All confirmed ballots of that moment, those included that are kept back from the audience. */
+  readonly confirmed: number;
+}
+
 /** Which report of an event: with ballots held back from the public, whole, or without those reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
@@ -88,7 +95,7 @@ export class EventCounter {
   readonly #byGroup = new Map<string, EventResults['byGroup']>();
   readonly #turns = new Map<string, Promise<unknown>>();
   /** Counts that were asked for and have not begun. */
-  readonly #waiting = new Map<string, Promise<EventResults>>();
+  readonly #waiting = new Map<string, Promise<Count>>();
 
   /** @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
   constructor(
@@ -103,13 +110,18 @@ export class EventCounter {
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
   async results(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
+    return (await this.count(paper, audience, nowMs)).results;
+  }
+
+  /** The same, with the number of all confirmed ballots. */
+  async count(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Count> {
     try {
       return await this.#shared(paper, audience, nowMs);
     } catch (fault) {
       if (!(fault instanceof PaperLacks)) throw fault;
       const newer = await this.#newerPaper(paper);
       if (newer === undefined) throw fault;
-      return this.results(newer, audience, nowMs);
+      return this.count(newer, audience, nowMs);
     }
   }
 
@@ -118,9 +130,8 @@ export class EventCounter {
    * @throws PaperLacks where the paper is older than a ballot
    */
   async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
-    const { positions, stats, lot } = await this.#inTurn(paper.event.id, () =>
-      this.#count(paper, 'auditor', nowMs, true),
-    );
+    const { results } = await this.#inTurn(paper.event.id, () => this.#count(paper, 'auditor', nowMs, true));
+    const { positions, stats, lot } = results;
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
     // As JSON has it: what readers of the API hash.
     const result = hashOfJson(JSON.parse(JSON.stringify(positions)));
@@ -147,7 +158,7 @@ export class EventCounter {
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
-  #shared(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
+  #shared(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Count> {
     const { event } = paper;
     const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${audience}`;
     const waiting = this.#waiting.get(name);
@@ -215,7 +226,7 @@ export class EventCounter {
     return { running, inputs, seed, lot };
   }
 
-  async #count(paper: BallotPaper, audience: Audience, nowMs: number, closing = false): Promise<EventResults> {
+  async #count(paper: BallotPaper, audience: Audience, nowMs: number, closing = false): Promise<Count> {
     const { event } = paper;
     const { running, inputs, seed, lot } = await this.#present(paper, audience, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (inputs.lot?.root ?? null) !== null;
@@ -229,7 +240,7 @@ export class EventCounter {
     const left =
       inputs.reversed.length === 0 ? null : await this.#report(paper, running, inputs, 'after reversals', lot);
     const { identity, roll } = inputs.changes;
-    return {
+    const results = {
       votingEventId: event.id,
       title: event.title,
       final,
@@ -254,6 +265,7 @@ export class EventCounter {
         root: lot?.root ?? null,
       },
     };
+    return { results, confirmed: stats.ballots + inputs.hidden.length };
   }
 
   /** Belongs to a final result, so it is read once. */

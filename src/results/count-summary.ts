@@ -21,11 +21,10 @@ export async function summarise(
   audience: Audience,
   nowMs: number,
 ): Promise<CountSummary> {
-  const { stats, positions } = await counter.results(paper, audience, nowMs);
-  const whole = await counter.results(paper, 'auditor', nowMs);
+  const { results, confirmed } = await counter.count(paper, audience, nowMs);
   return {
-    ballots: whole.stats.ballots,
-    entries: stats.entries,
-    byPosition: positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
+    ballots: confirmed,
+    entries: results.stats.entries,
+    byPosition: results.positions.map(({ id, ballots, abstentions }) => ({ positionId: id, ballots, abstentions })),
   };
 }

@@ -1,5 +1,5 @@
 import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
-import { findSignedCheckpoint } from '#src/ballot-log/checkpoint-queue.ts';
+import { findCheckpointAt } from '#src/ballot-log/checkpoint-queue.ts';
 import { EMPTY_ROOT, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodesOf } from '#src/ballot-log/read-log.ts';
 import { eventTag } from './checkpoint-leaf.ts';
@@ -34,7 +34,7 @@ export async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Pr
   const { db, logKey } = deps;
   const leaf = await findLeafOf(db, eventTag(logOrigin(logKey.name, eventId)));
   const heads = leaf === undefined ? [] : await listNewestCheckpoints(db, leaf.leafIndex, LOOKED_AT);
-  const signed = leaf === undefined ? undefined : await findSignedCheckpoint(db, eventId, leaf.size);
+  const signed = leaf === undefined ? undefined : await findCheckpointAt(db, eventId, leaf.size);
   const [newest] = heads;
   if (leaf === undefined || newest === undefined || signed === undefined)
     return { status: 'queued', index: null, hashes: [], checkpoint: null, serviceCheckpoint: null };

@@ -11,6 +11,7 @@ export async function readWitnessLag(
   witnesses: readonly WitnessPlace[],
 ): Promise<ReadonlyMap<string, number>> {
   const lags = new Map<string, number>();
+  const nowMs = await readNow(db);
   for (const { key, keyText } of witnesses) {
     const [unsigned] = await db
       .select({ createdAt: serviceCheckpoints.createdAt })
@@ -18,7 +19,7 @@ export async function readWitnessLag(
       .where(gt(serviceCheckpoints.size, await findLastCosigned(db, keyText)))
       .orderBy(asc(serviceCheckpoints.size))
       .limit(1);
-    lags.set(key.name, unsigned === undefined ? 0 : Math.max(0, (await readNow(db)) - unsigned.createdAt));
+    lags.set(key.name, unsigned === undefined ? 0 : Math.max(0, nowMs - unsigned.createdAt));
   }
   return lags;
 }

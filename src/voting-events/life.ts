@@ -18,6 +18,9 @@ export type LifeRefusal =
 /** `yes`, or the reason of the refusal. `unless_ballots`: yes until a ballot was cast or a payment depends on it, then `event_has_ballots`. */
 export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
 
+const UNLESS = 'unless_ballots';
+const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, UNLESS, UNLESS, 'results_final');
+
 /**
  * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The one place where this is
  * decided: the guards of the organizer's routes read it, and the guide's table of it is held against it by a test.
@@ -36,47 +39,26 @@ export const LIFE = {
   /** `status: "closed"`. */
   close: row('not_open', 'yes', 'not_open', 'yes', 'yes', 'yes'),
   /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
-  take_back: row('yes', 'yes', 'yes', 'unless_ballots', 'unless_ballots', 'results_final'),
+  take_back: row('yes', 'yes', 'yes', UNLESS, UNLESS, 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
-  change_identity_rules: row(
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'results_final',
-  ),
+  change_identity_rules: NO_BALLOTS_YET,
   /** Title, times, registration, ballot settings, prices: what results and reports show, and what the log commits to. */
   change_settings: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
   /** Positions, methods, bounds, budgets, groups of positions; candidates' positions, roles and order; deletions. */
-  change_ballot_rules: row(
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'results_final',
-  ),
+  change_ballot_rules: NO_BALLOTS_YET,
   /** Titles of positions, names and status of candidates, new candidates, groups. */
   change_names: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** Mails to many voters. */
   mail_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
-  change_standing: row(
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'unless_ballots',
-    'event_closed',
-    'event_closed',
-  ),
+  change_standing: row(UNLESS, UNLESS, UNLESS, UNLESS, 'event_closed', 'event_closed'),
   /** A voter's e-mail address or voter ID. */
   change_identity: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   /** Before the end it takes the voter off the roll; afterwards it erases the person and keeps every figure. */
-  delete_voter: row('unless_ballots', 'unless_ballots', 'unless_ballots', 'unless_ballots', 'event_closed', 'yes'),
+  delete_voter: row(UNLESS, UNLESS, UNLESS, UNLESS, 'event_closed', 'yes'),
 } as const satisfies Record<string, Readonly<Record<Phase, LifeAnswer>>>;
 
 export type LifeAction = keyof typeof LIFE;
