@@ -43,7 +43,11 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   await roll.mail(last);
   await eventually(() => (mails.taken.some(({ to }) => to === last[0]?.email) ? true : undefined), 200_000);
   expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 60_000)).toBe('ok');
-  await eventually(() => {
+  await eventually(async () => {
+    // A job that met several broken connections is due in minutes: that it is there still is what counts.
+    await database.query(
+      'UPDATE graphile_worker._private_jobs SET run_at = now() WHERE locked_at IS NULL AND run_at > now()',
+    );
     const reached = new Set(mails.taken.map(({ to }) => to));
     return reached.size === roll.voters.length ? true : undefined;
   }, 120_000);
