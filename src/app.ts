@@ -21,7 +21,7 @@ import { answerError } from '#src/http/errors.ts';
 import { findOperation } from '#src/http/find-operation.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { limitRate } from '#src/http/limit-rate.ts';
-import { logRequest } from '#src/http/log-request.ts';
+import { logRequest, type TraceableRequest } from '#src/http/log-request.ts';
 import { type Operation, operationsOf } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { shedLoad } from '#src/http/shed-load.ts';
@@ -37,7 +37,6 @@ import { sdkRouter } from '#src/reference/sdk-routes.ts';
 import { verifierBundles, verifierRouter } from '#src/reference/verifier-routes.ts';
 import { exportRouter } from '#src/results/export-routes.ts';
 import { resultRouter } from '#src/results/routes.ts';
-import type { Metrics } from '#src/server/metrics.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { serviceLogRouter } from '#src/service-log/public-routes.ts';
 import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
@@ -65,11 +64,11 @@ export function createApp(
   deps: Deps,
   rateLimiter: RateLimiter,
   readHealth: () => Promise<Health>,
-  metrics: Pick<Metrics, 'observe'>,
+  observe: (request: TraceableRequest) => void,
 ): Hono<Env> {
   const { config } = deps;
   const app = new Hono<Env>();
-  app.use(logRequest(deps.log, (request) => metrics.observe(request)));
+  app.use(logRequest(deps.log, observe));
   app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load)); // 500

@@ -20,6 +20,7 @@ import type { Deps } from '#src/deps.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
+import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
@@ -200,7 +201,12 @@ export async function startService(
   const jobs = [...allJobs(deps), ...recurring];
   const metrics = createMetrics(() => readFigures(deps.db, jobs, deps.config.witnesses), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
-  const app = createApp(deps, rateLimiter, readHealth, metrics);
+  const traces = new RequestTraces(deps.db.$client);
+  const tracing = traceRequests(traces, deps.log);
+  const app = createApp(deps, rateLimiter, readHealth, (request) => {
+    metrics.observe(request);
+    traces.note(request);
+  });
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     fetch: (request, env) => app.fetch(request, env),
@@ -254,7 +260,7 @@ export async function startService(
       sharing.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
-      await within(deps.authenticator.flushLastUsed(), TIME_LIMITS.closeMs);
+      await within(Promise.all([deps.authenticator.flushLastUsed(), tracing.stop()]), TIME_LIMITS.closeMs);
       await within(Promise.all([heartbeat.stop(), notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
     },
   };

@@ -11,6 +11,7 @@ const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.cand
 export const castBallot = (embedded: boolean) =>
   operation({
     operationId: 'castBallot',
+    untraced: true,
     urgency: 'cast',
     summary: 'Cast a ballot',
     method: 'POST',
@@ -51,6 +52,7 @@ export const castBallot = (embedded: boolean) =>
 
 export const confirmBallot = operation({
   operationId: 'confirmBallot',
+  untraced: true,
   urgency: 'confirm',
   summary: 'Confirm a cast ballot',
   method: 'POST',

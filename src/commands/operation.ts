@@ -23,6 +23,14 @@ function parseJobId(text: string): string {
   return text;
 }
 
+const WHAT_IS_KEPT =
+  'Refused requests are, and those that took more than a second, of the last 10,000; checks, casts and confirms never. The log has a line for every request.';
+
+function parseRequestId(text: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw new InvalidArgumentError('has up to 64 letters, digits, - and _');
+  return text;
+}
+
 /** Commands for the operator of the service. */
 export function addOperationCommands({ program, command, group, withDeps, withDatabase }: Cli): void {
   command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')
@@ -41,6 +49,34 @@ export function addOperationCommands({ program, command, group, withDeps, withDa
           value,
           ...(check === true && pending.length > 0 ? { refused: true, next: [commandLine('migrate')] } : {}),
         };
+      }),
+    );
+
+  const requests = group('requests', 'requests that were refused or took more than a second: the last 10,000');
+
+  command(requests, 'list', 'list them, the newest first', 'requests list --limit 20')
+    .option('--limit <count>', 'at most so many', parseCount, 100)
+    .action(({ limit }: { limit: number }) =>
+      withDeps(async (deps): Promise<Answer> => {
+        const { readTraces } = await import('#src/http/read-traces.ts');
+        const value = await readTraces(deps.db, { limit });
+        return { value, next: value.slice(0, 1).map(({ requestId }) => commandLine(`requests show ${requestId}`)) };
+      }),
+    );
+
+  command(requests, 'show', 'show why a request was refused', 'requests show 3f1c0a52-7f39-4c1e-9a86-2d7f0f6f3f0e')
+    .argument('<requestId>', 'as X-Request-Id of the answer has it', parseRequestId)
+    .action((requestId: string) =>
+      withDeps(async (deps): Promise<Answer> => {
+        const { readTraces } = await import('#src/http/read-traces.ts');
+        const { docUrlOf } = await import('#src/http/errors.ts');
+        const found = await readTraces(deps.db, { requestId, limit: 100 });
+        const value = found.map(({ code, status, reason, ...rest }) => {
+          const docUrl = code === null ? null : docUrlOf({ code, status, reason }, deps.config.apiDocUrl);
+          return { ...rest, status, code, reason, docUrl };
+        });
+        if (value.length === 0) throw conflict('request_not_kept', `no request ${requestId} is kept. ${WHAT_IS_KEPT}`);
+        return { value };
       }),
     );
 

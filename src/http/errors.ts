@@ -26,15 +26,18 @@ export function toApiError(fault: unknown): ApiError {
 export const reasonAnchor = (reason: string, status: number): string => `${reason}-${status}`;
 
 /** The place of an error in the reference: that of its reason, or of its code where it has none. */
-function docUrlOf({ code, status, details }: ApiError, referenceUrl: string): string {
-  const reason = details?.['reason'];
+export function docUrlOf(
+  { code, status, reason }: { readonly code: string; readonly status: number; readonly reason: unknown },
+  referenceUrl: string,
+): string {
   return `${referenceUrl}/errors#${typeof reason === 'string' ? reasonAnchor(reason, status) : code}`;
 }
 
 /** The body of every refusal. @param referenceUrl where the reference is served; undefined where there is none */
 export function envelope(error: ApiError, requestId: string, referenceUrl: string | undefined): string {
-  const { code, message, details } = error;
-  const docUrl = referenceUrl === undefined ? {} : { docUrl: docUrlOf(error, referenceUrl) };
+  const { code, status, message, details } = error;
+  const reason = details?.['reason'];
+  const docUrl = referenceUrl === undefined ? {} : { docUrl: docUrlOf({ code, status, reason }, referenceUrl) };
   return JSON.stringify({
     error: { code, message, ...(details === undefined ? {} : { details }), requestId, ...docUrl },
   });

@@ -14,11 +14,19 @@ export interface ObservedRequest {
   readonly reason?: unknown;
 }
 
+/** The same with who sent it; undefined stands for what was not known when it was answered. */
+export interface TraceableRequest extends ObservedRequest {
+  readonly requestId: string;
+  readonly accountId: string | undefined;
+  readonly keyHint: string | undefined;
+  readonly untraced: boolean;
+}
+
 /**
  * Counts a request and writes its one line, refused or not. Only these fields are ever in it: no target, body, header or
  * value. What was known of the request when it was answered stands there: a refused key has no account.
  */
-export function logRequest(log: Log, observe: (request: ObservedRequest) => void): MiddlewareHandler<Env> {
+export function logRequest(log: Log, observe: (request: TraceableRequest) => void): MiddlewareHandler<Env> {
   return async (c, next) => {
     const startedAt = performance.now();
     await next();
@@ -30,10 +38,12 @@ export function logRequest(log: Log, observe: (request: ObservedRequest) => void
       log.error({ requestId, reason, fault: summariseFault(c.error) }, 'a request failed');
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const { method } = c.req;
-    const route = c.get('operation')?.path;
+    const operation = c.get('operation');
+    const route = operation?.path;
     const { address, accountId, keyHint } = c.get('known');
-    observe({ method, route: route ?? 'none', status, ms, code: error?.code, reason });
     const refused = { code: error?.code, reason };
+    const untraced = operation?.untraced === true;
+    observe({ method, route: route ?? 'none', status, ms, ...refused, requestId, accountId, keyHint, untraced });
     log.info(
       { requestId, address, method, route, status, ms, ...refused, account: accountId, key: keyHint },
       'request',

@@ -46,6 +46,8 @@ export interface Operation {
   readonly requestsPerMinute?: number;
   /** How late it is given up where there is too much to do; by its method unless said otherwise. */
   readonly urgency?: Urgency;
+  /** Stands in no list of requests, refused or slow: who was at the ballot box at which moment is not kept. */
+  readonly untraced?: true;
   /** Takes bytes as they come, because a signature is over them. */
   readonly bytes?: true;
   /** How large its body may be; the usual bounds when left out. */

@@ -33,6 +33,7 @@ export const requestVoterKey = operation({
 
 export const checkVoter = operation({
   operationId: 'checkVoter',
+  untraced: true,
   summary: 'Check whether a voter may cast',
   method: 'POST',
   path: '/voter/check',

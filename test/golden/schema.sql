@@ -494,6 +494,21 @@ CREATE UNLOGGED TABLE rate_limits (
   CONSTRAINT rate_limits_pkey PRIMARY KEY (key)
 );
 
+CREATE UNLOGGED TABLE request_traces (
+  request_id text NOT NULL,
+  at bigint NOT NULL,
+  account_id text,
+  key_hint text,
+  method text NOT NULL,
+  route text,
+  status smallint NOT NULL,
+  code text,
+  reason text,
+  ms real NOT NULL,
+  CONSTRAINT request_traces_pkey PRIMARY KEY (request_id, at)
+);
+CREATE INDEX request_traces_at ON request_traces USING btree (at);
+
 CREATE TABLE roll_copies (
   voting_event_id text NOT NULL,
   source_id text NOT NULL,
