@@ -1,4 +1,3 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -6,13 +5,13 @@ import { watchDurability } from '#src/database/watch-durability.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { createFakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import type { StartedService } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 let real: RealProcesses;
@@ -29,18 +28,9 @@ interface Stepped {
 }
 
 async function startStepped(offset: string, settings: Readonly<Record<string, string>> = {}): Promise<Stepped> {
-  const file = path.join(real.folder, `time-${Math.random()}`);
-  // Replaced whole: the library reads it at every look at the clock.
-  const step = (to: string): void => {
-    writeFileSync(`${file}.new`, `${to}\n`);
-    renameSync(`${file}.new`, file);
-  };
+  const { environment, step } = createFakeClock(path.join(real.folder, `time-${Math.random()}`));
   step(offset);
-  const service = await real.start({
-    ...{ LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1' },
-    ...{ FAKETIME_DONT_FAKE_MONOTONIC: '1', ...settings },
-  });
-  return { service, step };
+  return { service: await real.start({ ...environment, ...settings }), step };
 }
 
 async function dataOf<Data>(answer: Promise<Response>): Promise<Data> {
@@ -52,7 +42,7 @@ const workerOf = async ({ service }: Stepped): Promise<string> =>
 
 const alarmsOf = ({ service }: Stepped): number => service.output().match(/"alarm":"clock_drift"/g)?.length ?? 0;
 
-describe.skipIf(!existsSync(FAKETIME) && process.env['REQUIRE_FAKETIME'] === undefined)('a process whose clock', () => {
+describe.skipIf(!hasFaketime)('a process whose clock', () => {
   test.each(['+30m', '-30m'])(
     'steps by %s says so, rests its jobs, shows the database’s time, and takes its jobs up again',
     async (offset) => {

@@ -25,11 +25,14 @@ export interface OwnServer {
 }
 
 /** Runs a program of PostgreSQL as the user that it wants to be run as. */
-export function runTool(name: string, ...words: string[]): string {
+export const runTool = (name: string, ...words: string[]): string => runToolIn({}, name, ...words);
+
+/** @param environment for the program, and for the server that it starts */
+function runToolIn(environment: Readonly<Record<string, string>>, name: string, ...words: string[]): string {
   const ended = spawnSync(path.join(BIN, name), words, {
     ...chooseServerUser(),
     cwd: '/',
-    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', ...environment },
     // What a started server inherits stays open.
     stdio: ['ignore', 'ignore', 'ignore'],
   });
@@ -45,8 +48,16 @@ export function makeServerFolder(folder: string): string {
   return folder;
 }
 
-/** A server of its own, which keeps what it committed. @param settings lines of postgresql.conf */
-export async function startOwnServer(folder: string, settings: readonly string[] = []): Promise<OwnServer> {
+/**
+ * A server of its own, which keeps what it committed.
+ * @param settings lines of postgresql.conf
+ * @param environment what its processes get of variables
+ */
+export async function startOwnServer(
+  folder: string,
+  settings: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<OwnServer> {
   const data = makeServerFolder(folder);
   const passwordFile = `${folder}.password`;
   writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
@@ -64,7 +75,7 @@ export async function startOwnServer(folder: string, settings: readonly string[]
   appendFileSync(path.join(data, 'postgresql.conf'), `${[...own, ...settings].join('\n')}\n`);
   const server: OwnServer = {
     ...{ port, data, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/voting` },
-    start: () => startServer(data),
+    start: () => startServer(data, environment),
     stop: () => stopServer(data),
   };
   server.start();
@@ -72,8 +83,8 @@ export async function startOwnServer(folder: string, settings: readonly string[]
   return server;
 }
 
-export const startServer = (data: string): void => {
-  runTool('pg_ctl', '-D', data, '-l', `${data}/server.log`, '-w', '-s', 'start');
+export const startServer = (data: string, environment: Readonly<Record<string, string>> = {}): void => {
+  runToolIn(environment, 'pg_ctl', '-D', data, '-l', `${data}/server.log`, '-w', '-s', 'start');
 };
 
 /** Stops a server where it runs. */

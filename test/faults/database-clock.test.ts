@@ -1,0 +1,96 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrate } from '#src/database/migrate.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
+import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
+import { hasPostgresTools, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
+import { requireStarted, type StartedService, startProcess } from '#test/harness/started-service.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+
+describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose clock', () => {
+  let folder: string;
+  let clock: FakeClock;
+  let server: OwnServer;
+  let service: TestService;
+  let account: TestAccount;
+  let worker: StartedService;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'voting-clock-'));
+    chmodSync(folder, 0o755);
+    clock = createFakeClock(path.join(folder, 'time'));
+    server = await startOwnServer(path.join(folder, 'server'), [], clock.environment);
+    await migrate(server.url);
+    service = await startTestService({ databaseUrl: server.url, worker: false });
+    account = await createTestAccount(service);
+    worker = requireStarted(
+      await startProcess({
+        ...{ DATABASE_URL: server.url, SECRET_KEY: service.secretKey, DATA_DIR: folder, HOST: '127.0.0.1' },
+        ...{ BASE_URL: 'https://vote.example.org', EMAIL_DOMAIN_CHECK: 'off', WORKER: 'on' },
+      }),
+    );
+  }, 60_000);
+  afterAll(async () => {
+    worker.child.kill('SIGKILL');
+    await service.stop();
+    server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const health = async (): Promise<string> => {
+    const answer = await fetch(`http://127.0.0.1:${worker.port}/health`);
+    return ((await answer.json()) as { data: { checks: { worker: string } } }).data.checks.worker;
+  };
+  const becomes = (state: 'ok' | 'failed') =>
+    eventually(async () => ((await health()) === state ? state : undefined), 20_000);
+  const alarms = (): number => worker.output().match(/"alarm":"clock_drift"/g)?.length ?? 0;
+
+  test.each(['+2h', '-2h'])(
+    'steps by %s ends, deletes and loses nothing, and is an alarm',
+    async (offset) => {
+      const times = { startsAt: Date.now() - HOUR_MS, endsAt: Date.now() + HOUR_MS };
+      const event = await createTestEvent(service, account, times, [PLURALITY]);
+      const [position] = event.positions;
+      const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+      await votePoll(service, account, event, votes);
+      const ballot = `/public/voting-events/${event.id}/ballot`;
+      const ballotOf = { visitorId: visitor(), votes };
+      const cast = demand(await service.call('POST', `${ballot}/cast`, ballotOf, { key: account.vote }), 201);
+      const before = alarms();
+      clock.step(offset);
+      await becomes('failed');
+      expect(alarms()).toBe(before + 1);
+      // Every process goes by the database's clock: for all of them the event is not open now.
+      const now = await service.call('POST', `${ballot}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+      expect([now.status, now.body.error.details.reason]).toEqual([
+        403,
+        expect.stringMatching(/^event_(closed|not_open)$/),
+      ]);
+      expect(
+        (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).status,
+      ).toBe(200);
+      clock.step('+0s');
+      await becomes('ok');
+      const code = { confirmationCode: cast.confirmationCode };
+      demand(await service.call('POST', `${ballot}/confirm`, code, { key: account.vote }), 200);
+      await votePoll(service, account, event, votes);
+      const results = demand(
+        await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
+        200,
+      );
+      expect([results.final, results.stats.ballots]).toEqual([false, 3]);
+    },
+    120_000,
+  );
+});
