@@ -17,8 +17,11 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/architecture.test.ts', 'test/bench/**'],
           globalSetup: ['test/harness/global-setup.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          // Most of what a file of tests takes is reading the program: all files of a worker share what one has read.
+          isolate: false,
+          // No test is about time: this ends one that hangs, on a machine that may be slow.
+          testTimeout: 90_000,
+          hookTimeout: 120_000,
         },
       },
     ],

@@ -5,6 +5,7 @@ import { createTestEvent, demand } from '#test/harness/elections.ts';
 import {
   createTestAccount,
   eventually,
+  patiently,
   startTestService,
   type TestAccount,
   type TestService,
@@ -78,7 +79,7 @@ describe('the electorate of an election', () => {
       );
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
-        demand(await add(index), 201);
+        demand(await patiently(() => add(index)), 201);
         await foldElectorate(service.deps.db, id);
       }),
     );

@@ -13,7 +13,7 @@ import {
   RETURN_URL,
   startPaidTestService,
 } from '#test/harness/payments.ts';
-import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
 
 let paid: PaidTestService;
 let service: TestService;
@@ -171,7 +171,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     const jobs = [service, another].map(({ deps }) => reconcilePayments(paymentDeps(deps)));
     const answers = await Promise.all(
       attempts.map(({ id, path }, index) =>
-        post(event, path, { paymentAttemptId: id }, index % 2 === 0 ? service : another),
+        patiently(() => post(event, path, { paymentAttemptId: id }, index % 2 === 0 ? service : another)),
       ),
     );
     await Promise.all(jobs);
