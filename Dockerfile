@@ -3,6 +3,9 @@ FROM node:26-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
+# Of the fonts, the faces that reports are set in: font-shelf.ts names them.
+RUN find node_modules/@embedpdf/*/fonts -type f ! -name '*-Regular.*' ! -name '*-SemiBold.ttf' ! -name '*-Bold.otf' ! -name 'NotoSansHebrew-Bold.ttf' ! -name 'NotoNaskhArabic-Bold.ttf' -delete \
+  && find node_modules/@fontsource/*/files -type f ! -name 'noto-emoji-emoji-400-normal.woff' ! -regex '.*noto-sans-\([a-z]*\)-\1-[46]00-normal.woff' -delete
 
 FROM node:26-slim
 ENV NODE_ENV=production DATA_DIR=/data

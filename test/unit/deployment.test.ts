@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
 import { ALARMS } from '#src/platform/alarms.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { FACE_NAMES, fontPath } from '#src/results/report/font-shelf.ts';
 import { createMetrics } from '#src/server/metrics.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -125,6 +127,26 @@ describe('deployment', () => {
   test('waits longer for a container to stop than the service takes for requests and webhooks under way', () => {
     const seconds = Number(/stop_grace_period: (\d+)s/.exec(read('compose.yaml'))?.[1]);
     expect(seconds * 1_000).toBeGreaterThan(TIME_LIMITS.shutdownGraceMs + 3_000);
+  });
+
+  test('builds an image that holds the face of every script, and at most 40 MB of fonts', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'voting-image-'));
+    try {
+      const fonts = ['@embedpdf', '@fontsource'].map((scope) => path.join('node_modules', scope));
+      for (const scope of fonts) cpSync(path.join(ROOT, scope), path.join(folder, scope), { recursive: true });
+      const run = /^RUN (find node_modules(?:.*\\\n)*.*)$/m.exec(read('Dockerfile'))?.[1] ?? '';
+      expect(spawnSync('sh', ['-c', run], { cwd: folder }).status).toBe(0);
+      const inImage = (file: string): string => path.join(folder, path.relative(ROOT, file));
+      const faces = FACE_NAMES.flatMap((name) => [fontPath(name, false), fontPath(name, true)]);
+      expect(faces.filter((file) => !existsSync(inImage(file)))).toEqual([]);
+      const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+        /\.(woff2?|[ot]tf)$/.test(name),
+      );
+      const bytes = left.reduce((sum, name) => sum + statSync(path.join(folder, name)).size, 0);
+      expect(bytes).toBeLessThan(40_000_000);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('builds an image that holds every folder the service reads, runs as an ordinary user and says whether it is well', () => {

@@ -1,5 +1,5 @@
 import type { PaperPosition } from '#src/ballot-paper/paper.ts';
-import type { Fraction, TieDecision } from '#src/tally/types.ts';
+import type { Fraction, PositionResult, TieDecision } from '#src/tally/types.ts';
 import { groupDigits } from './exact-figures.ts';
 import { isolate } from './text-runs.ts';
 
@@ -119,4 +119,19 @@ export function tieText(tie: TieDecision, nameOf: (id: string) => string): strin
     case 'earlier_round':
       return `Tied: ${names}. Decided by an earlier round.`;
   }
+}
+
+const BOUNDS = { lower: 'at least ', upper: 'at most ' } as const;
+
+/** How close it was, in a sentence that a chair can read aloud; undefined where there is nothing to say. */
+export function marginText(
+  { runnerUp, margin }: Pick<PositionResult, 'runnerUp' | 'margin'>,
+  nameOf: (id: string) => string,
+): string | undefined {
+  const next = runnerUp === null ? [] : [`Next after the seats: ${isolate(nameOf(runnerUp))}.`];
+  if (margin === null) return next[0];
+  const about = margin.bound === null ? '' : BOUNDS[margin.bound];
+  const votes = margin.votes === '1' ? 'vote' : 'votes';
+  const change = `It would have taken ${about}${groupDigits(margin.votes)} changed ${votes} to change who won.`;
+  return [...next, change].join(' ');
 }

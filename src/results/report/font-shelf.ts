@@ -1,58 +1,83 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import path from 'node:path';
-import { type Coverage, readCoverage } from './font-coverage.ts';
+import { create, type Font } from 'fontkit';
 
-/** One face of the report's type, all Noto (SIL Open Font License), each for the scripts that those before it lack. */
+/** Files of one face, in the folder of its package. */
 interface Face {
-  readonly name: string;
   readonly package: string;
   readonly regular: string;
   readonly bold: string;
 }
 
-const FACES = [
-  // Latin with all its marks, Greek, Cyrillic, Devanagari.
-  { name: 'latin', package: 'latin', regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-SemiBold.ttf' },
-  { name: 'hebrew', package: 'hebrew', regular: 'NotoSansHebrew-Regular.ttf', bold: 'NotoSansHebrew-Bold.ttf' },
-  { name: 'arabic', package: 'arabic', regular: 'NotoNaskhArabic-Regular.ttf', bold: 'NotoNaskhArabic-Bold.ttf' },
-  { name: 'japanese', package: 'jp', regular: 'NotoSansJP-Regular.otf', bold: 'NotoSansJP-Bold.otf' },
-  { name: 'korean', package: 'kr', regular: 'NotoSansKR-Regular.otf', bold: 'NotoSansKR-Bold.otf' },
-  { name: 'chinese', package: 'sc', regular: 'NotoSansHans-Regular.otf', bold: 'NotoSansHans-Bold.otf' },
-] as const satisfies readonly Face[];
+const scripts = <Name extends string>(...names: readonly Name[]): Readonly<Record<Name, Face>> =>
+  Object.fromEntries(
+    names.map((name) => {
+      const file = (weight: number): string => `files/noto-sans-${name}-${name}-${weight}-normal.woff`;
+      return [name, { package: `@fontsource/noto-sans-${name}`, regular: file(400), bold: file(600) }];
+    }),
+    // What `fromEntries` returns has the names that it was given.
+  ) as Record<Name, Face>;
 
-export type FaceName = (typeof FACES)[number]['name'];
-export const FACE_NAMES: readonly FaceName[] = FACES.map(({ name }) => name);
+/** The report's type, all Noto (SIL Open Font License), each face for the scripts that those before it lack. */
+const FACES = {
+  // Latin with all its marks, Greek, Cyrillic, Devanagari.
+  latin: face('latin', 'NotoSans-Regular.ttf', 'NotoSans-SemiBold.ttf'),
+  hebrew: face('hebrew', 'NotoSansHebrew-Regular.ttf', 'NotoSansHebrew-Bold.ttf'),
+  arabic: face('arabic', 'NotoNaskhArabic-Regular.ttf', 'NotoNaskhArabic-Bold.ttf'),
+  ...scripts('armenian', 'georgian', 'ethiopic'),
+  ...scripts('bengali', 'gurmukhi', 'gujarati', 'oriya', 'tamil', 'telugu', 'kannada', 'malayalam', 'sinhala'),
+  ...scripts('thai', 'lao', 'khmer', 'myanmar'),
+  japanese: face('jp', 'NotoSansJP-Regular.otf', 'NotoSansJP-Bold.otf'),
+  korean: face('kr', 'NotoSansKR-Regular.otf', 'NotoSansKR-Bold.otf'),
+  chinese: face('sc', 'NotoSansHans-Regular.otf', 'NotoSansHans-Bold.otf'),
+  emoji: emoji(),
+} as const satisfies Readonly<Record<string, Face>>;
+
+function face(name: string, regular: string, bold: string): Face {
+  return { package: `@embedpdf/fonts-${name}`, regular: `fonts/${regular}`, bold: `fonts/${bold}` };
+}
+
+/** In one colour, as the text beside it. */
+function emoji(): Face {
+  const file = 'files/noto-emoji-emoji-400-normal.woff';
+  return { package: '@fontsource/noto-emoji', regular: file, bold: file };
+}
+
+export type FaceName = keyof typeof FACES;
+// What the object above was written with.
+export const FACE_NAMES = Object.keys(FACES) as readonly FaceName[];
 
 /** Han is one script with national shapes: a text is set whole in the first of these that has all of it. */
 export const HAN_FACES: readonly FaceName[] = ['japanese', 'chinese', 'korean'];
 
-function fileOf(name: FaceName, bold: boolean): string {
-  const face = FACES.find((one) => one.name === name);
-  if (face === undefined) throw new Error(`no face ${name}`);
-  const packageName = `@embedpdf/fonts-${face.package}`;
+/** Where the file of a face stands. @throws Error where its package is not installed */
+export function fontPath(name: FaceName, bold: boolean): string {
+  const { package: packageName, ...files } = FACES[name];
   const manifest = findPackageJSON(packageName, import.meta.url);
   if (manifest === undefined) throw new Error(`the package ${packageName} is not installed`);
-  return path.join(path.dirname(manifest), 'fonts', bold ? face.bold : face.regular);
+  return path.join(path.dirname(manifest), bold ? files.bold : files.regular);
 }
 
 // Files are read when the first text needs them, and kept: the largest has 8 MB, and most reports need the first alone.
 const files = new Map<string, Buffer>();
-const coverages = new Map<FaceName, Coverage>();
+const fonts = new Map<FaceName, Font>();
 
 export function fontFile(name: FaceName, bold: boolean): Buffer {
   const key = `${name}/${bold}`;
-  const kept = files.get(key) ?? readFileSync(fileOf(name, bold));
+  const kept = files.get(key) ?? readFileSync(fontPath(name, bold));
   files.set(key, kept);
   return kept;
 }
 
 /** Whether a face has a character. Its bold has the same ones. */
 export function faceHas(name: FaceName, codePoint: number): boolean {
-  let coverage = coverages.get(name);
-  if (coverage === undefined) {
-    coverage = readCoverage(fontFile(name, false));
-    coverages.set(name, coverage);
+  let font = fonts.get(name);
+  if (font === undefined) {
+    const read = create(fontFile(name, false));
+    if (!('hasGlyphForCodePoint' in read)) throw new Error(`${fontPath(name, false)} is no font`);
+    font = read;
+    fonts.set(name, font);
   }
-  return coverage.has(codePoint);
+  return font.hasGlyphForCodePoint(codePoint);
 }

@@ -123,13 +123,13 @@ export class Sheet {
     this.doc.endMarkedContent();
   }
 
-  rule(y = this.y, color = RULE): void {
+  rule(y = this.y, color = RULE, x = this.left, width = this.width): void {
     this.artifact(() =>
       this.doc
         .lineWidth(0.6)
         .strokeColor(color)
-        .moveTo(this.left, y)
-        .lineTo(this.left + this.width, y)
+        .moveTo(x, y)
+        .lineTo(x + width, y)
         .stroke(),
     );
   }

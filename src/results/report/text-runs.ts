@@ -26,6 +26,8 @@ const HAN = /\p{Script=Han}/u;
 /** Belongs to no script of its own: it keeps the face of what stands before it. */
 const SHARED = /[\p{Script=Common}\p{Script=Inherited}]/u;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
+/** Decides how the letters beside it are joined: the font needs it. */
+const JOINER = /[\u200c\u200d]/;
 const STRONG_RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 /** Nothing in it but what the first face is sure to have, from left to right. */
 const PLAIN = /^[\x20-\x7e\u00a0-\u00ff\u2013\u2014\u2018-\u201d\u2026]*$/;
@@ -50,25 +52,28 @@ function hanFaceOf(characters: readonly string[]): FaceName | undefined {
   return HAN_FACES.find((face) => han.every((codePoint) => faceHas(face, codePoint)));
 }
 
-/** Chooses a face for every character; what no face has becomes its code point, what is invisible anyway goes. */
+/** Chooses a face for every character; what no face has becomes its code point. */
 function choosePieces(text: string): Piece[] {
   const characters = [...text];
   const hanFace = hanFaceOf(characters);
   const pieces: Piece[] = [];
-  let current: FaceName = 'latin';
+  let current = 'latin' as FaceName;
   for (const character of characters) {
     const codePoint = codePointOf(character);
-    if (character === ISOLATE || character === ISOLATE_END) {
+    const isDrawn = !IGNORABLE.test(character) || (JOINER.test(character) && faceHas(current, codePoint));
+    if (!isDrawn) {
       pieces.push({ text: character, face: current, missing: false, hidden: true });
       continue;
     }
-    const kept: FaceName | undefined = SHARED.test(character) && faceHas(current, codePoint) ? current : undefined;
+    // A space among emoji is as wide as one of them.
+    const isKept = SHARED.test(character) && current !== 'emoji' && faceHas(current, codePoint);
+    const kept: FaceName | undefined = isKept ? current : undefined;
     const han = hanFace !== undefined && HAN.test(character) ? hanFace : undefined;
     const face: FaceName | undefined = kept ?? han ?? FACE_NAMES.find((name) => faceHas(name, codePoint));
     if (face !== undefined) {
       current = face;
       pieces.push({ text: character, face, missing: false, hidden: false });
-    } else if (!IGNORABLE.test(character)) {
+    } else {
       const name = `[U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}]`;
       pieces.push({ text: name, face: 'latin', missing: true, hidden: false });
     }

@@ -1,5 +1,5 @@
 import type PDFDocument from 'pdfkit';
-import { FACE_NAMES, fontFile } from './font-shelf.ts';
+import { fontFile } from './font-shelf.ts';
 import { isPlain, splitRuns, type TextRun, withoutIsolates } from './text-runs.ts';
 
 export interface TextStyle {
@@ -12,6 +12,10 @@ export interface TextStyle {
 /** Baseline and leading in parts of the size: room for the marks of Vietnamese and Devanagari. */
 const BASELINE = 1.07;
 const LEADING = 1.42;
+/** Features of OpenType that a run is laid out with, as the library takes them. */
+type Layout = Pick<PDFKit.Mixins.TextOptions, 'features'>;
+// Its types know only the list of features to add, not the object that also takes some away.
+const MARKS_UNPLACED = { features: { mark: false, mkmk: false, abvm: false, blwm: false } } as unknown as Layout;
 const MISSING_COLOR = '#9a6700';
 const ELLIPSIS = '…';
 const MAX_KEPT_WIDTHS = 20_000;
@@ -28,13 +32,14 @@ function breakable(text: string): string[] {
     const last = parts.at(-1);
     const glued =
       last !== undefined &&
-      (isWordLike === true ? /[^\s-]$/.test(last) && !CJK.test(segment) && !CJK.test(last) : true);
+      (isWordLike === true ? /[^\s-]$/.test(last) && !UNSPACED.test(segment) && !UNSPACED.test(last) : true);
     if (glued) parts[parts.length - 1] = last + segment;
     else parts.push(segment);
   }
   return parts;
 }
-const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /** Sets lines of any script with the embedded faces: measures, breaks, cuts, draws. */
 export class TextSetter {
@@ -51,22 +56,30 @@ export class TextSetter {
     const bold = style.bold === true;
     const name = `${run.face}${bold ? '-bold' : ''}`;
     if (!this.#registered.has(name)) {
-      this.#doc.registerFont(name, fontFile(FACE_NAMES.find((face) => face === run.face) ?? 'latin', bold));
+      this.#doc.registerFont(name, fontFile(run.face, bold));
       this.#registered.add(name);
     }
     this.#doc.font(name, style.size);
   }
 
-  #runWidth(run: TextRun, style: TextStyle): number {
+  /** Measures a run, and finds out how it can be laid out. */
+  #measure(run: TextRun, style: TextStyle): { readonly width: number; readonly layout: Layout } {
     this.#use(run, style);
-    return this.#doc.widthOfString(run.text, run.rightToLeft ? { features: [] } : {});
+    const layout: Layout = run.rightToLeft ? { features: [] } : {};
+    try {
+      return { width: this.#doc.widthOfString(run.text, layout), layout };
+    } catch (fault) {
+      if (!(fault instanceof TypeError)) throw fault;
+      // The library expects a place for every mark on every letter, and some fonts have none for some pairs.
+      return { width: this.#doc.widthOfString(run.text, MARKS_UNPLACED), layout: MARKS_UNPLACED };
+    }
   }
 
   width(text: string, style: TextStyle): number {
     const key = `${style.bold === true ? 'b' : 'r'}${text}`;
     let unit = this.#widths.get(key);
     if (unit === undefined) {
-      unit = splitRuns(text).reduce((sum, run) => sum + this.#runWidth(run, style), 0) / style.size;
+      unit = splitRuns(text).reduce((sum, run) => sum + this.#measure(run, style).width, 0) / style.size;
       if (this.#widths.size >= MAX_KEPT_WIDTHS) this.#widths.clear();
       this.#widths.set(key, unit);
     }
@@ -120,12 +133,12 @@ export class TextSetter {
     if (!plain) this.#doc.markContent('Span', { actual: withoutIsolates(text) });
     let left = x;
     for (const run of runs) {
-      const width = this.#runWidth(run, style);
+      const { width, layout } = this.#measure(run, style);
       this.#doc.fillColor(run.missing ? MISSING_COLOR : (style.color ?? '#1b1f24'));
       this.#doc.text(run.text, left, top + style.size * BASELINE, {
         lineBreak: false,
         baseline: 'alphabetic',
-        ...(run.rightToLeft ? { features: [] } : {}),
+        ...layout,
       });
       left += width;
     }

@@ -1,5 +1,5 @@
 import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
-import { describeRules, listNames, methodName, tieText } from './describe-rules.ts';
+import { describeRules, listNames, marginText, methodName, tieText } from './describe-rules.ts';
 import { drawBars, MAX_BARS } from './draw-bars.ts';
 import { drawFlow, flowHeight } from './draw-flow.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
@@ -209,6 +209,8 @@ export async function writePosition(
   const outcome = outcomeText(input, position);
   sheet.paragraph(outcome.text, { size: 11, bold: true, color: outcome.color }, 8);
   if (result.tie !== null) sheet.paragraph(tieText(result.tie, nameOf), { size: 8.5, color: WARNING }, 8);
+  const close = result.referendum === null ? marginText(result, nameOf) : undefined;
+  if (close !== undefined) sheet.paragraph(close, { size: 9, color: INK }, 8);
   if (result.candidates.length > 0) {
     const bars = inOrderOfResult(result).map(({ name, weightWon, winner }) => ({
       label: name,

@@ -3,6 +3,7 @@ import { type ReportInput, standingOf } from './report-input.ts';
 import { MUTED, RULE, Sheet, type SheetOptions, WARNING } from './sheet.ts';
 import { dateText, writeCover } from './write-cover.ts';
 import { writePosition } from './write-position.ts';
+import { writeSignatures } from './write-signatures.ts';
 import { writeVerification } from './write-verification.ts';
 
 /** Rows of candidates in the whole report: a hundred positions of a thousand candidates each stay some hundred pages. */
@@ -47,6 +48,7 @@ export async function writeReport(input: ReportInput, paper: SheetOptions['paper
   });
   const maxRows = Math.max(LEAST_ROWS, Math.floor(MAX_ROWS / Math.max(1, input.positions.length)));
   await writeCover(sheet, input);
+  writeSignatures(sheet, input);
   for (const [index, position] of input.positions.entries()) {
     await setImmediate();
     await writePosition(sheet, input, position, { number: index + 1, maxRows });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ReportInput } from '#src/results/report/report-input.ts';
+import { splitRuns } from '#src/results/report/text-runs.ts';
 import { writeReport } from '#src/results/report/write-report.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { type SamplePosition, sampleReport } from './sample-report.ts';
@@ -21,6 +22,23 @@ const NAMES = [
   'Ελένη Παπαδοπούλου',
   'अनीता शर्मा',
   'Þórður Guðmundsson',
+  'Արամ Խաչատրյան',
+  'ნინო ბერიძე',
+  'ሰላማዊት ገብሬ',
+  'রবীন্দ্রনাথ ঠাকুর',
+  'ਹਰਪ੍ਰੀਤ ਸਿੰਘ',
+  'મહેન્દ્ર પટેલ',
+  'ଜଗନ୍ନାଥ ଦାସ',
+  'கார்த்திகா முருகன்',
+  'శ్రీనివాస్ రావు',
+  'ಕೃಷ್ಣ ಮೂರ್ತಿ',
+  'മോഹൻലാൽ നായർ',
+  'ශ්‍රී ලංකා',
+  'สมชาย ใจดี',
+  'ສົມໄຊ ວົງສາ',
+  'សុខ សុវណ្ណ',
+  'အောင်ဆန်း',
+  'Ada 🗳️ ✅ Lovelace',
 ];
 
 const plurality = (names: readonly string[], ...choices: number[]): SamplePosition => ({
@@ -31,6 +49,10 @@ const plurality = (names: readonly string[], ...choices: number[]): SamplePositi
 });
 
 describe('a report', () => {
+  test.each(NAMES)('has a face for every letter of %s', (name) => {
+    expect(splitRuns(name).filter(({ missing }) => missing)).toEqual([]);
+  });
+
   test.each(NAMES)('prints the name %s so that it can be copied and found again', async (name) => {
     const { lines, text, alternatives } = await print(sampleReport([plurality([name, 'Other'], 0, 0, 1)]));
     // In the chart, the table, and the outcomes of cover and position.
@@ -41,10 +63,9 @@ describe('a report', () => {
   });
 
   test('shows what no face has as its marked code point, never as an empty box', async () => {
-    const { lines } = await print(sampleReport([plurality(['Vote \u{1f5f3}\ufe0f now', 'ไทย'], 0)]));
+    const { lines } = await print(sampleReport([plurality(['Sumer \u{12000} now', 'Ada'], 0)]));
     // The reading of such a line is the text itself; what is drawn names the code point.
-    expect(lines).toContain('Vote \u{1f5f3}\ufe0f now');
-    expect(lines).toContain('ไทย');
+    expect(lines).toContain('Sumer \u{12000} now');
   });
 
   test.each([
@@ -109,6 +130,24 @@ describe('a report', () => {
     const { lines } = await print(sampleReport([weighted], { unitWeights: false }));
     expect(lines).toContain('3,703,701.300003');
     expect(lines).toContain('1,234,567.100001');
+  });
+
+  test('says in words who came next and how close it was', async () => {
+    const { text } = await print(sampleReport([plurality(['Ada', 'Bea', 'Cy'], 0, 0, 0, 1, 1, 2)]));
+    expect(text).toContain('Next after the seats: Bea. It would have taken 1 changed vote to change who won.');
+  });
+
+  test('has lines to sign where the result is final and undisputed, and none elsewhere', async () => {
+    const positions = [plurality(['Ada', 'Bea'], 0, 0, 1)];
+    for (const [options, lines] of [
+      [{ final: true }, 2],
+      [{ final: false }, 0],
+      [{ final: true, disputed: true }, 0],
+    ] as const) {
+      const report = await print(sampleReport(positions, options));
+      expect(report.lines.filter((line) => line === 'Signature')).toHaveLength(lines);
+      expect(report.text.includes('I declare the result')).toBe(lines > 0);
+    }
   });
 
   test('names ties and how they were decided', async () => {
