@@ -57,8 +57,8 @@ const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
 
 /**
  * The service as a function from request to response. The middlewares stand in the order of answers (completions 1.6), the
- * routers in that of the API reference. What is asked of one operation alone stands in its route: the event that its path
- * names, the Idempotency-Key, the body.
+ * routers in that of the API reference. Checks of a single operation stand in its route: the event that its path names,
+ * the Idempotency-Key, the body.
  */
 export function createApp(
   deps: Deps,

@@ -50,7 +50,7 @@ export async function prepareStart(config: Config, url: string, now: () => numbe
 }
 
 /**
- * A process that runs jobs remembers in DATA_DIR what was signed last: found out at the start, not at the first signature.
+ * A process that runs jobs writes its last checkpoints to DATA_DIR. One that may not write there fails at the start.
  * @throws the fault of the file system
  */
 async function requireWritable({ dataDir, worker }: Config): Promise<void> {

@@ -1,4 +1,5 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { ENTRY_KINDS } from '#src/ballot-paper/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import type { ConfirmedBallot } from '#src/ballots/log-receipts.ts';
 import {
@@ -15,8 +16,7 @@ export function openingOf(paper: BallotPaper, ballot: ConfirmedBallot): BallotOp
   const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
     const position = paper.positionByNumber.get(number);
     if (position === undefined) throw new Error(`a ballot names position ${number}, which the paper does not have`);
-    const ranked = position.votingMethod === 'ranked_choice';
-    const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
+    const kind = ENTRY_KINDS[position.votingMethod];
     return entries.map(({ candidate: candidateNumber, value }): CommittedVote => {
       const candidate = paper.candidateByNumber.get(candidateNumber);
       if (candidate === undefined)
@@ -24,8 +24,8 @@ export function openingOf(paper: BallotPaper, ballot: ConfirmedBallot): BallotOp
       return {
         positionId: position.id,
         candidateId: candidate.id,
-        ...(ranked ? { rank: value } : {}),
-        ...(valued ? { value } : {}),
+        ...(kind === 'rank' ? { rank: value } : {}),
+        ...(kind === 'value' ? { value } : {}),
       };
     });
   });

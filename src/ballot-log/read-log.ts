@@ -1,20 +1,7 @@
 import type { Executor } from '#src/database/client.ts';
-import { EMPTY_ROOT, hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
-import { findHead } from './repository.ts';
+import { hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
 import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
 import { eventTree, type TreeReader } from './tree-store.ts';
-
-export interface LogSize {
-  readonly size: number;
-  readonly rootHash: Uint8Array;
-}
-
-/** Size and root of an event's log as of now; an empty tree where it was not opened yet. */
-export async function readLogSize(executor: Executor, eventId: string): Promise<LogSize> {
-  const head = await findHead(executor, eventId);
-  if (head === undefined) return { size: 0, rootHash: EMPTY_ROOT };
-  return { size: head.frontier.size, rootHash: head.frontier.root() };
-}
 
 /** The hashes of a tile, the first `width` of them: one row when it is full, at most 255 of the level below otherwise. */
 export async function readHashTileOf(

@@ -11,6 +11,17 @@ export const VOTING_METHODS = [
 ] as const;
 export type VotingMethod = (typeof VOTING_METHODS)[number];
 
+/** What an entry of a ballot says of its candidate, by the position's method: that it is chosen, a value, or a rank. */
+export const ENTRY_KINDS = {
+  plurality: 'choice',
+  approval: 'choice',
+  referendum: 'choice',
+  score: 'value',
+  cumulative: 'value',
+  quadratic: 'value',
+  ranked_choice: 'rank',
+} as const satisfies Readonly<Record<VotingMethod, 'choice' | 'value' | 'rank'>>;
+
 export type TieBreak = 'joint' | 'lot' | 'candidate_order';
 export type ReferendumRole = 'yes' | 'no' | 'abstain';
 export type CandidateStatus = 'pending' | 'approved' | 'rejected' | 'withdrawn';

@@ -1,5 +1,5 @@
 import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
-import type { Candidate } from '#src/ballot-paper/types.ts';
+import { type Candidate, ENTRY_KINDS } from '#src/ballot-paper/types.ts';
 import type { SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { PackedPosition } from './ballot-encoding.ts';
@@ -43,7 +43,7 @@ interface Mark {
 
 /**
  * Judges the entries of a ballot by the rules of each position's method, all issues at once (completions 4.8). Pure.
- * @param voterGroup the voter's group, or undefined where voters have none (polls)
+ * @param voterGroup the voter's group; null for none, as in polls; `ANY_GROUP` before the group is known
  * @param budgets credits that a visitor may spend on a quadratic position, where they are not the base credits
  */
 export function judgeBallot(
@@ -246,11 +246,13 @@ function judgeLeftOut(
 }
 
 function packPosition(position: PaperPosition, marks: readonly Mark[]): PackedPosition {
-  const ranked = position.votingMethod === 'ranked_choice';
+  const isRanked = ENTRY_KINDS[position.votingMethod] === 'rank';
   return {
     position: position.number,
     entries: marks.flatMap(({ candidate, entry }) =>
-      candidate === undefined ? [] : [{ candidate: candidate.number, value: (ranked ? entry.rank : entry.value) ?? 1 }],
+      candidate === undefined
+        ? []
+        : [{ candidate: candidate.number, value: (isRanked ? entry.rank : entry.value) ?? 1 }],
     ),
   };
 }

@@ -38,7 +38,7 @@ export function addOperationCommands({ program, command, group, withDeps, withDa
     .action(({ check }: { check?: boolean }) =>
       withDatabase(async (_config, findings, url): Promise<Answer> => {
         const failure = (await findings()).find(({ status, name }) => status === 'failed' && name !== 'secret key');
-        // A schema that this role may not change is what `--check` is asked about.
+        // `--check` also reports a schema that this role may not migrate.
         if (failure !== undefined && !(check === true && failure.name === 'schema'))
           throw conflict('database_not_ready', `${failure.detail}. ${failure.cure}`);
         const { listPending, migrate } = await import('#src/database/migrate.ts');

@@ -39,7 +39,7 @@ function createMarked(draw: DrawPicture): Marked {
       image({ href, text }: Tokens.Image): string {
         return draw(href, text).text;
       },
-      // Guides link each other as files, which also works where the repository is read.
+      // Guides link to each other by file name, so that the links work in the repository, too. Here they become routes.
       link({ href, tokens }: Tokens.Link): string {
         const address = href.replace(/^([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
         return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;

@@ -1,4 +1,5 @@
 import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import { ENTRY_KINDS } from '#src/ballot-paper/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
@@ -59,15 +60,14 @@ function votesOf(
     if (position === undefined || chosen === undefined)
       throw new Error('a ballot names what the ballot definition does not have');
     if (!matches(position, chosen, ballot.voterId)) return [];
-    const ranked = position.votingMethod === 'ranked_choice';
-    const valued = ['score', 'cumulative', 'quadratic'].includes(position.votingMethod);
+    const kind = ENTRY_KINDS[position.votingMethod];
     const vote: Vote = {
       // Drawn from the ballot's random ID: the same vote has the same ID each time, and reveals nothing of its order.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
       candidateId: chosen.id,
-      value: valued ? value : null,
-      rank: ranked ? value : null,
+      value: kind === 'value' ? value : null,
+      rank: kind === 'rank' ? value : null,
       weight,
       channel: 'api',
       countryCode: ballot.countryCode,

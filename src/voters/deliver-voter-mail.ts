@@ -22,7 +22,7 @@ type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
  * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused for good or given up.
- * @param event as the mail was written for it: an end that comes in another world changes nothing there
+ * @param event as it was when the mail was written. If a rehearsal began or ended since, the voter is left as it is.
  * @throws as `deliverMail` does
  */
 export async function deliverVoterMail(
@@ -64,7 +64,7 @@ async function recordOutcome(
 
 /**
  * Publishes that a mail to a voter failed, in the transaction that notes it.
- * @param voter with the `keyStatus` that the mail leaves, also where the voter has used a key: the message must not say who voted
+ * @param voter with `keyStatus` as this mail leaves it, even if the voter has used a key: the message must not say who voted
  */
 export async function publishMailFailure(
   tx: Transaction,

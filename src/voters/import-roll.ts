@@ -9,7 +9,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { LIFE, phaseAt, refusalOf } from '#src/voting-events/life.ts';
+import { isAllowed, refusalOf } from '#src/voting-events/life.ts';
 import { groupsFor, rowIssues, TAKEN, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
 import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
@@ -98,7 +98,7 @@ const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedR
 
 /** @throws ApiError 409 `event_closed` once the roll takes no new voter */
 function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
-  if (LIFE.add_voters[phaseAt(event, deps.clock.now())] !== 'yes') throw refusalOf('event_closed');
+  if (!isAllowed('add_voters', event, deps.clock.now())) throw refusalOf('event_closed');
 }
 
 /** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409, 422 `plan_limit` */

@@ -71,14 +71,14 @@ async function deliver(
     throw fault;
   });
   if (outcome === 'sent') return 'sent';
-  // The mail of an earlier attempt may have left: a key that arrives must be valid.
+  // On a later attempt the key stays: the mail of an earlier one may have left, and a key that arrives must be valid.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   return 'failed';
 }
 
 /**
- * Counts how a mail ended and shows it at the voter. Who has not voted gets mails of such an audience alone: nothing of a
- * failure may be seen at single voters, and none of them may be mailed earlier than the others (completions 5.6).
+ * Counts how a mail ended and shows it at the voter. Failed mails of the audience `not_voted` are shown at no voter: they would
+ * show who has not voted. For the same reason none of them may be mailed earlier than the others (completions 5.6).
  */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,

@@ -5,7 +5,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { LIFE, phaseAt } from '#src/voting-events/life.ts';
+import { isAllowed } from '#src/voting-events/life.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { LIST_NOTIFIED, type ListNotified } from './list-notified-voters.ts';
@@ -26,7 +26,7 @@ export async function notifyVoters(
   if (event === undefined) throw notFound();
   if (event.type === 'poll') throw refuse('poll_without_keys');
   const nowMs = deps.clock.now();
-  if (LIFE.mail_voters[phaseAt(event, nowMs)] !== 'yes') throw refuse('mails_closed');
+  if (!isAllowed('mail_voters', event, nowMs)) throw refuse('mails_closed');
   const { total, due } = await countAudience(tx, event.id, audience, kind);
   // The next ID of a voter that anybody makes: later ones are none of this audience.
   const listUntil = deps.ids.sortable('vtr');

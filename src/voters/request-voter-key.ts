@@ -9,7 +9,7 @@ import { maskEmail } from '#src/platform/email-address.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
-import { LIFE, phaseAt } from '#src/voting-events/life.ts';
+import { isAllowed } from '#src/voting-events/life.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import type { VoterDeps } from './create-voters.ts';
@@ -69,7 +69,7 @@ export async function mailVoterKeyAgain(
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
   if (event.type === 'poll') throw refuse('poll_without_keys');
-  if (LIFE.mail_voters[phaseAt(event, deps.clock.now())] !== 'yes') throw refuse('mails_closed');
+  if (!isAllowed('mail_voters', event, deps.clock.now())) throw refuse('mails_closed');
   if (voter.email === null) throw refuse('no_email');
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);

@@ -61,13 +61,13 @@ export const voters = pgTable(
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('voters_email').on(table.votingEventId, table.emailKey),
     uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey),
-    // By weight too: an order that nothing but this index gives leaves the planner no other way to ask whether there is one.
     // Picks voters by a keyed point, for masks of unknown voter IDs.
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
     index('voters_rehearsed').on(table.votingEventId, table.id).where(sql`before_rehearsal IS NOT NULL`),
+    // Without it the planner reads all voters to find out whether one has a certain weight.
     index('voters_weight').on(table.votingEventId, table.weightMicro),
     index('voters_approved_by_key').on(table.votingEventId, table.id).where(sql`approved_by_key`),
     index('voters_fractional_weight')

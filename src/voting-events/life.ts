@@ -22,9 +22,9 @@ const UNLESS = 'unless_ballots';
 const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, UNLESS, UNLESS, 'results_final');
 
 /**
- * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The one place where this is
- * decided: the guards of the organizer's routes read it, and the guide's table of it is held against it by a test.
- * Casts and confirms are judged by the same rule in the database, under the event's lock. A rehearsal freezes what ballots
+ * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The guards of the organizer's
+ * routes decide by it, and a test compares the guide's table with it. The first four rows say what others decide: casts and
+ * confirms `cast.sql` and `confirm.sql`, under the event's lock; registrations the operations that register. A rehearsal freezes what ballots
  * depend on as they do later, and is ended by `status: "open"`, `"draft"` or `"scheduled"`, never closed.
  */
 export const LIFE = {
@@ -90,6 +90,9 @@ const REFUSALS = {
   was_open: 'was_open',
   not_visible: 'still_draft',
 } as const satisfies Readonly<Record<LifeRefusal, RefusalName>>;
+
+export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): boolean =>
+  LIFE[action][phaseAt(event, nowMs)] === 'yes';
 
 export const refusalOf = (reason: LifeRefusal): ApiError => refuse(REFUSALS[reason]);
 

@@ -1,5 +1,5 @@
 import { decimalToScaled, groupDigits, ratio } from './exact-figures.ts';
-import { ACCENT, INK, MUTED, RULE, type Sheet, WON } from './sheet.ts';
+import { ACCENT, INK, MUTED, RULE, type Sheet } from './sheet.ts';
 import type { TextStyle } from './text-setter.ts';
 
 export interface Bar {
@@ -113,5 +113,3 @@ export function drawShares(
   );
   sheet.y = top + 34;
 }
-
-export const YES = WON;
