@@ -9,6 +9,8 @@ import { findViolations } from './axe.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 
 const VERA = 'vera@club.example';
+/** Each test goes a voter's whole way, in a browser beside a database. */
+const LIMIT = { timeout: 60_000 };
 
 let paid: PaidTestService;
 let browser: Browser;
@@ -16,6 +18,8 @@ let browser: Browser;
 beforeAll(async () => {
   if (!hasBrowser) return;
   [paid, browser] = await Promise.all([startPaidTestService(), openBrowser()]);
+  // Its script is compiled when it is first asked for.
+  await paid.service.call('GET', '/verify');
 });
 afterAll(async () => {
   if (!hasBrowser) return;
@@ -116,7 +120,7 @@ async function pressKeys(page: Page, target: Locator, ...keys: string[]): Promis
 const results = async ({ demo }: VotingPage, code: string) =>
   (await paid.service.call('GET', `/voting-events/${code}/results`, undefined, { key: demo.readKey })).body.data;
 
-describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', (view) => {
+describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMIT, (view) => {
   test('takes an election’s vote by the keyboard alone, from the link of the mail to the check in the browser', async () => {
     const voter = await openVoter(view);
     const { voting, page, outside, faults } = voter;
@@ -240,7 +244,7 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', (vie
   });
 });
 
-describe.runIf(hasBrowser)('the voting page', () => {
+describe.runIf(hasBrowser)('the voting page', LIMIT, () => {
   test('registers a voter, who then asks for a key and votes', async () => {
     const voter = await openVoter();
     const { voting, page } = voter;
