@@ -1,5 +1,6 @@
 import { runSandbox } from '#sandbox/run-sandbox.ts';
 import type { Sandbox } from '#sandbox/start-sandbox.ts';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { type Config, ConfigError } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
@@ -15,6 +16,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart } from '#src/prepare-start.ts';
 import { withSecretKey } from '#src/secret-key.ts';
 import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
+import { sealDeps } from '#src/work.ts';
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -69,7 +71,8 @@ async function start(given: Config): Promise<Running> {
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
     say(`Listening on ${address}${processes}`);
-    if (embedded) await showDemo(deps, address, sandbox !== undefined, say);
+    const seal = (eventId: string): Promise<void> => tendBallotLog(sealDeps(deps), eventId, 1);
+    if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
     // Among several processes this one only minds the others.
     if (!alone) await closeDeps(deps);
     return { service, sandbox, database };

@@ -11,23 +11,34 @@ import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
-import { createVoters, singleField } from '#src/voters/create-voters.ts';
-import { ownerOf } from '#src/voting-events/access.ts';
+import { batchField, createVoters } from '#src/voters/create-voters.ts';
+import type { Voter } from '#src/voters/types.ts';
+import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
 import { createEventBody, updateEventBody } from '#src/voting-events/schemas.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 
-/** What the printed `curl` lines need. Kept in a file that only the operator can read, so that later starts can print them again. */
+/** What the printed lines and the example need. Kept in a file that only the operator can read, so that later starts find it. */
 export interface Demo {
-  readonly organizerKey: string;
+  readonly writeKey: string;
+  readonly readKey: string;
   readonly voteKey: string;
-  readonly electionCode: string;
+  /** Code of the election. */
+  readonly event: string;
+  /** Code of the poll. */
+  readonly poll: string;
   readonly voterEmail: string;
   readonly electionEntry: Entry;
-  readonly pollCode: string;
   readonly pollEntries: readonly Entry[];
   readonly pollIsPaid: boolean;
+  /** What the voter of a ballot was given that is in the election's log already. */
+  readonly receipt: Receipt;
+}
+
+export interface Receipt {
+  readonly confirmationCode: string;
+  readonly promise: string;
 }
 
 interface Entry {
@@ -37,8 +48,26 @@ interface Entry {
   readonly rank?: number;
 }
 
+/** A demo whose election has no ballots yet, and what voting in it takes. */
+export interface EmptyDemo extends Omit<Demo, 'receipt'> {
+  /** The organizer's key. */
+  readonly caller: Caller;
+  readonly election: VotingEvent;
+  readonly positions: readonly MadePosition[];
+  /** Those who vote before the demo is shown. */
+  readonly voters: readonly Voter[];
+}
+
+export interface MadePosition {
+  readonly id: string;
+  readonly candidateIds: readonly string[];
+  readonly votingMethod: VotingMethod;
+}
+
 interface DemoPosition {
   readonly title: string;
+  /** Sold where the poll takes payments. */
+  readonly quadraticTopUp?: object;
   readonly votingMethod: VotingMethod;
   readonly candidates: readonly string[];
 }
@@ -53,32 +82,55 @@ const POLL: readonly DemoPosition[] = [
   { title: 'Lunch on Friday', votingMethod: 'approval', candidates: ['Soup', 'Curry', 'Pizza'] },
   { title: 'The talks of the day', votingMethod: 'score', candidates: ['Morning', 'Noon', 'Evening'] },
   { title: 'Ten coins for projects', votingMethod: 'cumulative', candidates: ['Trees', 'Benches', 'Lamps'] },
-  { title: 'A hundred credits for ideas', votingMethod: 'quadratic', candidates: ['Garden', 'Library', 'Workshop'] },
+  {
+    title: 'A hundred credits for ideas',
+    votingMethod: 'quadratic',
+    candidates: ['Garden', 'Library', 'Workshop'],
+    quadraticTopUp: {
+      pricingModel: 'tiered',
+      currency: 'usd',
+      tiers: [
+        { id: 'some', label: '50 more credits', credits: 50, amountMinor: 300 },
+        { id: 'many', label: '200 more credits', credits: 200, amountMinor: 900 },
+      ],
+    },
+  },
 ];
 
 const PRICE = { amountMinor: 500, currency: 'usd' };
 
 const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
-const VOTER_EMAIL = 'vera@club.example';
+const VOTER = 'Vera';
+/** These vote before the demo is shown. The late voters and Vera, the last four of the roll of 40, have not voted yet. */
+const FIRST_VOTERS =
+  'Ada Ben Chen Dara Emil Fatou Gita Hugo Ines Jonas Kofi Lena Mei Noor Omar Pia Quinn Rosa Sami Tova Uma Viktor Wanda Xenia Yara Zeno Anouk Bola Cleo Dario Esra Finn Greta Hana Ivo Jana';
+const LATE_VOTERS = 'Kaya Luis Mira';
+const emailOf = (name: string): string => `${name.toLowerCase()}@club.example`;
 
 async function addPosition(
   tx: Transaction,
   deps: Deps,
-  caller: Caller,
-  event: VotingEvent,
-  plan: DemoPosition,
-): Promise<Entry> {
-  const organizer = ownerOf(caller, event);
-  const body = createPositionBody.parse({ title: plan.title, votingMethod: plan.votingMethod });
-  const position = await createPosition(tx, deps, organizer, body);
-  const ids: string[] = [];
-  for (const [index, name] of plan.candidates.entries()) {
-    const role = plan.votingMethod === 'referendum' ? { referendumRole: ROLES[index] } : {};
-    const row = createCandidateBody.parse({ name, positionIds: [position.id], ...role });
-    ids.push((await createCandidate(tx, deps, organizer, row)).id);
+  organizer: Organizer,
+  { title, votingMethod, candidates, quadraticTopUp }: DemoPosition,
+  isPaid: boolean,
+): Promise<MadePosition> {
+  const topUp = isPaid && quadraticTopUp !== undefined ? { quadraticTopUp } : {};
+  const body = createPositionBody.parse({ title, votingMethod, ...topUp });
+  const { id } = await createPosition(tx, deps, organizer, body);
+  const candidateIds: string[] = [];
+  for (const [index, name] of candidates.entries()) {
+    const role = votingMethod === 'referendum' ? { referendumRole: ROLES[index] } : {};
+    const row = createCandidateBody.parse({ name, positionIds: [id], ...role });
+    candidateIds.push((await createCandidate(tx, deps, organizer, row)).id);
   }
-  return { positionId: position.id, candidateId: ids[0] ?? '', ...markOf(plan.votingMethod) };
+  return { id, candidateIds, votingMethod };
 }
+
+const firstEntry = ({ id, candidateIds, votingMethod }: MadePosition): Entry => ({
+  positionId: id,
+  candidateId: candidateIds[0] ?? '',
+  ...markOf(votingMethod),
+});
 
 /** A first mark that each method accepts. */
 function markOf(method: VotingMethod): { value?: number; rank?: number } {
@@ -87,34 +139,31 @@ function markOf(method: VotingMethod): { value?: number; rank?: number } {
   return {};
 }
 
-async function addEvent(
-  tx: Transaction,
-  deps: Deps,
-  caller: Caller,
-  title: string,
-  type: 'election' | 'poll',
-  plans: readonly DemoPosition[],
-  price?: { readonly businessId: string },
-) {
-  const event = await createEvent(
-    tx,
-    deps,
-    caller,
-    createEventBody.parse({ title, type, results: { visibility: 'live' } }),
-  );
-  if (price !== undefined) {
-    await linkBusiness(tx, deps, ownerOf(caller, event), price.businessId);
-    await updateVotingEvent(
-      tx,
-      deps,
-      ownerOf(caller, event),
-      updateEventBody.parse({ payments: { payToVote: PRICE } }),
-    );
+interface EventPlan {
+  readonly title: string;
+  readonly type: 'election' | 'poll';
+  readonly positions: readonly DemoPosition[];
+  readonly settings?: object;
+  /** Through which the event is paid. */
+  readonly businessId?: string | undefined;
+}
+
+/** Creates an event that is not open yet. @param pages the address of the example's pages, where it has one */
+async function addEvent(tx: Transaction, deps: Deps, caller: Caller, plan: EventPlan, pages: string | undefined) {
+  const { title, type, positions, settings, businessId } = plan;
+  const shown = { results: { visibility: 'live' }, log: { open: true } };
+  const event = await createEvent(tx, deps, caller, createEventBody.parse({ title, type, ...shown, ...settings }));
+  const change = async (changes: object): Promise<VotingEvent> =>
+    updateVotingEvent(tx, deps, ownerOf(caller, event), updateEventBody.parse(changes));
+  if (pages !== undefined) await change({ votingPageUrl: `${pages}/${event.code}#key={voterKey}&email={email}` });
+  if (businessId !== undefined) {
+    await linkBusiness(tx, deps, ownerOf(caller, event), businessId);
+    await change({ payments: { payToVote: PRICE } });
   }
-  const entries: Entry[] = [];
-  for (const plan of plans) entries.push(await addPosition(tx, deps, caller, event, plan));
-  const opened = await updateVotingEvent(tx, deps, ownerOf(caller, event), updateEventBody.parse({ status: 'open' }));
-  return { event: opened, entries };
+  const made: MadePosition[] = [];
+  for (const position of positions)
+    made.push(await addPosition(tx, deps, ownerOf(caller, event), position, businessId !== undefined));
+  return { event, positions: made, open: () => change({ status: 'open' }) };
 }
 
 /** A business of the sandbox, through which the demo's poll is paid. */
@@ -134,15 +183,17 @@ async function connectDemoBusiness(deps: Deps, accountId: string): Promise<strin
 }
 
 /**
- * Creates a demo account with keys, an open election and a paid poll, with every voting method between them.
+ * Creates a demo account with keys, an open election with its roll and a paid poll, with every voting method between them.
  * @param paid whether a sandbox runs that the poll can be paid through
+ * @param pages where `npm run example` serves the pages of both events; undefined where that is unknown
  */
-export async function createDemo(deps: Deps, paid: boolean): Promise<Demo> {
+export async function createDemo(deps: Deps, paid: boolean, pages: string | undefined): Promise<EmptyDemo> {
   const account = await createAccount(deps.db, deps, { name: 'Demo', plan: 'pro' });
   const businessId = paid ? await connectDemoBusiness(deps, account.id) : undefined;
   return inTransaction(deps.db, async (tx) => {
     const key = { accountId: account.id, votingEventId: null, expiresInDays: null };
     const organizer = await createApiKey(tx, deps, { ...key, name: 'Demo organizer', scopes: ['read', 'write'] });
+    const reader = await createApiKey(tx, deps, { ...key, name: 'Demo reader', scopes: ['read'] });
     const vote = await createApiKey(tx, deps, { ...key, name: 'Demo voting page', scopes: ['vote'] });
     const caller: Caller = {
       keyId: organizer.id,
@@ -157,28 +208,46 @@ export async function createDemo(deps: Deps, paid: boolean): Promise<Demo> {
       keyCreatedAt: deps.clock.now(),
       requestsPerMinute: 0,
     };
-    const election = await addEvent(tx, deps, caller, 'Board of the reading club', 'election', ELECTION);
-    await createVoters(tx, deps, ownerOf(caller, election.event), [{ name: 'Vera', email: VOTER_EMAIL }], singleField);
+    const election = await addEvent(
+      tx,
+      deps,
+      caller,
+      {
+        title: 'Board of the reading club',
+        type: 'election',
+        positions: ELECTION,
+        settings: { voter: { selfRegistration: true } },
+      },
+      pages,
+    );
+    const first = FIRST_VOTERS.split(' ');
+    const names = [...first, ...LATE_VOTERS.split(' '), VOTER];
+    const roll = names.map((name) => ({ name, email: emailOf(name) }));
+    const voters = await createVoters(tx, deps, ownerOf(caller, election.event), roll, batchField);
     const poll = await addEvent(
       tx,
       deps,
       caller,
-      'Plans for the summer',
-      'poll',
-      POLL,
-      businessId === undefined ? undefined : { businessId },
+      { title: 'Plans for the summer', type: 'poll', positions: POLL, businessId },
+      pages,
     );
-    const [first] = election.entries;
-    if (first === undefined) throw new Error('the demo election has a position');
+    const [position] = election.positions;
+    if (position === undefined) throw new Error('the demo election has a position');
+    await poll.open();
     return {
-      organizerKey: organizer.key,
+      writeKey: organizer.key,
+      readKey: reader.key,
       voteKey: vote.key,
-      electionCode: election.event.code,
-      voterEmail: VOTER_EMAIL,
-      electionEntry: first,
-      pollCode: poll.event.code,
-      pollEntries: poll.entries,
+      event: election.event.code,
+      poll: poll.event.code,
+      voterEmail: emailOf(VOTER),
+      electionEntry: firstEntry(position),
+      pollEntries: poll.positions.map(firstEntry),
       pollIsPaid: businessId !== undefined,
+      caller,
+      election: await election.open(),
+      positions: election.positions,
+      voters: voters.slice(0, first.length),
     };
   });
 }

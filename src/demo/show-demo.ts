@@ -3,82 +3,121 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Deps } from '#src/deps.ts';
 import { createDemo, type Demo } from './create-demo.ts';
+import { voteInDemo } from './vote-in-demo.ts';
 
+/** @returns undefined where there is none, or one of an earlier version, which the lines below would not fit */
 async function readDemo(file: string): Promise<Demo | undefined> {
   try {
-    return JSON.parse(await readFile(file, 'utf8'));
+    const demo: Demo = JSON.parse(await readFile(file, 'utf8'));
+    return 'receipt' in demo ? demo : undefined;
   } catch (fault) {
     if (fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT') return undefined;
     throw fault;
   }
 }
 
-/** Lines that work as they are pasted, one after another, from the checkout's folder. */
+/** The names that README, guides and example use. */
+const namesOf = ({ writeKey, readKey, voteKey, event, poll }: Demo, baseUrl: string) => ({
+  API: baseUrl,
+  WRITE_KEY: writeKey,
+  READ_KEY: readKey,
+  VOTE_KEY: voteKey,
+  EVENT: event,
+  POLL: poll,
+});
+
+/** A file that a shell reads with `.` and Node with `--env-file`. */
+function environmentOf(demo: Demo, baseUrl: string): string {
+  const { confirmationCode, promise } = demo.receipt;
+  const names = { ...namesOf(demo, baseUrl), CODE: confirmationCode, PROMISE: promise };
+  return Object.entries(names)
+    .map(([name, value]) => `export ${name}='${value}'\n`)
+    .join('');
+}
+
+const post = (path: string, body: string): string =>
+  `curl -s -H "Authorization: Bearer $VOTE_KEY" -H 'Content-Type: application/json' -d ${body} $API/public/voting-events/${path}`;
+const codeOfAnswer = `grep -oE '[0-9A-Z]{26}'`;
+
+/** Lines that work as they are pasted, one after another. */
 function linesOf(demo: Demo, baseUrl: string, mailFolder: string): string[] {
-  const election = `${baseUrl}/public/voting-events/${demo.electionCode}`;
-  const poll = `${baseUrl}/public/voting-events/${demo.pollCode}`;
-  const post = (url: string, body: string): string =>
-    `curl -s -H "Authorization: Bearer $VOTE_KEY" -H 'Content-Type: application/json' -d ${body} ${url}`;
+  const { confirmationCode: code, promise } = demo.receipt;
   const cast = JSON.stringify({ voterKey: 'KEY', email: demo.voterEmail, votes: [demo.electionEntry] });
+  const names = Object.entries(namesOf(demo, baseUrl)).map(([name, value]) => `${name}=${value}`);
   return [
     '# A first vote in an election: ask for a voter key, which comes by mail (into a file here), cast, confirm, read the results',
-    `export VOTE_KEY=${demo.voteKey} READ_KEY=${demo.organizerKey}`,
-    post(`${election}/voter-key/request`, `'${JSON.stringify({ email: demo.voterEmail })}'`),
+    `export ${names.join(' ')}`,
+    post('$EVENT/voter-key/request', `'${JSON.stringify({ email: demo.voterEmail })}'`),
     `sleep 2; KEY=$(grep -hoE '[0-9A-Z]{4}(-[0-9A-Z]{4}){3}' '${mailFolder}'/*.eml | tail -1)`,
-    `CODE=$(curl -s -H "Authorization: Bearer $VOTE_KEY" -H 'Content-Type: application/json' -d '${cast.replace('"KEY"', `"'$KEY'"`)}' ${election}/ballot/cast | grep -oE '[0-9A-Z]{26}')`,
-    post(`${election}/ballot/confirm`, `'{"confirmationCode":"'$CODE'"}'`),
-    `curl -s -H "Authorization: Bearer $READ_KEY" ${baseUrl}/voting-events/${demo.electionCode}/results`,
+    `CODE=$(${post('$EVENT/ballot/cast', `'${cast.replace('"KEY"', `"'$KEY'"`)}'`)} | ${codeOfAnswer})`,
+    post('$EVENT/ballot/confirm', `'{"confirmationCode":"'$CODE'"}'`),
+    'curl -s -H "Authorization: Bearer $READ_KEY" $API/voting-events/$EVENT/results',
     '',
-    ...pollLines(demo, poll, post),
+    ...pollLines(demo),
+    '',
+    '# A ballot that is in the log already: open this, and your browser checks it',
+    `${baseUrl}/verify#${new URLSearchParams({ event: demo.event, code, promise })}`,
   ];
 }
 
 /** A paid poll asks for its price in the browser; a free one is cast at once. */
-function pollLines(demo: Demo, poll: string, post: (url: string, body: string) => string): string[] {
+function pollLines({ pollEntries, pollIsPaid }: Demo): string[] {
   const visitorId = `vi_${randomBytes(16).toString('hex')}`;
-  const bearer = `-H "Authorization: Bearer $VOTE_KEY"`;
   const sent = (body: unknown): string => `'${JSON.stringify(body)}'`;
   const confirm = [
-    post(`${poll}/ballot/confirm`, `'{"confirmationCode":"'$CODE'"}'`),
-    `curl -s ${bearer} ${poll}/results`,
+    post('$POLL/ballot/confirm', `'{"confirmationCode":"'$CODE'"}'`),
+    'curl -s -H "Authorization: Bearer $VOTE_KEY" $API/public/voting-events/$POLL/results',
   ];
-  const code = `| grep -oE '[0-9A-Z]{26}'`;
-  const ballot = { visitorId, votes: demo.pollEntries };
-  if (!demo.pollIsPaid) {
+  const ballot = { visitorId, votes: pollEntries };
+  if (!pollIsPaid) {
     return [
       '# A vote in a poll: your own server names the visitor',
-      `CODE=$(${post(`${poll}/ballot/cast`, sent(ballot))} ${code})`,
+      `CODE=$(${post('$POLL/ballot/cast', sent(ballot))} | ${codeOfAnswer})`,
       ...confirm,
     ];
   }
+  const paid = sent({ ...ballot, returnUrl: 'API/reference' }).replace('API/', `'$API'/`);
   return [
     '# A paid vote: the first call asks for money. Open the checkoutUrl that it prints in a browser and press Pay',
-    `PAY=$(${post(`${poll}/ballot/cast`, sent({ ...ballot, returnUrl: `${originOf(poll)}/reference` }))}); echo "$PAY" | grep -oE 'http[^"]*/pay/[^"]*'`,
+    `PAY=$(${post('$POLL/ballot/cast', paid)}); echo "$PAY" | grep -oE 'http[^"]*/pay/[^"]*'`,
     '# (or pay from here)',
     `curl -s -o /dev/null -d outcome=pay $(echo "$PAY" | grep -oE 'http[^"]*/pay/[^"]*')`,
     '# The second call finishes it',
-    `CODE=$(${post(`${poll}/ballot/cast`, `'{"paymentAttemptId":"'$(echo "$PAY" | grep -oE 'pay_[0-9a-z]+' | head -1)'"}'`)} ${code})`,
+    `CODE=$(${post('$POLL/ballot/cast', `'{"paymentAttemptId":"'$(echo "$PAY" | grep -oE 'pay_[0-9a-z]+' | head -1)'"}'`)} | ${codeOfAnswer})`,
     ...confirm,
   ];
 }
 
-const originOf = (address: string): string => new URL(address).origin;
+/** The port of `npm run example`: the one after the sandbox's. */
+const examplePort = (port: number): number => port + 2;
 
-/** At the first start creates the demo; at every start prints what to try. */
+/**
+ * At the first start creates the demo; at every start prints what to try, and writes the names of it into `demo.env` in the
+ * data folder, for shells and for `npm run example`.
+ * @param seal moves waiting ballots of an event into its log
+ */
 export async function showDemo(
   deps: Deps,
   baseUrl: string,
   sandbox: boolean,
+  seal: (eventId: string) => Promise<void>,
   say: (line: string) => void,
 ): Promise<void> {
-  const file = path.join(deps.config.dataDir, 'demo.json');
+  const { dataDir, port } = deps.config;
+  const file = path.join(dataDir, 'demo.json');
   let demo = await readDemo(file);
   if (demo === undefined) {
-    demo = await createDemo(deps, sandbox);
+    const pages = port === 0 ? undefined : `http://127.0.0.1:${examplePort(port)}`;
+    const empty = await createDemo(deps, sandbox, pages);
+    const { caller, election, positions, voters, ...made } = empty;
+    demo = { ...made, receipt: await voteInDemo(deps, empty, seal) };
     await writeFile(file, JSON.stringify(demo), { mode: 0o600 });
   }
+  const environment = path.join(dataDir, 'demo.env');
+  await writeFile(environment, environmentOf(demo, baseUrl), { mode: 0o600 });
   say('');
-  for (const line of linesOf(demo, baseUrl, path.join(deps.config.dataDir, 'mail'))) say(line);
+  for (const line of linesOf(demo, baseUrl, path.join(dataDir, 'mail'))) say(line);
   say('');
+  say(`A voting page for both: npm run example    These names for a shell: . ${environment}`);
   say(`Reference: ${baseUrl}/reference    Stop: Ctrl-C`);
 }

@@ -12,6 +12,7 @@ const GUIDES = [
   { name: 'going-live-with-payments', summary: 'Accounts, keys, messages, refunds, and what to watch.' },
   { name: 'webhooks', summary: 'Being told instead of asking: signatures, retries, order.' },
   { name: 'sdk', summary: 'A client for TypeScript and JavaScript, with types, retries and webhooks.' },
+  { name: 'voting-page', summary: 'A page and its server to copy: all methods, accessible, no framework.' },
   { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },
   { name: 'errors', summary: 'One envelope, a code for people, a reason for programs.' },
   { name: 'limits', summary: 'How many, how long, how often.' },

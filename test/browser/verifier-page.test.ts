@@ -117,6 +117,20 @@ describe.runIf(hasBrowser)('the page that verifies', () => {
   test.each([
     ['a desk', { width: 1_280, height: 800 }],
     ['a phone', { width: 360, height: 740 }],
+  ])('shows its findings across the width of %s', async (_where, viewport) => {
+    const { event } = await pollWithReceipt(1);
+    const page = await browser.newPage({ viewport });
+    await page.goto(linkOf({ event: event.id }));
+    await outcomeOf(page);
+    // A text in a column of one letter is ten times as high.
+    for (const finding of await page.locator('#checks li').all())
+      expect((await finding.boundingBox())?.height).toBeLessThan(260);
+    await page.close();
+  });
+
+  test.each([
+    ['a desk', { width: 1_280, height: 800 }],
+    ['a phone', { width: 360, height: 740 }],
   ])('fits %s, can be read, and has a name for every field', async (_where, viewport) => {
     const page = await browser.newPage({ viewport });
     await page.goto(`${base()}/verify`);

@@ -60,8 +60,8 @@ function fill(text: string, service: TestService, account: TestAccount, receiver
 }
 
 /**
- * Runs all lines of a guide in one shell that stops at the first failure, in a folder with `.data/mail` and `verifier` as in
- * the checkout.
+ * Runs all lines of a guide in one shell that stops at the first failure, in a folder with `.data/mail`, `verifier` and
+ * `examples` as in the checkout.
  * @returns what each block printed
  */
 export async function runGuide(
@@ -75,7 +75,7 @@ export async function runGuide(
   try {
     mkdirSync(path.join(folder, '.data'));
     symlinkSync(mail, path.join(folder, '.data/mail'));
-    symlinkSync(path.join(PROJECT, 'verifier'), path.join(folder, 'verifier'));
+    for (const name of ['verifier', 'examples']) symlinkSync(path.join(PROJECT, name), path.join(folder, name));
     for (const [name, text] of files)
       writeFileSync(path.join(folder, name), fill(text, service, account, receiverPort));
     const script = blocks.map(({ lines }) => `${lines}\necho '${MARK}'\n`).join('');

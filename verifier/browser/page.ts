@@ -52,7 +52,10 @@ function show({ name, status, detail }: Check): HTMLLIElement {
   mark.setAttribute('aria-label', WORDS[status]);
   const title = document.createElement('strong');
   title.textContent = name;
-  item.append(mark, title, detail);
+  // An element of its own: a grid on a telephone puts a bare text into the narrow column of the marks.
+  const text = document.createElement('div');
+  text.textContent = detail;
+  item.append(mark, title, text);
   return item;
 }
 

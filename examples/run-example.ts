@@ -1,0 +1,26 @@
+import './use-sdk-sources.ts';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseEnv } from 'node:util';
+import { loadEnvironmentFile, readConfig } from '#src/config.ts';
+
+// `npm run example`: the voting page as customers copy it, beside the demo of `npm start`.
+
+/** The names that `npm start` wrote of its demo. */
+function readDemo(dataDir: string): NodeJS.Dict<string> {
+  const file = path.join(dataDir, 'demo.env');
+  try {
+    return parseEnv(readFileSync(file, 'utf8'));
+  } catch (fault) {
+    if (!(fault instanceof Error) || Reflect.get(fault, 'code') !== 'ENOENT') throw fault;
+    process.stderr.write(`There is no ${file}. Run "npm start" first, and leave it running.\n`);
+    return process.exit(1);
+  }
+}
+
+loadEnvironmentFile();
+const { dataDir, port } = readConfig();
+// One port after the sandbox's.
+Object.assign(process.env, readDemo(dataDir), { PORT: String(port + 2) });
+await import(new URL('voting-page/server.mjs', import.meta.url).href);
+process.stdout.write(`Mails with voter keys, as of vera@club.example, come into ${path.join(dataDir, 'mail')}\n`);

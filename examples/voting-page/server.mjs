@@ -1,0 +1,143 @@
+// Your server: it holds the API key, which no browser sees, and answers the page.
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { PaymentPendingError, PaymentRequiredError, VotingService, VotingServiceError } from 'voting-service';
+
+const { API = 'http://127.0.0.1:3000', VOTE_KEY = '', EVENT = '', POLL = '', PORT = '3002' } = process.env;
+/** Where voters see this server; payers come back to it. */
+const PAGE_URL = new URL(process.env.PAGE_URL ?? `http://127.0.0.1:${PORT}`);
+/** The key may open other events, too: this page is for these. */
+const EVENTS = [EVENT, POLL].filter((code) => code !== '');
+const MOST_BYTES = 100_000;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const HEADERS = {
+  'Content-Security-Policy': POLICY,
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+};
+const AT = '/public/voting-events/{idOrCode}';
+const voting = new VotingService({ baseUrl: API, key: VOTE_KEY, maxRetries: 2, timeoutMs: 10_000 });
+const hash = (value) => createHash('sha256').update(value).digest('hex');
+const pick = (body, ...names) =>
+  Object.fromEntries(names.filter((name) => body[name]).map((name) => [name, body[name]]));
+const get = async (at, input) => (await voting.get(`${AT}${at}`, input)).data;
+const post = async (at, input) => (await voting.post(`${AT}${at}`, input)).data;
+
+/** Where payers come back to. The page of `provider_a` alone has a link back. */
+function wayBack({ code, payments }) {
+  const returnUrl = new URL(code, PAGE_URL).href;
+  return payments.provider === 'provider_a' ? { returnUrl, cancelUrl: `${returnUrl}?cancelled` } : { returnUrl };
+}
+
+/** Balance and prices of a question that takes credits; it may sell none. */
+async function readCredits(path, query, isSold) {
+  const { availableCredits, heldCredits } = await get('/quadratic-credits', { path, query });
+  const options = isSold ? await get('/quadratic-credits/options', { path, query }).catch(() => null) : null;
+  return { available: availableCredits + heldCredits, options };
+}
+
+/** What the page may ask for. `once` holds the Idempotency-Key of a call that is repeated until it gets an answer. */
+const actions = {
+  async show({ path, visitorId }) {
+    const context = await get('', { path });
+    const ballot = await get('/ballot', { path, query: { seed: visitorId } });
+    const credits = {};
+    for (const { id: positionId, votingMethod } of context.type === 'poll' ? ballot.positions : [])
+      if (votingMethod === 'quadratic')
+        credits[positionId] = await readCredits(path, { positionId, visitorId }, context.payments.quadraticCredits);
+    return { context, ballot, credits, verifyUrl: `${API}/verify` };
+  },
+  key: ({ path, body }) => post('/voter-key/request', { path, body: pick(body, body.voterId ? 'voterId' : 'email') }),
+  register: ({ path, body, once }) =>
+    post('/register/voter', { path, body: pick(body, 'name', 'email', 'voterId'), ...once }),
+  check: ({ path, body, identity }) =>
+    post('/voter/check', { path, body: { ...identity, ...pick(body, 'voterId', 'email') } }),
+  async cast({ path, body, identity, once }) {
+    const context = await get('', { path });
+    const back = context.payments.required ? wayBack(context) : {};
+    const ballot = { ...identity, ...pick(body, 'voterId', 'email'), votes: body.votes, ...back };
+    const outcome = await voting.castOrPay(path.idOrCode, ballot, once);
+    return outcome.status === 'cast' ? outcome.ballot : { checkoutUrl: outcome.checkoutUrl };
+  },
+  async credits({ path, body, visitorId, once }) {
+    const back = wayBack(await get('', { path }));
+    const order = { ...pick(body, 'positionId', 'credits', 'tierId', 'email'), visitorId, ...back };
+    return post('/quadratic-credits/checkout', { path, body: order, ...once });
+  },
+  /** A payer who comes back proves nothing: the service says whether the payment has arrived. */
+  async paid({ path, body: { paymentAttemptId } }) {
+    const { purpose, status } = await voting.waitForPayment(path.idOrCode, paymentAttemptId, { timeoutMs: 15_000 });
+    if (status === 'failed' || status === 'cancelled') return { ended: status };
+    if (purpose === 'quadratic_credits')
+      return post('/quadratic-credits/checkout', { path, body: { paymentAttemptId } });
+    const outcome = await voting.castOrPay(path.idOrCode, { paymentAttemptId });
+    return outcome.status === 'cast' ? outcome.ballot : { pending: true };
+  },
+  confirm: ({ path, body }) => post('/ballot/confirm', { path, body: pick(body, 'confirmationCode') }),
+};
+
+/** What the page is shown of an error: what is wrong with the input, and nothing of this server. */
+function answerOf(error) {
+  if (error instanceof PaymentRequiredError) return { status: 200, data: { checkoutUrl: error.checkoutUrl } };
+  if (error instanceof PaymentPendingError) return { status: 200, data: { pending: true } };
+  const { status, message, code, reason = code, issues } = error;
+  if (error instanceof VotingServiceError && status < 500 && status !== 401 && code !== 'insufficient_scope')
+    return { status, message, reason, issues };
+  console.error(error);
+  return { status: 502 };
+}
+
+async function act(request, event, action, visitorId) {
+  const isWhole = Number(request.headers['content-length'] ?? Infinity) <= MOST_BYTES;
+  // A form of another site cannot send this type.
+  if (request.headers['content-type'] !== 'application/json' || !isWhole || !Object.hasOwn(actions, action))
+    return { status: 400, message: 'This request is not from the page.' };
+  try {
+    const body = JSON.parse(await text(request));
+    const key = request.headers['idempotency-key'];
+    const once = key === undefined ? {} : { idempotencyKey: hash(`${visitorId} ${key}`) };
+    // In an election voters prove themselves; in a poll they are who this server says they are.
+    const identity = body.voterKey ? { voterKey: body.voterKey } : { visitorId };
+    return { status: 200, data: await actions[action]({ path: { idOrCode: event }, body, identity, visitorId, once }) };
+  } catch (error) {
+    return answerOf(error);
+  }
+}
+
+/** A browser is a visitor here. Where your users have accounts, take an HMAC of their ID instead: one person, one vote. */
+function visitorOf(request) {
+  const known = /(?:^|; )visitor=([0-9a-f]{32})(?:;|$)/.exec(request.headers.cookie ?? '')?.[1];
+  const value = known ?? randomBytes(16).toString('hex');
+  const secure = PAGE_URL.protocol === 'https:' ? '; Secure' : '';
+  // Visitor IDs are seen in the log of a poll. A hash does not lead back to the cookie.
+  const visitorId = `vi_${hash(value)}`;
+  return { visitorId, cookie: `visitor=${value}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax${secure}` };
+}
+
+const read = (name, type) => [readFileSync(new URL(name, import.meta.url)), `text/${type}; charset=utf-8`];
+const page = read('page.html', 'html');
+const files = { '/page.js': 'javascript', '/ballot.js': 'javascript', '/style.css': 'css' };
+const served = new Map(Object.entries(files).map(([path, type]) => [path, read(`.${path}`, type)]));
+
+createServer(async (request, response) => {
+  const send = (status, body, type = 'text/plain', headers = {}) =>
+    response.writeHead(status, { ...HEADERS, 'Content-Type': type, ...headers }).end(body);
+  const { pathname } = new URL(request.url ?? '/', PAGE_URL);
+  const [, first = '', event = '', action = ''] = pathname.split('/');
+  const { visitorId, cookie } = visitorOf(request);
+  // Under another name the cookie would be lost on the way back from a payment.
+  if (request.headers.host !== PAGE_URL.host) return send(421, `This page is at ${PAGE_URL}`);
+  if (request.method === 'POST' && first === 'api' && EVENTS.includes(event)) {
+    const { status, ...answer } = await act(request, event, action, visitorId);
+    return send(status, JSON.stringify(answer), 'application/json');
+  }
+  if (request.method === 'GET' && pathname === '/') return send(302, '', 'text/plain', { Location: `/${EVENTS[0]}` });
+  if (request.method === 'GET' && EVENTS.includes(first)) return send(200, ...page, { 'Set-Cookie': cookie });
+  return served.has(pathname) ? send(200, ...served.get(pathname)) : send(404, 'Not here.');
+}).listen(Number(PORT), '127.0.0.1', () => {
+  for (const code of EVENTS) console.log(`Voting page: ${new URL(code, PAGE_URL)}`);
+});

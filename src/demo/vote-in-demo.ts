@@ -1,0 +1,116 @@
+import { setTimeout } from 'node:timers/promises';
+import { z } from 'zod';
+import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
+import { proveBallot } from '#src/ballot-log/prove.ts';
+import type { ReferendumRole, VotingMethod } from '#src/ballot-paper/types.ts';
+import { castBallot } from '#src/ballots/cast-ballot.ts';
+import { confirmVotes } from '#src/ballots/confirm-ballot.ts';
+import { castElectionBody } from '#src/ballots/schemas.ts';
+import { inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
+import { discloseVoters } from '#src/voters/disclose-voters.ts';
+import type { Voter } from '#src/voters/types.ts';
+import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
+import { insertVoterKey } from '#src/voters/voter-key-repository.ts';
+import { ownerOf } from '#src/voting-events/access.ts';
+import type { EmptyDemo, MadePosition, Receipt } from './create-demo.ts';
+
+/** A secret event shows five voters at a time that they have voted (completions 5.6). */
+const DISCLOSED_TOGETHER = 5;
+/** So many of the 36 are sealed at once. Four wait: with the next ballot they are five, which the clock seals. */
+const SEALED = 32;
+const SEAL_TRIES = 50;
+const SEAL_PAUSE_MS = 100;
+
+/** Orders of the three candidates of a ranked position, by their places. */
+const ORDERS = [[2, 1], [0, 2, 1], [1, 2], [2, 0], [0, 1, 2], [2], [1, 0]];
+const ANSWERS: readonly ReferendumRole[] = ['yes', 'yes', 'no', 'yes', 'no', 'yes', 'abstain'];
+const ROLE_PLACES: Readonly<Record<ReferendumRole, number>> = { yes: 0, no: 1, abstain: 2 };
+
+/** Which candidates a voter chooses, by their places, the first choice first: the same in every demo. */
+function placesOf(method: VotingMethod, voter: number): readonly number[] {
+  if (method === 'ranked_choice') return ORDERS[voter % ORDERS.length] ?? [];
+  if (method === 'referendum') return [ROLE_PLACES[ANSWERS[voter % ANSWERS.length] ?? 'yes']];
+  return [voter % 3 === 0 ? 1 : 0];
+}
+
+const entriesOf = ({ id, candidateIds, votingMethod }: MadePosition, voter: number) =>
+  placesOf(votingMethod, voter).map((place, index) => ({
+    positionId: id,
+    candidateId: candidateIds[place] ?? '',
+    ...(votingMethod === 'ranked_choice' ? { rank: index + 1 } : {}),
+  }));
+
+const castAnswer = z.object({ data: z.object({ confirmationCode: z.string() }) });
+const confirmAnswer = z.object({ data: z.object({ confirmationCode: z.string(), logPromise: z.string() }) });
+
+/**
+ * Lets the first voters of the demo's election vote: 35 are shown as having voted, a 36th waits to be shown, and 32 ballots
+ * are in the log.
+ * @param seal moves waiting ballots of an event into its log
+ * @returns what the voter of a ballot in the log was given
+ */
+export async function voteInDemo(
+  deps: Deps,
+  demo: EmptyDemo,
+  seal: (eventId: string) => Promise<void>,
+): Promise<Receipt> {
+  const { election, positions, voters, caller } = demo;
+  const target = ownerOf(caller, election);
+  const receipts = createLogReceipts(deps);
+  const confirmDeps = { ...deps, receipts, rateLimiter: new RateLimiter() };
+  const keys = await giveKeys(deps, demo);
+  const vote = async ({ email }: Voter, place: number): Promise<Receipt> => {
+    const votes = positions.flatMap((position) => entriesOf(position, place));
+    const ballot = castElectionBody.parse({ voterKey: keys[place], email, votes });
+    const cast = castAnswer.parse((await castBallot(deps, target, ballot, undefined)).body);
+    const answer = await confirmVotes(confirmDeps, target, cast.data.confirmationCode, undefined);
+    const { confirmationCode, logPromise: promise } = confirmAnswer.parse(answer.body).data;
+    return { confirmationCode, promise };
+  };
+  const sealUntilIn = async ({ confirmationCode }: Receipt): Promise<void> => {
+    for (let tries = 0; tries < SEAL_TRIES; tries += 1) {
+      await seal(election.id);
+      if ((await proveBallot(deps, election, confirmationCode))?.status === 'logged') return;
+      // A job was at the same log.
+      await setTimeout(SEAL_PAUSE_MS);
+    }
+    throw new Error('the ballots of the demo did not get into the log');
+  };
+  let sealed: Receipt | undefined;
+  for (let from = 0; from < voters.length; ) {
+    const groupEnd = from - (from % DISCLOSED_TOGETHER) + DISCLOSED_TOGETHER;
+    const group = voters.slice(from, from < SEALED ? Math.min(groupEnd, SEALED) : groupEnd);
+    const [first] = await Promise.all(group.map((voter, index) => vote(voter, from + index)));
+    from += group.length;
+    // Before the next five: a job that came between would show more of them, and keep fewer back.
+    if (from % DISCLOSED_TOGETHER === 0) await discloseVoters(deps.db, election.id);
+    if (from === SEALED && first !== undefined) {
+      await sealUntilIn(first);
+      sealed = first;
+    }
+  }
+  if (sealed === undefined) throw new Error(`the demo has at least ${SEALED} voters`);
+  return sealed;
+}
+
+/** A voter key for each of those who vote at once, without mails. */
+async function giveKeys(deps: Deps, { election, voters }: EmptyDemo): Promise<string[]> {
+  return inTransaction(deps.db, async (tx) => {
+    const keys: string[] = [];
+    for (const { id, email } of voters) {
+      const key = makeVoterKey(deps.secrets, generateKeySeed());
+      const stored = await insertVoterKey(
+        tx,
+        election,
+        id,
+        email ?? '',
+        hashStoredKey(deps.secrets, election.id, id, key),
+      );
+      if (!stored) throw new Error('a voter of the demo got no key');
+      keys.push(key);
+    }
+    return keys;
+  });
+}
