@@ -14,12 +14,9 @@ import { checkKeyFolders } from '#src/voting-events/check-ballot-keys.ts';
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
   try {
     const server = await checkServer(url, now);
-    if (server.some(({ status }) => status === 'failed')) return server;
-    return [
-      ...server,
-      ...(await checkKeyFolders(config)),
-      ...(await withConnection(url, (client) => checkIdentity(config, client))),
-    ];
+    const folders = await checkKeyFolders(config);
+    if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
+    return [...server, ...folders, ...(await withConnection(url, (client) => checkIdentity(config, client)))];
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;

@@ -58,7 +58,8 @@ export interface LivingKey extends KeyName {
   readonly wrapped: string | null;
 }
 
-const UNDEFINED_TABLE = '42P01';
+/** A table or a column that is not there. */
+const UNDEFINED = ['42P01', '42703'];
 
 /** The keys that are still needed. None in a database of before there were keys of events. */
 export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<LivingKey[]> {
@@ -69,7 +70,7 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
       WHERE k.retired_at IS NULL ORDER BY 1`);
     return rows;
   } catch (fault) {
-    if (databaseErrorCode(fault) === UNDEFINED_TABLE) return [];
+    if (UNDEFINED.includes(databaseErrorCode(fault) ?? '')) return [];
     throw fault;
   }
 }
