@@ -107,7 +107,7 @@ export const votingEvents = pgTable(
 );
 
 /**
- * The keys of events whose ballots wait, or waited until lately (docs/security.md, "Nothing remembers"): a row stands from before the event
+ * The keys of events whose ballots wait, or waited until lately (docs/security.md, "Keys"): a row stands from before the event
  * opens until every copy of its key is destroyed. It outlives an event that is deleted.
  */
 export const ballotKeys = pgTable(
