@@ -51,6 +51,9 @@ const MOST_TOGETHER = 512;
 /** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
 const TENDED_TOGETHER = 4;
 
+/** What everybody weighs in a poll, in millionths. */
+const UNIT_WEIGHT = 1_000_000n;
+
 /** The published count of a finished event. */
 export interface FinalCount {
   /** The root of the log that lots were drawn from. */
@@ -260,12 +263,13 @@ function shuffle(rows: BoxRow[]): BoxRow[] {
  * A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it.
  * Undefined where the row is not the one that was sealed: it does not open, or weighs something else.
  */
-function openRow(secrets: Secrets, eventId: string, row: BoxRow): BoxRow | undefined {
+function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BoxRow): BoxRow | undefined {
   try {
     const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
     const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
-    if ((sealed?.weightMicro ?? row.weightMicro) !== row.weightMicro) return undefined;
-    return { ...row, entries, sealedTime, ...sealed, weightMicro: row.weightMicro };
+    const weightMicro = type === 'poll' ? UNIT_WEIGHT : (sealed?.weightMicro ?? row.weightMicro);
+    if (weightMicro !== row.weightMicro) return undefined;
+    return { ...row, entries, sealedTime, ...sealed, weightMicro };
   } catch {
     return undefined;
   }
@@ -282,7 +286,7 @@ async function sealBallots(
   if (rows.length === 0) return;
   const secrets = await deps.ballotKeys.find(paper.event);
   const opened = rows.map((row) => {
-    const open = openRow(secrets ?? deps.secrets, paper.event.id, row);
+    const open = openRow(secrets ?? deps.secrets, paper.event, row);
     if (open === undefined) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
     return open;
   });

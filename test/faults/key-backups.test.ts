@@ -88,7 +88,9 @@ describe('the keys of open elections', () => {
       findings.find((one) => one.name === name)?.status;
     expect(stateOf(await doctor({}), 'keys of elections')).toBe('ok');
     expect(stateOf(await doctor({ BALLOT_KEYS_DIR: '', BALLOT_KEYS_COPIES: '' }), 'keys of elections')).toBe('warning');
-    expect(stateOf(await doctor({ BALLOT_KEYS_DIR: path.join(import.meta.filename, 'keys') }), 'keys of elections')).toBe('failed');
+    expect(
+      stateOf(await doctor({ BALLOT_KEYS_DIR: path.join(import.meta.filename, 'keys') }), 'keys of elections'),
+    ).toBe('failed');
     expect(stateOf(await doctor({ BALLOT_KEYS_COPIES: path.join(root, 'nowhere') }), 'copies of keys')).toBe('warning');
     const copies = await runCommand(service, words('doctor'), { BALLOT_KEYS_DIR: '', BALLOT_KEYS_COPIES: '/tmp' });
     expect(copies).toMatchObject({

@@ -4,7 +4,7 @@ import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
 import { openBallot } from '#src/ballots/sealed-entries.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, votePoll } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
@@ -100,4 +100,12 @@ test('a waiting ballot whose seal was damaged stops its log, and no other', asyn
   await expect(seal(damaged.id)).rejects.toThrow(LogSetBack);
   await finishEvent(service, well.id);
   expect(await resultsOf(well)).toMatchObject({ final: true, disputed: false });
+});
+
+test('a ballot of a poll that waits with another weight than everybody’s stops its log', async () => {
+  const poll = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  const [position] = poll.positions;
+  await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  await query('UPDATE ballot_queue SET weight_micro = 2000000 WHERE voting_event_id = $1', [poll.id]);
+  await expect(seal(poll.id)).rejects.toThrow(LogSetBack);
 });

@@ -29,16 +29,16 @@ export async function logPosition(pool: pg.Pool): Promise<string> {
   return rows[0]?.at ?? '0/0';
 }
 
-/**
- * What a base backup would hold: every page of every relation of a database, indexes and dead rows included, and the
- * write-ahead log since a moment. The test reads the disk, so server and test run on one machine.
- */
-export async function readDisk(pool: pg.Pool, since: string): Promise<DiskFile[]> {
-  await pool.query('CHECKPOINT');
-  const { rows: places } = await pool.query<{ data: string; name: string; file: string }>(
-    `SELECT current_setting('data_directory') AS data, relname AS name, pg_relation_filepath(oid) AS file FROM pg_class
-     WHERE relkind IN ('r', 'i', 't', 'm') AND relnamespace <> 'pg_catalog'::regnamespace AND pg_relation_size(oid) > 0`,
-  );
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch {
+    // Removed or recycled between the question and this.
+    return undefined;
+  }
+}
+
+async function readLog(pool: pg.Pool, since: string): Promise<DiskFile> {
   const { rows: segments } = await pool.query<{ data: string; file: string }>(
     `SELECT current_setting('data_directory') AS data, pg_walfile_name($1::pg_lsn + n * size) AS file
      FROM (SELECT setting::bigint AS size FROM pg_settings WHERE name = 'wal_segment_size') AS s,
@@ -46,20 +46,27 @@ export async function readDisk(pool: pg.Pool, since: string): Promise<DiskFile[]
      WHERE $1::pg_lsn + n * size < pg_current_wal_insert_lsn() + size`,
     [since],
   );
-  const read = (file: string): Buffer | undefined => {
-    try {
-      return readFileSync(file);
-    } catch {
-      // Removed or recycled between the question and this.
-      return undefined;
-    }
-  };
+  const pieces = segments.flatMap(({ data, file }) => readIfThere(path.join(data, 'pg_wal', file)) ?? []);
+  return { name: 'pg_wal', bytes: Buffer.concat(pieces.map(withoutPageHeaders)) };
+}
+
+/**
+ * What a base backup would hold: every page of every relation of a database, indexes and dead rows included, and the
+ * write-ahead log since a moment. The test reads the disk, so server and test run on one machine.
+ */
+export async function readDisk(pool: pg.Pool, since: string): Promise<DiskFile[]> {
+  const log = await readLog(pool, since);
+  // Writes what is in the server's memory to the disk, and may recycle files of the log.
+  await pool.query('CHECKPOINT');
+  const { rows: places } = await pool.query<{ data: string; name: string; file: string }>(
+    `SELECT current_setting('data_directory') AS data, relname AS name, pg_relation_filepath(oid) AS file FROM pg_class
+     WHERE relkind IN ('r', 'i', 't', 'm') AND relnamespace <> 'pg_catalog'::regnamespace AND pg_relation_size(oid) > 0`,
+  );
   const relations = places.flatMap(({ data, name, file }) => {
-    const bytes = read(path.join(data, file));
+    const bytes = readIfThere(path.join(data, file));
     return bytes === undefined ? [] : [{ name, bytes }];
   });
-  const pieces = segments.flatMap(({ data, file }) => read(path.join(data, 'pg_wal', file)) ?? []);
-  return [...relations, { name: 'pg_wal', bytes: Buffer.concat(pieces.map(withoutPageHeaders)) }];
+  return [...relations, log];
 }
 
 /** What an attacker knows of one voter, and the truth to score the guesses by. */
@@ -144,6 +151,36 @@ function readAnswer(
   return undefined;
 }
 
+/** Read at once, with what may go on over the end of a piece. */
+const PIECE_BYTES = 1 << 20;
+
+/** Ballots that stored answers name, by the voter whom their keys name: a name is a hash of its key under a secret key. */
+function readAnswers(attack: FileAttack, rings: readonly Secrets[]): Map<string, Set<string>> {
+  const byName = new Map(
+    attack.voters.flatMap(({ id, idempotencyKeys }) =>
+      idempotencyKeys.flatMap((key) =>
+        rings.map((ring) => {
+          const name = ring.mac('idempotency-key', `${attack.apiKeyId}\n${key}`).toString('base64url');
+          return [name, { id, key }] as const;
+        }),
+      ),
+    ),
+  );
+  const answered = new Map<string, Set<string>>();
+  for (const { bytes } of attack.files)
+    for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+      const text = bytes.toString('latin1', from, from + PIECE_BYTES + ROW_BYTES);
+      for (const match of text.matchAll(/(?=([\w-]{43}))/g)) {
+        const named = byName.get(match[1] ?? '');
+        if (named === undefined) continue;
+        const row = bytes.subarray(from + match.index, from + match.index + ROW_BYTES);
+        const ballot = readAnswer(attack, rings, named.key, row);
+        if (ballot !== undefined) answered.set(named.id, (answered.get(named.id) ?? new Set()).add(ballot));
+      }
+    }
+  return answered;
+}
+
 /** Ballots in the order of the log, as the box and its leaves show it to everybody. */
 export type LogOrder = readonly string[];
 
@@ -165,22 +202,11 @@ export function attackFiles(attack: FileAttack, log: LogOrder): FileReport {
       const ballot = readBallot(attack, rings, next < 0 ? row : row.subarray(0, next));
       if (ballot !== undefined) read.set(voter, (read.get(voter) ?? new Set()).add(ballot));
     }
-  const answered = voters.filter(({ idempotencyKeys, ballot }) =>
-    idempotencyKeys.some((key) =>
-      rings.some((ring) => {
-        const name = ring.mac('idempotency-key', `${attack.apiKeyId}\n${key}`).toString('base64url');
-        return files.some(({ bytes }) =>
-          [...placesOf(bytes, name)].some(
-            (at) => readAnswer(attack, rings, key, bytes.subarray(at, at + ROW_BYTES)) === ballot,
-          ),
-        );
-      }),
-    ),
-  );
+  const answered = readAnswers(attack, rings);
   const listed = order.filter((id) => truth.has(id));
   return {
     byPendingRows: [...read].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
-    byStoredAnswers: answered.length,
+    byStoredAnswers: [...answered].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
     found: listed.length,
     byOrder: listed.filter((id, place) => truth.get(id) === log[place]).length,
   };
