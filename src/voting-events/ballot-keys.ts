@@ -83,6 +83,20 @@ interface KeyDeps {
   readonly onUnreadable?: (place: SealedPlace) => void;
 }
 
+/**
+ * The key of an event, which also finds and opens what a process of the version before has made under the secret key of the
+ * service while it still ran beside newer ones. What is made goes under the key of the event.
+ */
+function withEarlier(own: Secrets, service: Secrets): Secrets {
+  const ringOf = (sealed: string): Secrets => (sealed.startsWith(`${own.id}.`) ? own : service);
+  return {
+    ...own,
+    macs: (purpose, message) => [...own.macs(purpose, message), ...service.macs(purpose, message)],
+    open: (sealed, place) => ringOf(sealed).open(sealed, place),
+    openForeign: (sealed, place) => ringOf(sealed).openForeign(sealed, place),
+  };
+}
+
 /** Whether ballots may wait that were cast without a key; those of a rehearsal that ends are gone. */
 function hasTakenBallots(before: VotingEvent, rehearsalSince: number | null, nowMs: number): boolean {
   if (before.rehearsalSince !== null) return rehearsalSince !== null;
@@ -151,7 +165,7 @@ export class BallotKeys {
   }
 
   #remember({ id }: KeyName, key: Buffer): Secrets {
-    const secrets = createSecrets([key], this.#deps.onUnreadable);
+    const secrets = withEarlier(createSecrets([key], this.#deps.onUnreadable), this.#deps.secrets);
     this.#known.set(id, secrets);
     this.#missing.delete(id);
     return secrets;

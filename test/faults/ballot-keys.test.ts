@@ -375,6 +375,32 @@ describe('an election that opened before there were keys of events', () => {
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
   });
 
+  test('hands its ballots on where a process of then took them for an election that has a key by now', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const { $client } = service.deps.db;
+    const setKey = async (key: string | null): Promise<void> => {
+      await $client.query('UPDATE voting_events SET ballot_key = $2, paper_version = paper_version + 1 WHERE id = $1', [
+        ...[election.id, key],
+      ]);
+      service.deps.events.forget(election.id);
+    };
+    const key = (await rowsOf(election.id))[0]?.id ?? '';
+    await setKey(null);
+    const name = `earlier-${election.id}`;
+    const earlier = demand(await cast(service, election, 0, name), 201);
+    const [waiting = ''] = await voteWith(service, election, [1]);
+    await setKey(key);
+    const repeated = await cast(service, election, 0, name);
+    expect([demand(repeated, 201), repeated.headers.get('idempotent-replayed')]).toEqual([earlier, 'true']);
+    demand(await confirm(service, election, earlier.confirmationCode), 200);
+    demand(await confirm(service, election, waiting), 200);
+    await voteWith(service, election, [2]);
+    await finishEvent(service, election.id);
+    const read = { key: account.read };
+    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+  });
+
   test('gets one while it is only scheduled', async () => {
     const election = await legacy();
     await service.deps.db.$client.query(

@@ -81,7 +81,7 @@ describe('the keys of open elections', () => {
     expect(existsSync(path.join(root, 'a'))).toBe(false);
   });
 
-  test('are asked for by the start and by doctor, with what to do where a folder is away', async () => {
+  test('are looked for by doctor, which says what to do where a folder is away', async () => {
     const doctor = async (settings: Record<string, string>) =>
       JSON.parse((await runCommand(service, words('doctor'), settings)).stdout) as { name: string; status: string }[];
     const stateOf = (findings: { name: string; status: string }[], name: string) =>
