@@ -10,8 +10,9 @@ RUN find node_modules/@embedpdf/*/fonts -type f ! -name '*-Regular.*' ! -name '*
 FROM node:26-slim
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
-# What is signed last is remembered here, apart from the database: mount a volume.
-RUN install -d -o node -g node /data
+# What is signed last is remembered in the one, the keys of open elections stand in the other, both apart from the database:
+# mount a volume for each.
+RUN install -d -o node -g node /data && install -d -m 700 -o node -g node /ballot-keys
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY migrations migrations

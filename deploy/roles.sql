@@ -78,6 +78,12 @@ BEGIN
   REVOKE DELETE ON service_log FROM voting_app;
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;
   GRANT UPDATE (released) ON ballots TO voting_app;
+  -- Dead rows of these would show who voted when: the service vacuums them when a result is final. Older servers leave that to
+  -- the owner and to autovacuum.
+  IF current_setting('server_version_num')::int >= 170000 THEN
+    EXECUTE 'GRANT MAINTAIN ON pending_ballots, waiting_participants, ballot_queue, participation, undisclosed_voters,
+      idempotency_keys, voters, voter_keys TO voting_app';
+  END IF;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
   -- The tables of the queue let only their owner see rows, unless a policy says otherwise.

@@ -15,6 +15,10 @@ export interface Config {
   /** Undefined in embedded mode: the database then lives in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** Where the keys of secret events stand; undefined where they stand in the database, sealed under the secret key. */
+  readonly ballotKeysDir: string | undefined;
+  /** Folders that hold the same keys. */
+  readonly ballotKeysCopies: readonly string[];
   /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
   readonly secretKeys: readonly Buffer[];
   /** Signs the ballot logs; undefined where a key derived from the secret key does. */
@@ -112,6 +116,12 @@ const environmentSchema = z.object({
     .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database')
     .optional(),
   DATA_DIR: z.string().min(1).optional(),
+  BALLOT_KEYS_DIR: z.string().min(1).optional(),
+  BALLOT_KEYS_COPIES: z
+    .string()
+    .transform((value) => value.split(',').map((folder) => folder.trim()))
+    .refine((folders) => folders.every((folder) => folder !== ''), 'must list folders with commas between them')
+    .default([]),
   SECRET_KEY: z
     .string()
     .transform((value) => value.split(',').map((part) => part.trim()))
@@ -158,6 +168,27 @@ export function loadEnvironmentFile(): void {
   if (existsSync(file)) process.loadEnvFile(file);
 }
 
+const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^~(?=\/)/, homedir()));
+
+/**
+ * Where the keys of secret events stand: with the embedded database below DATA_DIR, since there is one machine; with a server
+ * of one's own in the database, unless a folder is named that every process shares.
+ */
+function readKeyFolders(
+  { BALLOT_KEYS_DIR, BALLOT_KEYS_COPIES }: z.output<typeof environmentSchema>,
+  dataDir: string,
+  embedded: boolean,
+): Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies'> {
+  const named = BALLOT_KEYS_DIR === undefined ? undefined : resolveFolder(BALLOT_KEYS_DIR);
+  const ballotKeysDir = named ?? (embedded ? path.join(dataDir, 'ballot-keys') : undefined);
+  const ballotKeysCopies = BALLOT_KEYS_COPIES.map(resolveFolder);
+  if (ballotKeysDir === undefined && ballotKeysCopies.length > 0)
+    throw new ConfigError('BALLOT_KEYS_COPIES needs BALLOT_KEYS_DIR: the folder that these are copies of');
+  if (new Set([ballotKeysDir, ...ballotKeysCopies]).size <= ballotKeysCopies.length)
+    throw new ConfigError('BALLOT_KEYS_COPIES must name each folder once, and not BALLOT_KEYS_DIR');
+  return { ballotKeysDir, ballotKeysCopies };
+}
+
 function withoutEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
 }
@@ -178,12 +209,14 @@ export function readConfig(environment: Environment = process.env): Config {
     throw new ConfigError('SECRET_KEY must be set when DATABASE_URL is set (make one: openssl rand -base64 32)');
   }
   const baseUrl = settings.BASE_URL ?? `http://localhost:${settings.PORT}`;
+  const dataDir = resolveFolder(settings.DATA_DIR ?? path.join(PROJECT_ROOT, '.data'));
   return {
     port: settings.PORT,
     host: settings.HOST ?? (embedded ? '127.0.0.1' : '0.0.0.0'),
     baseUrl,
     databaseUrl: settings.DATABASE_URL,
-    dataDir: path.resolve(settings.DATA_DIR?.replace(/^~(?=\/)/, homedir()) ?? path.join(PROJECT_ROOT, '.data')),
+    dataDir,
+    ...readKeyFolders(settings, dataDir, embedded),
     secretKeys: settings.SECRET_KEY ?? [],
     logSigningKey: settings.LOG_SIGNING_KEY,
     logName: null,

@@ -16,6 +16,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { Counting } from '#src/results/counting.ts';
 import type { ServiceLogKey } from '#src/service-log/service-log-key.ts';
 import type { DomainCheck } from '#src/voters/email-domain.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 
@@ -40,6 +41,8 @@ export interface Deps {
   readonly log: Log;
   readonly mailer: Mailer;
   readonly secrets: Secrets;
+  /** The keys of secret events. */
+  readonly ballotKeys: BallotKeys;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */

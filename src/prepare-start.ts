@@ -5,6 +5,7 @@ import type { Config } from '#src/config.ts';
 import { checkServer, type Finding, failed, StartRefused, withConnection } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
+import { checkKeyFolders } from '#src/voting-events/check-ballot-keys.ts';
 
 /**
  * Everything that the start and `doctor` ask of a database and its keys. Nothing is written.
@@ -13,8 +14,9 @@ import { migrate, requireMigrated } from '#src/database/migrate.ts';
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
   try {
     const server = await checkServer(url, now);
-    if (server.some(({ status }) => status === 'failed')) return server;
-    return [...server, ...(await withConnection(url, (client) => checkIdentity(config, client)))];
+    const folders = await checkKeyFolders(config);
+    if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
+    return [...server, ...folders, ...(await withConnection(url, (client) => checkIdentity(config, client)))];
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;

@@ -30,7 +30,7 @@ import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
 import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
-import { createSecrets } from '#src/platform/secrets.ts';
+import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { within } from '#src/platform/within.ts';
@@ -41,6 +41,7 @@ import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
 import { createServiceLogKey } from '#src/service-log/service-log-key.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
+import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { allJobs, recurringJobs } from '#src/work.ts';
 
@@ -60,9 +61,10 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const jobPool = (maxConnections: number) =>
     connectDatabase({ url: databaseUrl, log, maxConnections, connectMs: TIME_LIMITS.databaseJobConnectMs });
   const plans = readPlans(config.plansFile);
-  const secrets = createSecrets(config.secretKeys, ({ table, column }) =>
-    log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys'),
-  );
+  const onUnreadable = ({ table, column }: SealedPlace) =>
+    log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys');
+  const secrets = createSecrets(config.secretKeys, onUnreadable);
+  const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
   const papers = new PaperShelf(db);
   const logKey = createLogKey(config, secrets);
   const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };
@@ -93,6 +95,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
             log,
           }),
     secrets,
+    ballotKeys,
     logKey,
     witness: new Witness(config.dataDir, logKey),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
@@ -100,7 +103,15 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     authenticator: new Authenticator(db, clock, plans),
     events: new EventCache(db),
     papers,
-    counting: new Counting({ db, secrets, papers, databaseUrl, secretKeys: config.secretKeys }),
+    counting: new Counting({
+      db,
+      secrets,
+      ballotKeys,
+      papers,
+      databaseUrl,
+      secretKeys: config.secretKeys,
+      keySettings: config,
+    }),
     ballots: new BallotWriter(db.$client),
     payments,
     pricing: createPricing(payments),
@@ -250,11 +261,17 @@ export async function startService(
       .flushLastUsed()
       .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
   }, MINUTE_MS);
+  const keys = setInterval(() => {
+    deps.ballotKeys
+      .tidy()
+      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'keys of events not looked through'));
+  }, MINUTE_MS);
   return {
     port: listener.port,
     async stop(drainMs = 0) {
       stopping = true;
       clearInterval(lastUsed);
+      clearInterval(keys);
       durability.stop();
       deps.load.stop();
       sharing.stop();

@@ -1,5 +1,6 @@
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { removeDeadRowsJob } from '#src/ballot-log/remove-dead-rows.ts';
 import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
 import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
 import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
@@ -33,6 +34,7 @@ import { announceClosingJob, mailClosingJob } from '#src/voting-events/announce-
 import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
 import { removeDeletedEventJob } from '#src/voting-events/remove-deleted-event.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
+import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 
@@ -65,6 +67,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     sendInviteJob(mails),
     mailDisabledEndpointJob(mails),
     tendBallotLogJob(sealDeps(deps)),
+    removeDeadRowsJob({ db: deletions, log: deps.log }),
     askWitnessesJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
@@ -80,6 +83,7 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
+    { name: 'tend_ballot_keys', schedule: '* * * * *', work: () => tendBallotKeys(deps) },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
     {

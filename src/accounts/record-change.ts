@@ -62,6 +62,7 @@ const NOT_AUDITED = new Set([
   'number',
   'deletedAt',
   'copyDone',
+  'ballotKey',
 ]);
 
 /** The fields that differ between two states of a row, for the audit trail. */

@@ -62,6 +62,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
     await markFinal(tx, event.id, nowMs);
+    await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
   if (note !== undefined) await deps.witness.remember(event.id, note);

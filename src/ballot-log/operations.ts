@@ -82,6 +82,7 @@ export const proveBallot = operation({
   scope: READERS,
   keyless: true,
   answers: answersOne(ballotProofView, 'Where the ballot stands.'),
+  refusals: ['ballot_key_unavailable'],
   example: { confirmationCode: EXAMPLE.confirmationCode },
 });
 

@@ -2,7 +2,7 @@ import { waitingTags } from '#src/ballots/ballot-tag.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import type { Database } from '#src/database/client.ts';
 import { badRequest } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
@@ -13,12 +13,13 @@ const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64'
 
 /** Shows where the ballot of a confirmation code stands in the log (completions 6.4). Undefined for a code that confirmed nothing. */
 export async function proveBallot(
-  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
+  { db, ballotKeys }: { readonly db: Database; readonly ballotKeys: BallotKeys },
   event: VotingEvent,
   code: string,
 ): Promise<BallotProof | undefined> {
   const { id: eventId } = event;
-  const ballot = await findBallotLeaf(db, eventId, waitingTags(secrets, event, code), codeTagOf(code));
+  const waiting = waitingTags(await ballotKeys.find(event), event, code);
+  const ballot = await findBallotLeaf(db, eventId, waiting, codeTagOf(code));
   if (ballot === undefined) return undefined;
   const checkpoint = ballot.leafIndex === null ? undefined : await findLastCheckpoint(db, eventId);
   if (ballot.leafIndex === null || checkpoint === undefined)

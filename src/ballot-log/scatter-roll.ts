@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
+import { REMOVE_DEAD_ROWS, REMOVED_AFTER_MS } from './remove-dead-rows.ts';
 import { findHead } from './repository.ts';
 import {
   forgetVoterKeys,
@@ -62,6 +64,10 @@ export async function scatterRoll(deps: ScatterDeps, event: VotingEvent): Promis
   await writeAnew(deps, event.id, CHUNK);
   await inTransaction(deps.db, async (tx) => {
     await forgetVoterKeys(tx, event.id);
-    await noteRollScattered(tx, event.id, await readNow(tx));
+    const nowMs = await readNow(tx);
+    await noteRollScattered(tx, event.id, nowMs);
+    // Outside of a transaction, and once every row is dead that will be.
+    const { name } = REMOVE_DEAD_ROWS;
+    await enqueue(tx, REMOVE_DEAD_ROWS, {}, { key: name, runAtMs: nowMs + REMOVED_AFTER_MS });
   });
 }

@@ -8,6 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
@@ -50,6 +51,9 @@ const MOST_TOGETHER = 512;
 /** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
 const TENDED_TOGETHER = 4;
 
+/** What everybody weighs in a poll, in millionths. */
+const UNIT_WEIGHT = 1_000_000n;
+
 /** The published count of a finished event. */
 export interface FinalCount {
   /** The root of the log that lots were drawn from. */
@@ -61,6 +65,7 @@ export interface FinalCount {
 
 export interface SealDeps {
   readonly db: Database;
+  readonly ballotKeys: BallotKeys;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -121,6 +126,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   const event = await findEventById(deps.db, eventId);
   if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
   await closeLog(deps, event);
+  await deps.ballotKeys.destroyRetired(eventId);
   if (event.type === 'election') await scatterRoll(deps, event);
 }
 
@@ -253,13 +259,23 @@ function shuffle(rows: BoxRow[]): BoxRow[] {
   return rows;
 }
 
-/** A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it. */
-function openRow(secrets: Secrets, eventId: string, row: BoxRow): BoxRow {
-  const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
-  const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
-  return { ...row, entries, sealedTime, ...sealed };
+/**
+ * A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it.
+ * Undefined where the row is not the one that was sealed: it does not open, or weighs something else.
+ */
+function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BoxRow): BoxRow | undefined {
+  try {
+    const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
+    const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
+    const weightMicro = type === 'poll' ? UNIT_WEIGHT : (sealed?.weightMicro ?? row.weightMicro);
+    if (weightMicro !== row.weightMicro) return undefined;
+    return { ...row, entries, sealedTime, ...sealed, weightMicro };
+  } catch {
+    return undefined;
+  }
 }
 
+/** @throws LogSetBack where a waiting ballot is not the one that was sealed: somebody wrote to the database */
 async function sealBallots(
   deps: SealDeps,
   tx: Transaction,
@@ -268,7 +284,12 @@ async function sealBallots(
   rows: readonly BoxRow[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const opened = rows.map((row) => openRow(deps.secrets, paper.event.id, row));
+  const secrets = await deps.ballotKeys.find(paper.event);
+  const opened = rows.map((row) => {
+    const open = openRow(secrets ?? deps.secrets, paper.event, row);
+    if (open === undefined) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
+    return open;
+  });
   await insertBallots(tx, paper.event.id, frontier.size, opened);
   await appendLeaves(
     tx,

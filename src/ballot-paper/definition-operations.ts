@@ -22,7 +22,7 @@ export const createFromDefinition = operation({
   description: DESCRIPTION,
   bounds: DEFINITION_BOUNDS,
   answers: answersCreated(votingEventView, 'The voting event.'),
-  refusals: ['code_in_use', 'plan_limit', 'plan_feature'],
+  refusals: ['code_in_use', 'plan_limit', 'plan_feature', 'ballot_key_unavailable'],
   example: DEFINITION_EXAMPLE,
 });
 
@@ -54,6 +54,6 @@ export const replaceDefinition = operation({
     }),
     'The definition as it is now; with `dryRun=true` the differences.',
   ),
-  refusals: ['not_a_draft', 'event_has_ballots', 'code_in_use', 'plan_limit', 'plan_feature'],
+  refusals: ['not_a_draft', 'event_has_ballots', 'code_in_use', 'plan_limit', 'plan_feature', 'ballot_key_unavailable'],
   example: DEFINITION_EXAMPLE,
 });

@@ -2,10 +2,12 @@ import type { PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, created } from '#src/http/answer.ts';
 import type { DeferredClaim } from '#src/http/claim.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { BallotWriter } from './ballot-writer.ts';
@@ -15,6 +17,8 @@ import type { CastBody } from './schemas.ts';
 
 export interface CastDeps {
   readonly db: Database;
+  readonly clock: Clock;
+  readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
   readonly papers: PaperShelf;
   readonly ballots: BallotWriter;
@@ -24,6 +28,9 @@ interface CastResult {
   readonly confirmationCode: string;
   readonly votesCount: number;
 }
+
+/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed. Nothing is stored. */
+const OTHER_WEIGHT = 'other_weight';
 
 /** How often a ballot is judged again when the ballot definition changes meanwhile. */
 const PAPER_RETRIES = 5;
@@ -39,6 +46,7 @@ export async function castBallot(
   claim: DeferredClaim | undefined,
 ): Promise<Answer> {
   let current = event;
+  let weight: bigint | undefined;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const paper = await deps.papers.take(current);
     if (paper === undefined) throw notFound();
@@ -48,14 +56,18 @@ export async function castBallot(
     if (paper.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);
-    const row = await prepareBallot(deps, paper, body, code, caller.keyId);
-    const { verdict, shortage, stored } = await deps.ballots.cast({
+    const row = await prepareBallot(deps, paper, body, code, caller.keyId, deps.db, weight);
+    const { verdict, shortage, stored, weightMicro } = await deps.ballots.cast({
       row,
       claim: claim?.valuesFor(answer),
     });
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
     claim?.claimed(verdict === 'cast');
     if (verdict === 'cast') return answer;
+    if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
+      weight = weightMicro;
+      continue;
+    }
     if (shortage !== undefined) throw insufficientCredits(shortage);
     if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, row.voter?.identity, verdict, caller.keyId);
     const newer = await findEventById(deps.db, event.id);

@@ -6,10 +6,10 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
   p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
   p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
-  p_country text[], p_credits jsonb[]
+  p_country text[], p_credits jsonb[], p_sealed_weight bigint[] DEFAULT NULL
 ) RETURNS TABLE (
   place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea,
-  stored_status smallint, stored_answer text
+  stored_status smallint, stored_answer text, voter_weight bigint
 ) LANGUAGE plpgsql
 -- Planning takes longer than all the rest, so the plan is kept, from when the tables were empty even: it must look every row up
 -- by its key all the same.
@@ -71,6 +71,10 @@ BEGIN
       ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper_version, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
+  -- A ballot is sealed with the weight of its voter, which the caller cannot know before: a wrong one is said, and sealed again.
+  FOR i IN 1 .. cardinality(p_event) LOOP
+    IF verdicts[i] = 'cast' AND p_sealed_weight[i] <> weights[i] THEN verdicts[i] := 'other_weight'; END IF;
+  END LOOP;
   IF first_voters IS NOT NULL THEN PERFORM use_keys(first_events, first_voters); END IF;
   IF priced THEN
     FOR i IN 1 .. cardinality(p_event) LOOP
@@ -115,6 +119,7 @@ BEGIN
     END IF;
     place := i;
     verdict := verdicts[i];
+    voter_weight := CASE WHEN verdict = 'other_weight' THEN weights[i] END;
     IF priced THEN
       short_position := shortages -> i::text ->> 'short_position';
       required := shortages -> i::text ->> 'required';

@@ -11,6 +11,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -26,6 +27,7 @@ import type { ConfirmationView } from './view-schemas.ts';
 
 export interface ConfirmDeps {
   readonly db: Database;
+  readonly ballotKeys: BallotKeys;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly papers: PaperShelf;
@@ -66,10 +68,16 @@ export async function confirmVotes(
   const notFoundHere = (): ApiError =>
     isFinalAt(event, deps.clock.now()) ? notOpen('closed') : unknownCode(deps, caller.keyId);
   if (code === undefined) throw notFoundHere();
-  const paper = await deps.papers.take(event);
+  let paper = await deps.papers.take(event);
   if (paper === undefined) throw notFound();
   requireSameWorld(event, paper.event);
-  const { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
+  let { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
+  if (verdict === 'unknown' && paper.event.type === 'election' && paper.event.ballotKey === null) {
+    // The event may have opened since this process read it: its ballots are found under its key.
+    const newer = await findEventById(deps.db, event.id);
+    paper = newer?.ballotKey == null ? undefined : await deps.papers.take(newer);
+    if (paper !== undefined) ({ verdict, answer } = await confirmByAnyTag(deps, paper, code, claim));
+  }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_WORLD) throw worldChanged();
   if (isRefusal(verdict)) throw refusalError(verdict);
@@ -90,30 +98,36 @@ async function confirmByAnyTag(
   code: string,
   claim: Claim | undefined,
 ): Promise<Written> {
-  const tags = waitingTags(deps.secrets, paper.event, code);
+  const secrets = await deps.ballotKeys.find(paper.event);
+  const tags = waitingTags(secrets, paper.event, code);
   let written: Written = { verdict: 'unknown', answer: undefined };
   for (const tag of tags) {
-    written = await confirmByTag(deps, paper, code, tag, claim);
+    written = await confirmByTag(deps, { paper, code, tag, secrets: secrets ?? deps.secrets }, claim);
     if (written.verdict !== 'unknown') break;
   }
   return written;
+}
+
+/** A ballot that is looked for. */
+interface Sought {
+  readonly paper: BallotPaper;
+  readonly code: string;
+  /** One of the tags that it may be found by. */
+  readonly tag: Buffer;
+  /** What it waits under. */
+  readonly secrets: Secrets;
 }
 
 /** What the promise of a ballot depends on. */
 type Promised = Pick<VotingEvent, 'id' | 'endsAt' | 'rehearsalSince' | 'rehearsalNumber'>;
 
 /** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
-async function confirmByTag(
-  deps: ConfirmDeps,
-  paper: BallotPaper,
-  code: string,
-  tag: Buffer,
-  claim: Claim | undefined,
-): Promise<Written> {
+async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
+  const { paper } = sought;
   let event: Promised | undefined = paper.event;
   while (event !== undefined) {
-    const row = confirmRow(deps, event, code, tag);
-    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, paper, code, row, verdict);
+    const row = confirmRow(deps, event, sought);
+    const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
     const written = await write(deps, row, shape, claim);
     if (written.verdict !== END_MOVED) return written;
     event = await findEventById(deps.db, paper.event.id);
@@ -129,8 +143,7 @@ function promisedDate(endsAt: number | null, nowMs: number): number {
 function confirmRow(
   deps: ConfirmDeps,
   { id: eventId, endsAt, rehearsalSince, rehearsalNumber }: Promised,
-  code: string,
-  tag: Buffer,
+  { code, tag, secrets }: Sought,
 ): ConfirmRow {
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
@@ -143,7 +156,7 @@ function confirmRow(
     ballotId: deps.ids.random('bal'),
     // A secret ballot brings its salt along, sealed.
     salt: secret ? Buffer.alloc(0) : randomBytes(SALT_BYTES),
-    sealedTime: secret ? sealWaitingTime(deps.secrets, eventId, tag, masked) : masked,
+    sealedTime: secret ? sealWaitingTime(secrets, eventId, tag, masked) : masked,
     atMs: nowMs,
     newVoterId: deps.ids.sortable('vtr'),
     endsAt,
@@ -153,16 +166,16 @@ function confirmRow(
 
 function shapeConfirmation(
   deps: ConfirmDeps,
-  paper: BallotPaper,
-  code: string,
+  { paper, code, secrets }: Sought,
   row: ConfirmRow,
   verdict: ConfirmVerdict,
 ): Answer {
   const { eventId, codeTag, leafTag } = row;
-  const { entries, sealed } = openBallot(deps.secrets, eventId, codeTag, verdict.entries);
-  const { weightMicro } = verdict;
+  const { entries, sealed } = openBallot(secrets, eventId, codeTag, verdict.entries);
+  // What is promised is what was sealed: a row that says something else is found when it is moved into the log.
+  const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;
-  const sealedTime = openWaitingTime(deps.secrets, eventId, codeTag, verdict.sealedTime);
+  const sealedTime = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
   const { promisedMs } = openTimes(code, sealedTime);
   const logPromise = deps.receipts.promise(paper, { codeTag: leafTag, salt, entries, weightMicro }, promisedMs);
   return ok({ ...viewConfirmation(paper, code, { ...verdict, salt, sealedTime, entries }), logPromise });

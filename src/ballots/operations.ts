@@ -33,6 +33,7 @@ export const castBallot = (embedded: boolean) =>
       'already_voted',
       'not_in_group',
       'insufficient_credits',
+      'ballot_key_unavailable',
       ...SECOND_CALL_REFUSALS,
     ],
     bodies: {
@@ -61,6 +62,14 @@ export const confirmBallot = operation({
   description:
     'From here on the ballot counts. Confirming again gives the same answer. A ballot cast before the close may be confirmed for 15 minutes after it.',
   answers: answersOne(confirmationView, 'The ballot counts.'),
-  refusals: ['event_not_open', 'event_closed', 'already_voted', 'voter_rejected', 'voter_pending', 'voter_key_invalid'],
+  refusals: [
+    'event_not_open',
+    'event_closed',
+    'already_voted',
+    'voter_rejected',
+    'voter_pending',
+    'voter_key_invalid',
+    'ballot_key_unavailable',
+  ],
   example: { confirmationCode: EXAMPLE.confirmationCode },
 });

@@ -7,12 +7,14 @@ import type { Fulfilled } from '#src/payments/fulfilment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { PaymentAttempt } from '#src/payments/types.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { Price } from '#src/voting-events/types.ts';
 import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
@@ -21,6 +23,8 @@ import type { PaidCastBody } from './schemas.ts';
 
 export interface PaidVoteDeps {
   readonly db: Database;
+  readonly clock: Clock;
+  readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
   readonly papers: PaperShelf;
 }

@@ -3,6 +3,7 @@ import { listBalances } from '#src/credits/list-balances.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
@@ -10,6 +11,9 @@ import type { Identity } from '#src/voters/identity.ts';
 import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
 import { identityIssues, identityOf, participantIssues, participantsOf } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { isFinalAt, notOpen } from '#src/voting-events/lifecycle.ts';
+import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
 import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
@@ -21,6 +25,8 @@ import { sealEntries, sealSecretBallot } from './sealed-entries.ts';
 
 export interface PrepareDeps {
   readonly db: Database;
+  readonly clock: Clock;
+  readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
 }
 
@@ -28,6 +34,7 @@ export interface PrepareDeps {
  * Judges a ballot by a paper and packs it for its statement.
  * @param apiKeyId whose wrong voter keys are counted
  * @param executor where a visitor's credits are read
+ * @param expectedWeight what the ballot is sealed with, in millionths: its statement refuses it where its voter weighs something else
  * @throws ApiError 422 with everything that is wrong with it; 403 and 429 for a voter whose group had to be asked for
  */
 export async function prepareBallot(
@@ -37,6 +44,7 @@ export async function prepareBallot(
   code: string,
   apiKeyId: string,
   executor: Executor = deps.db,
+  expectedWeight = UNIT_WEIGHT,
 ): Promise<CastRow> {
   const { event } = paper;
   const isPoll = event.type === 'poll';
@@ -51,7 +59,11 @@ export async function prepareBallot(
   const participants = isPoll ? participantsOf(event, { ...body, visitorId: body.visitorId ?? '' }) : [''];
   if (participants === undefined) throw new Error('a participant without an identity was taken');
   const packed = packEntries(positions);
-  const tag = waitingTags(deps.secrets, event, code)[0] ?? codeTagOf(code);
+  const secrets = await deps.ballotKeys.find(event);
+  // Its key goes when no ballot can come any more; before that, it is a rehearsal's that ended meanwhile.
+  if (secrets === undefined) throw isFinalAt(event, deps.clock.now()) ? notOpen('closed') : worldChanged();
+  const sealedWeight = isPoll || event.ballotKey === null ? undefined : expectedWeight;
+  const tag = waitingTags(secrets, event, code)[0] ?? codeTagOf(code);
   return {
     eventId: event.id,
     paperVersion: event.paperVersion,
@@ -59,10 +71,10 @@ export async function prepareBallot(
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,
     codeTag: tag,
-    entries:
-      event.type === 'poll'
-        ? sealEntries(deps.secrets, event.id, tag, packed)
-        : sealSecretBallot(deps.secrets, event.id, tag, { codeTag: codeTagOf(code), packed }),
+    entries: isPoll
+      ? sealEntries(secrets, event.id, tag, packed)
+      : sealSecretBallot(secrets, event.id, tag, { codeTag: codeTagOf(code), packed, weightMicro: sealedWeight }),
+    sealedWeight,
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,
@@ -71,6 +83,9 @@ export async function prepareBallot(
     credits: event.type === 'poll' ? needsOf(paper, body.votes) : undefined,
   };
 }
+
+/** What a voter weighs unless the organizer says otherwise, in millionths. */
+const UNIT_WEIGHT = 1_000_000n;
 
 /** @throws ApiError 422 with everything that is wrong with a ballot, after what is missing beside it */
 function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly PackedPosition[] {

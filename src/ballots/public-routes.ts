@@ -8,7 +8,9 @@ import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { castBallot } from './cast-ballot.ts';
@@ -39,22 +41,34 @@ export function ballotRouter(deps: Deps, payments: CheckoutDeps, receipts: LogRe
     async ({ event: row }, sent, isFaulty) =>
       'paymentAttemptId' in sent ? [] : judgeCastParts(deps, row, sent, isFaulty),
   );
+  // A secret event's answers die with its key: a repeat behind that is answered as a new request.
+  const keyOf = async ({ event: row }: VoteCaller): Promise<Secrets | undefined | 'never'> => {
+    if (row.type === 'poll' || row.ballotKey === null) return undefined;
+    return isFinalAt(row, deps.clock.now()) ? 'never' : ((await deps.ballotKeys.find(row)) ?? 'never');
+  };
   const keepSecret = ({ event: row }: VoteCaller, answer: string) => withoutChoices(row, answer, deps.clock.now());
   const router = new Hono<Env>();
 
-  router.on(...operations.castBallot(embedded), event, paidFeature, replayIfAnswered(), castBody, (c) => {
-    const [target, ballot] = [c.get('target'), c.get('body')];
-    if ('paymentAttemptId' in ballot) {
-      const order = { votingEventId: target.event.id, purpose: 'vote', attemptId: ballot.paymentAttemptId } as const;
-      return claimFirst(c, (claim) => finishCheckout(payments, order, claim));
-    }
-    const price = target.event.payToVote;
-    if (price === null) return claimWithin(c, (claim) => castBallot(deps, target, ballot, claim));
-    if (!('visitorId' in ballot)) throw new Error('only ballots of polls are paid for');
-    return claimFirst(c, (claim) => startPaidVote({ ...deps, ...payments }, target, price, ballot, claim));
-  });
+  router.on(
+    ...operations.castBallot(embedded),
+    event,
+    paidFeature,
+    replayIfAnswered(undefined, keyOf),
+    castBody,
+    (c) => {
+      const [target, ballot] = [c.get('target'), c.get('body')];
+      if ('paymentAttemptId' in ballot) {
+        const order = { votingEventId: target.event.id, purpose: 'vote', attemptId: ballot.paymentAttemptId } as const;
+        return claimFirst(c, (claim) => finishCheckout(payments, order, claim));
+      }
+      const price = target.event.payToVote;
+      if (price === null) return claimWithin(c, (claim) => castBallot(deps, target, ballot, claim));
+      if (!('visitorId' in ballot)) throw new Error('only ballots of polls are paid for');
+      return claimFirst(c, (claim) => startPaidVote({ ...deps, ...payments }, target, price, ballot, claim));
+    },
+  );
 
-  router.on(...operations.confirmBallot, event, replayIfAnswered(keepSecret), body(confirmBody), (c) => {
+  router.on(...operations.confirmBallot, event, replayIfAnswered(keepSecret, keyOf), body(confirmBody), (c) => {
     const { rateLimiter } = payments;
     return claimFirst(c, (claim) =>
       confirmVotes({ ...deps, rateLimiter, receipts }, c.get('target'), c.get('body').confirmationCode, claim),

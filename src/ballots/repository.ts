@@ -16,6 +16,8 @@ export interface CastRow {
   /** What the ballot is found by (`ballot-tag.ts`). */
   readonly codeTag: Buffer;
   readonly entries: Buffer;
+  /** What is sealed with the entries, in millionths; undefined where no weight is. */
+  readonly sealedWeight: bigint | undefined;
   readonly visitorId: string | null;
   readonly voterId: string | null;
   readonly email: string | null;
@@ -43,6 +45,8 @@ export interface CastVerdict {
   readonly shortage: CreditShortage | undefined;
   /** What an earlier request with the same Idempotency-Key left. */
   readonly stored: StoredClaim | undefined;
+  /** What the voter weighs, in millionths, where the ballot was sealed with another weight. */
+  readonly weightMicro: bigint | undefined;
 }
 
 /** A ballot to be cast, and the idempotent request that it came with. */
@@ -71,6 +75,7 @@ const CAST_COLUMNS = [
   'name text',
   'country text',
   'credits jsonb',
+  'sealed_weight bigint',
 ] as const;
 
 function castColumns({ row, claim }: CastRequest): unknown[] {
@@ -88,7 +93,7 @@ function castColumns({ row, claim }: CastRequest): unknown[] {
     [voter?.keyHash ?? null, row.expectedGroup ?? null],
     [JSON.stringify(row.participants), row.codeTag, row.entries],
     [row.visitorId, row.voterId, row.email, row.name, row.countryCode],
-    [row.credits === undefined ? null : JSON.stringify(row.credits)],
+    [row.credits === undefined ? null : JSON.stringify(row.credits), row.sealedWeight ?? null],
   ].flat(1);
 }
 
@@ -115,6 +120,7 @@ type CastResult = {
   stored_fingerprint?: Buffer | null;
   stored_status?: number | null;
   stored_answer?: string | null;
+  voter_weight?: string | null;
 };
 
 function castVerdict(row: CastResult | undefined): CastVerdict {
@@ -126,7 +132,8 @@ function castVerdict(row: CastResult | undefined): CastVerdict {
   const { stored_fingerprint: fingerprint, stored_status: status, stored_answer: sealedAnswer } = row;
   const stored =
     fingerprint == null ? undefined : { fingerprint, status: status ?? null, sealedAnswer: sealedAnswer ?? null };
-  return { verdict: row.verdict, shortage, stored };
+  const weightMicro = row.voter_weight == null ? undefined : BigInt(row.voter_weight);
+  return { verdict: row.verdict, shortage, stored, weightMicro };
 }
 
 /** Stores pending ballots, of elections or of polls, in one statement, or says of each why not. All or none of it is committed. */

@@ -9,19 +9,23 @@ import { MASKED_TIMES_BYTES } from './confirmation-code.ts';
  *
  *   1   a packed ballot in clear (`ballot-encoding.ts`): one that was sealed into the log
  *   2   sealed packed entries: a poll's, whose ballots carry their voter anyway
- *   3   a sealed ballot of a secret event, with everything of it that will be public one day
+ *   3   a sealed ballot of a secret event, with everything of it that will be public one day but its weight, under the secret
+ *       key of the service: of events that opened before there were keys of events
+ *   4   the same with its weight, under the key of its event (`ballot-keys.ts`)
  *
- * Sealed ones go on with 4 bytes, the ID of the secret key, then nonce, ciphertext and tag. What version 3 seals is the tag
- * of the code (32 bytes), the salt (32), the length of the packed entries (4, big-endian), the packed entries, and zeros up
- * to a multiple of 128 bytes, so that the length does not show how many entries there are. Tag and salt stand in the log and
- * in its openings: a copy of the queue that held them in clear would be joined with those later.
+ * Sealed ones go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What versions 3 and 4 seal is the tag of
+ * the code (32 bytes), the salt (32), in version 4 the weight (8, millionths, big-endian), the length of the packed entries
+ * (4, big-endian), the packed entries, and zeros up to a multiple of 128 bytes, so that the length does not show how many
+ * entries there are. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be
+ * joined with those later.
  */
 const POLL_VERSION = 2;
-const SECRET_VERSION = 3;
+const UNWEIGHED_VERSION = 3;
+const WEIGHED_VERSION = 4;
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
+const WEIGHT_BYTES = 8;
 const LENGTH_BYTES = 4;
-const HEAD_BYTES = 2 * HASH_BYTES + LENGTH_BYTES;
 const BLOCK_BYTES = 128;
 
 type Column = 'entries' | 'sealed_time';
@@ -47,19 +51,31 @@ export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, 
   return Buffer.concat([Buffer.of(POLL_VERSION), seal(secrets, placeOf('entries', eventId, tag), packed)]);
 }
 
+export interface SecretBallot {
+  /** What the ballot will be found by in the log. */
+  readonly codeTag: Uint8Array;
+  readonly packed: Uint8Array;
+  /** Undefined where it waits under the secret key of the service, as such ballots always did. */
+  readonly weightMicro: bigint | undefined;
+}
+
 /** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which reveals nothing of `codeTag` */
 export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,
   tag: Uint8Array,
-  { codeTag, packed }: { readonly codeTag: Uint8Array; readonly packed: Uint8Array },
+  { codeTag, packed, weightMicro }: SecretBallot,
 ): Buffer {
-  const plain = Buffer.alloc(Math.ceil((HEAD_BYTES + packed.length) / BLOCK_BYTES) * BLOCK_BYTES);
+  const version = weightMicro === undefined ? UNWEIGHED_VERSION : WEIGHED_VERSION;
+  const lengthAt = 2 * HASH_BYTES + (weightMicro === undefined ? 0 : WEIGHT_BYTES);
+  const headBytes = lengthAt + LENGTH_BYTES;
+  const plain = Buffer.alloc(Math.ceil((headBytes + packed.length) / BLOCK_BYTES) * BLOCK_BYTES);
   plain.set(codeTag);
   plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
-  plain.writeUInt32BE(packed.length, 2 * HASH_BYTES);
-  plain.set(packed, HEAD_BYTES);
-  return Buffer.concat([Buffer.of(SECRET_VERSION), seal(secrets, placeOf('entries', eventId, tag), plain)]);
+  if (weightMicro !== undefined) plain.writeBigInt64BE(weightMicro, 2 * HASH_BYTES);
+  plain.writeUInt32BE(packed.length, lengthAt);
+  plain.set(packed, headBytes);
+  return Buffer.concat([Buffer.of(version), seal(secrets, placeOf('entries', eventId, tag), plain)]);
 }
 
 /** What a stored ballot says. */
@@ -67,8 +83,20 @@ export interface OpenedBallot {
   /** Packed entries, in clear. */
   readonly entries: Buffer;
   /** What a secret ballot brings along in place of its row's own values; undefined for every other one. */
-  readonly sealed: { readonly id: string; readonly codeTag: Buffer; readonly salt: Buffer } | undefined;
+  readonly sealed:
+    | {
+        readonly id: string;
+        readonly codeTag: Buffer;
+        readonly salt: Buffer;
+        /** What it weighs, whatever its row says; undefined in one that was sealed without. */
+        readonly weightMicro: bigint | undefined;
+      }
+    | undefined;
 }
+
+/** Whether a stored ballot is encrypted, so that a key is needed to read it. */
+export const isSealed = (stored: Uint8Array): boolean =>
+  stored[0] === POLL_VERSION || stored[0] === UNWEIGHED_VERSION || stored[0] === WEIGHED_VERSION;
 
 /**
  * Opens a stored ballot of any version.
@@ -77,15 +105,19 @@ export interface OpenedBallot {
  */
 export function openBallot(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): OpenedBallot {
   const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
-  if (bytes[0] !== POLL_VERSION && bytes[0] !== SECRET_VERSION) return { entries: bytes, sealed: undefined };
+  if (!isSealed(bytes)) return { entries: bytes, sealed: undefined };
   const plain = open(secrets, placeOf('entries', eventId, tag), bytes.subarray(1));
   if (bytes[0] === POLL_VERSION) return { entries: plain, sealed: undefined };
   const codeTag = plain.subarray(0, HASH_BYTES);
   const salt = plain.subarray(HASH_BYTES, 2 * HASH_BYTES);
-  const entries = plain.subarray(HEAD_BYTES, HEAD_BYTES + plain.readUInt32BE(2 * HASH_BYTES));
+  const isWeighed = bytes[0] === WEIGHED_VERSION;
+  const weightMicro = isWeighed ? plain.readBigInt64BE(2 * HASH_BYTES) : undefined;
+  const lengthAt = 2 * HASH_BYTES + (isWeighed ? WEIGHT_BYTES : 0);
+  const start = lengthAt + LENGTH_BYTES;
+  const entries = plain.subarray(start, start + plain.readUInt32BE(lengthAt));
   // Another ID than that of its row in the queue, and the same one each time.
   const id = `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
-  return { entries, sealed: { id, codeTag, salt } };
+  return { entries, sealed: { id, codeTag, salt, weightMicro } };
 }
 
 /** The packed entries alone. */

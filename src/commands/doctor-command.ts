@@ -9,9 +9,13 @@ export function addDoctorCommand({ program, command, withDatabase }: Cli): void 
     'check settings, keys, database, mail server, address and disk; nothing is changed',
     'doctor',
   ).action(() =>
-    withDatabase(async (config, check): Promise<Answer> => {
+    withDatabase(async (config, check, url): Promise<Answer> => {
       const { checkSurroundings } = await import('./doctor.ts');
-      const findings = [...(await check()), ...(await checkSurroundings(config))];
+      const { checkLivingKeys } = await import('#src/voting-events/check-ballot-keys.ts');
+      const start = await check();
+      const isAway = start.some(({ name, status }) => name === 'database' && status === 'failed');
+      const keys = isAway ? [] : await checkLivingKeys(config, url);
+      const findings = [...start, ...keys, ...(await checkSurroundings(config))];
       return {
         value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),
         shown: findings.map(({ name, status, detail }) => ({ ' ': MARKS[status], check: name, found: detail })),

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { SERVER_ENVIRONMENT, type ServerUser } from '#src/embedded-postgres/user.ts';
+import { type LivingKey, listLivingKeys } from '#src/voting-events/check-ballot-keys.ts';
 import type { BackupManifest } from './backup-files.ts';
 
 /** A server that replays a log. It is reached through a folder of its own alone. */
@@ -26,6 +27,8 @@ export interface Recovered {
   /** Codes of events, newest first, and how many there are; none where the database holds no service. */
   readonly events: readonly string[];
   readonly eventCount: number;
+  /** Keys of elections that took ballots at that moment. */
+  readonly livingKeys: readonly LivingKey[];
 }
 
 /** How a replay ended. */
@@ -111,6 +114,7 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
       lastCommitAt: row.at === null ? null : Math.floor(Number(row.at)),
       events: events.rows.map(({ code }) => code),
       eventCount: Number(events.rows[0]?.count ?? 0),
+      livingKeys: row.known ? await listLivingKeys(client) : [],
     };
   } catch (fault) {
     // It replays (57P03), is about to open its socket, or has given up and breaks connections off: who waits for its end sees which.

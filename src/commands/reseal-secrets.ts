@@ -5,6 +5,7 @@ import type { Database } from '#src/database/client.ts';
 import { credentialsPlace } from '#src/payments/credentials.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/views.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
 import { endpointSecretPlace } from '#src/webhooks/endpoint-secret.ts';
 
 /** A column of values that are sealed under a secret key and kept for as long as their row. */
@@ -25,6 +26,10 @@ const KEPT: readonly KeptColumn[] = [
   {
     ...{ name: 'payment credentials', table: 'payment_businesses', column: 'credentials', key: ['id'] },
     placeOf: ([id = '']) => credentialsPlace(id),
+  },
+  {
+    ...{ name: 'keys of events', table: 'ballot_keys', column: 'wrapped', key: ['voting_event_id', 'id'] },
+    placeOf: ([eventId = '', id = '']) => wrappedKeyPlace(eventId, id),
   },
   {
     ...{ name: 'seeds of lots', table: 'voting_events', column: 'tie_seed', key: ['id'] },

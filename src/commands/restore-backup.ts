@@ -27,6 +27,7 @@ import {
 import { type Answer, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { ownFiles, type Recovered, replay } from './recovery-server.ts';
+import { compareKeys } from './restored-keys.ts';
 import { requireDone, runProgram } from './run-program.ts';
 
 /** What `restore` is asked for. */
@@ -39,6 +40,8 @@ export interface RestoreOptions {
   readonly point?: string;
   readonly timeline?: number;
   readonly port: number;
+  /** The folder with the keys of elections, as `backup --keys` wrote it, or a copy of BALLOT_KEYS_DIR. */
+  readonly keys?: string;
 }
 
 const NAMES = ['postgres', 'pg_ctl', 'pg_verifybackup'];
@@ -288,11 +291,14 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
     throw fault;
   }
   await startToStay(place);
+  const keys = await compareKeys(options.keys, recovered.livingKeys);
   const value = {
     ...{ folder: data, port: options.port, database: manifest.database, followedTimeline: timeline },
     ...{ lastCommitAt: recovered.lastCommitAt, events: recovered.eventCount, log: place.logFile },
+    eventsWithoutKey: keys.lacking,
   };
-  return { value, next: nextOf(options, manifest, recovered, data) };
+  const shown = { ...value, eventsWithoutKey: keys.lacking.join(', ') || 'none' };
+  return { value, shown, next: [...keys.next, ...nextOf(options, manifest, recovered, data)] };
 }
 
 interface Work {

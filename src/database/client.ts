@@ -125,6 +125,19 @@ export async function inTransaction<T>(
   }
 }
 
+/** Gives a connection of the pool to work that changes its settings: it is closed afterwards. For what no transaction can hold. */
+export async function onOwnConnection<T>(
+  { $client }: Database,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await $client.connect();
+  try {
+    return await work(client);
+  } finally {
+    client.release(true);
+  }
+}
+
 /** A row that stays locked fails a statement after this many seconds (`TIME_LIMITS`): so often is it tried again. */
 const PATIENT_TRIES = 30;
 const LOCK_NOT_AVAILABLE = '55P03';

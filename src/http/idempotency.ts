@@ -31,6 +31,11 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
+  /**
+   * What its fingerprint and its answer stand under, where that is not the secret key of the service: the key of a secret
+   * event, which both die with. The name under which a key is found stays the same, so that none is used for two requests.
+   */
+  readonly secrets?: Secrets | undefined;
   /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
   readonly rehearsal?: string | undefined;
 }
@@ -260,7 +265,7 @@ export class IdempotencyStore {
     const release = async (): Promise<void> => {
       await this.#db.delete(idempotencyKeys).where(held());
     };
-    const secrets = this.#secrets;
+    const secrets = this.#secretsOf(request);
     return {
       get requestKeys() {
         // Under each secret key by its own fingerprint, as the request was named when that key was the present one.
@@ -300,12 +305,16 @@ export class IdempotencyStore {
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {
-    return this.#secrets.mac('fingerprint', contentOf(request));
+    return this.#secretsOf(request).mac('fingerprint', contentOf(request));
   }
 
   /** The same request under every secret key that is listed: a repeat after a rotation is still a repeat. */
   #fingerprints(request: IdempotentRequest): Buffer[] {
-    return this.#secrets.macs('fingerprint', contentOf(request));
+    return this.#secretsOf(request).macs('fingerprint', contentOf(request));
+  }
+
+  #secretsOf(request: IdempotentRequest): Secrets {
+    return request.secrets ?? this.#secrets;
   }
 
   #place(request: IdempotentRequest) {
@@ -313,11 +322,11 @@ export class IdempotencyStore {
   }
 
   #seal(request: IdempotentRequest, body: string): string {
-    return this.#secrets.seal(body, this.#place(request));
+    return this.#secretsOf(request).seal(body, this.#place(request));
   }
 
   #open(request: IdempotentRequest, sealed: string): string {
-    return this.#secrets.open(sealed, this.#place(request)).toString('utf8');
+    return this.#secretsOf(request).open(sealed, this.#place(request)).toString('utf8');
   }
 }
 

@@ -171,6 +171,12 @@ export const REFUSALS = {
     'The payment provider does not take this payment. The organizer has to look at the payment business.',
     'The payment provider refuses for a reason that the payer cannot mend, or the payment business cannot take payments: the organizer has to look at it.',
   ),
+  ballot_key_unavailable: {
+    code: 'internal',
+    says: 'The key of the ballots of this event cannot be read or written now. Nothing was done. Retry.',
+    when: 'The key under which ballots of the event wait cannot be read or written: nothing was done, and the call may be repeated after `Retry-After`.',
+    retryAfterSeconds: 5,
+  },
   overloaded: {
     code: 'internal',
     says: 'Too many requests arrive at once. Retry.',

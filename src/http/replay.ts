@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext } from './env.ts';
 import type { StoredAnswer } from './idempotency.ts';
@@ -25,9 +26,12 @@ function resourceOf(c: RequestContext): string {
  * Takes an Idempotency-Key: a request that was answered under it gets that answer again, from here on. Malformed JSON is
  * refused before (completions 1.6).
  * @param revise what of a stored answer may be given again; all of it unless said otherwise
+ * @param keep what answers are stored under where that is not the secret key of the service; `never` where none is stored: a
+ *   repeat is then answered as a new request
  */
 export function replayIfAnswered<Target>(
   revise = (_target: Target, body: string): string => body,
+  keep: (target: Target) => Promise<Secrets | undefined | 'never'> = async () => undefined,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {
   return annotate(
     async (c, next) => {
@@ -35,13 +39,15 @@ export function replayIfAnswered<Target>(
       // Answers are stored for the sender's API key: without one, two strangers would share what they call their requests.
       if (key !== undefined && !isKeyless(c.get('caller'))) {
         const [body, target] = [await readJsonBody(c), c.get('target')];
+        const secrets = await keep(target);
         const request = {
           ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
           ...{ path: resourceOf(c), query: c.get('query'), body: body?.value, rehearsal: rehearsedEventOf(c) },
+          secrets: secrets === 'never' ? undefined : secrets,
         };
         // A body that cannot be kept was never taken: it is refused with all that is wrong with it.
         const isKept = body === undefined || body.faults.length === 0;
-        if (isKept) c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
+        if (isKept && secrets !== 'never') c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
       }
       await next();
     },

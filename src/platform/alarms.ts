@@ -3,6 +3,8 @@
  * `voting_alarms_total` with 0 from the start, and has a row in docs/operations.md.
  */
 export const ALARMS = [
+  'ballot_key_kept',
+  'ballot_key_missing',
   'ballot_log_changed',
   'ballot_log_set_back',
   'business_not_ready',

@@ -4,12 +4,13 @@ import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
-import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { isSealed, openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/views.ts';
@@ -87,6 +88,7 @@ type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 export class EventCounter {
   readonly #db: Database;
   readonly #secrets: Secrets;
+  readonly #ballotKeys: BallotKeys;
   readonly #papers: PaperShelf;
   readonly #keepsSnapshots: boolean;
   readonly #counts = new Map<string, RunningCount>();
@@ -99,12 +101,18 @@ export class EventCounter {
 
   /** @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
   constructor(
-    deps: { readonly db: Database; readonly secrets: Secrets; readonly papers: PaperShelf },
+    deps: {
+      readonly db: Database;
+      readonly secrets: Secrets;
+      readonly ballotKeys: BallotKeys;
+      readonly papers: PaperShelf;
+    },
     keepsSnapshots = true,
   ) {
     this.#keepsSnapshots = keepsSnapshots;
     this.#db = deps.db;
     this.#secrets = deps.secrets;
+    this.#ballotKeys = deps.ballotKeys;
     this.#papers = deps.papers;
   }
 
@@ -335,11 +343,15 @@ export class EventCounter {
     ask: (options: Omit<ReportOptions, 'lot'>) => Promise<void>,
     leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
+    const all = [...inputs.queue, ...inputs.hidden, ...inputs.voided, ...leftOut];
+    // What stands in the log needs no key, so that a result outlives its own.
+    const isAnySealed = all.some(({ entries }) => isSealed(entries));
+    const secrets = (isAnySealed ? await this.#ballotKeys.find(paper.event) : undefined) ?? this.#secrets;
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
-      ballots.map((one) => ({
-        ...one,
-        entries: openEntries(this.#secrets, paper.event.id, one.codeTag, one.entries),
-      }));
+      ballots.map((one) => {
+        const { entries, sealed } = openBallot(secrets, paper.event.id, one.codeTag, one.entries);
+        return { ...one, entries, weightMicro: sealed?.weightMicro ?? one.weightMicro };
+      });
     const [queue, notCounted] = [open(inputs.queue), open([...inputs.hidden, ...inputs.voided, ...leftOut])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);

@@ -3,6 +3,7 @@ import { type BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { type Audience, EventCounter } from './count-event.ts';
 import { summarise } from './count-summary.ts';
@@ -12,6 +13,7 @@ import { FILES, type FileKind } from './result-files.ts';
 export interface CountThreadData {
   readonly databaseUrl: string;
   readonly secretKeys: readonly Uint8Array[];
+  readonly keySettings: KeySettings;
 }
 
 /** What it is asked, of one event. */
@@ -35,10 +37,13 @@ export type CountReply =
 /** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
 const CONNECTIONS = 4;
 
-const { databaseUrl, secretKeys } = workerData as CountThreadData;
-const db = connectDatabase({ url: databaseUrl, log: createLog('silent'), maxConnections: CONNECTIONS });
+const { databaseUrl, secretKeys, keySettings } = workerData as CountThreadData;
+const log = createLog('silent');
+const db = connectDatabase({ url: databaseUrl, log, maxConnections: CONNECTIONS });
 const papers = new PaperShelf(db);
-const counter = new EventCounter({ db, secrets: createSecrets(secretKeys), papers });
+const secrets = createSecrets(secretKeys);
+const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
+const counter = new EventCounter({ db, secrets, ballotKeys, papers });
 
 async function paperOf(eventId: string): Promise<BallotPaper> {
   const event = await findEventById(db, eventId);

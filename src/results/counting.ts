@@ -10,6 +10,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
+import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { type Audience, EventCounter, type RoundQuestion } from './count-event.ts';
 import { type CountSummary, summarise } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
@@ -35,6 +36,8 @@ const PIECE_BYTES = 64 * 1_024;
 
 interface CountingDeps {
   readonly db: Database;
+  readonly ballotKeys: BallotKeys;
+  readonly keySettings: KeySettings;
   readonly secrets: Secrets;
   readonly papers: PaperShelf;
   readonly databaseUrl: string;
@@ -202,8 +205,10 @@ export class Counting {
   }
 
   #start(): Worker {
-    const { databaseUrl, secretKeys } = this.#deps;
-    const workerData: CountThreadData = { databaseUrl, secretKeys };
+    const { databaseUrl, secretKeys, keySettings } = this.#deps;
+    const { ballotKeysDir, ballotKeysCopies } = keySettings;
+    const settings = { ballotKeysDir, ballotKeysCopies };
+    const workerData: CountThreadData = { databaseUrl, secretKeys, keySettings: settings };
     const thread = new Worker(new URL('./count-thread.ts', import.meta.url), {
       workerData,
       execArgv: [],

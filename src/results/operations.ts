@@ -27,6 +27,7 @@ export const getResults = operation({
   path: '/voting-events/:idOrCode/results',
   scope: 'read',
   answers: answersOne(resultsView, 'The results so far; `final` tells whether anything can still change.'),
+  refusals: ['ballot_key_unavailable'],
 });
 
 export const getResultRounds = operation({
@@ -37,6 +38,7 @@ export const getResultRounds = operation({
   scope: 'read',
   description: ROUNDS_DESCRIPTION,
   answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+  refusals: ['ballot_key_unavailable'],
   query: roundsQuery,
 });
 
@@ -71,7 +73,7 @@ export const getPublicResults = operation({
   description:
     'While a secret event is open, its public count moves when at least five ballots are new, by all of them.',
   answers: answersOne(resultsView, 'The results.'),
-  refusals: ['results_not_available'],
+  refusals: ['results_not_available', 'ballot_key_unavailable'],
 });
 
 export const getPublicResultRounds = operation({
@@ -82,6 +84,6 @@ export const getPublicResultRounds = operation({
   scope: ['vote', 'observe'],
   description: ROUNDS_DESCRIPTION,
   answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
-  refusals: ['results_not_available'],
+  refusals: ['results_not_available', 'ballot_key_unavailable'],
   query: roundsQuery,
 });

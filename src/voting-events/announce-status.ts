@@ -4,7 +4,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { finalTime, publishedTime, shownStatusAt } from './lifecycle.ts';
-import { endOverdueRehearsal } from './rehearsal.ts';
+import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
 import { holdEvent, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
 import type { VotingEvent } from './types.ts';
 import { viewEvent } from './views.ts';
@@ -24,7 +24,7 @@ export async function scheduleAnnouncements(tx: Transaction, event: VotingEvent)
   }
 }
 
-export interface AnnounceDeps extends RecordDeps {
+export interface AnnounceDeps extends RecordDeps, RehearsalDeps {
   readonly db: Database;
 }
 
@@ -33,7 +33,7 @@ export function announceStatusJob(deps: AnnounceDeps): Job<z.output<typeof paylo
 }
 
 async function announceOne(deps: AnnounceDeps, eventId: string): Promise<void> {
-  await endOverdueRehearsal(deps.db, eventId);
+  await endOverdueRehearsal(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
     // Held as it is: a close that is under way is published by the one who closes.
     const event = await holdEvent(tx, eventId);

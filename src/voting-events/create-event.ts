@@ -14,6 +14,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { scheduleClosing } from './announce-closing.ts';
 import { scheduleAnnouncements } from './announce-status.ts';
+import type { BallotKeys } from './ballot-keys.ts';
 import { columnsOf, type Settings, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
@@ -31,6 +32,7 @@ export interface EventDeps {
   readonly plans: Plans;
   readonly pricing: Pricing;
   readonly config: Pick<Config, 'databaseUrl'>;
+  readonly ballotKeys: BallotKeys;
 }
 
 /** Whether this is somebody's own machine, with the database that comes along. */
@@ -102,7 +104,10 @@ export async function createEvent(tx: Transaction, deps: EventDeps, caller: Call
   requirePricing(plan, body.payments ?? {});
   const issues = await creationIssues(tx, deps, caller, body, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
-  const event = await insertWithFreeCode(tx, row);
+  const event = await insertWithFreeCode(tx, {
+    ...row,
+    ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),
+  });
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
     data: viewEvent(event, nowMs),

@@ -24,6 +24,7 @@ export async function deleteVotingEvent(
   }
   await payWaitingBallotsBack(tx, event.id);
   await markDeleted(tx, event.id);
+  await deps.ballotKeys.retire(tx, event.id);
   await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });
   await giveEventBack(tx, event.accountId);
   const { id, code, title } = event;

@@ -20,7 +20,7 @@ export const createVotingEvent = operation({
   path: '/',
   scope: 'write',
   answers: answersCreated(votingEventView, 'The voting event, a draft.'),
-  refusals: ['code_in_use', 'plan_limit'],
+  refusals: ['code_in_use', 'plan_limit', 'ballot_key_unavailable'],
   example: { title: 'Board of the reading club', type: 'election', timeZone: 'Europe/Berlin' },
 });
 
@@ -42,7 +42,16 @@ export const updateVotingEvent = operation({
   description:
     'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it, `status: "rehearsal"` begins a rehearsal. Once ballots are cast, what they depend on is frozen.',
   answers: answersOne(votingEventView, 'The voting event as it is now.'),
-  refusals: ['code_in_use', 'event_has_ballots', 'not_ready', 'not_open', 'was_open', 'results_final', 'plan_feature'],
+  refusals: [
+    'code_in_use',
+    'event_has_ballots',
+    'not_ready',
+    'not_open',
+    'was_open',
+    'results_final',
+    'plan_feature',
+    'ballot_key_unavailable',
+  ],
   example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },
 });
 

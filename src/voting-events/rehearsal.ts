@@ -2,6 +2,8 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
+import { retireKeys } from './ballot-key-repository.ts';
+import type { BallotKeys } from './ballot-keys.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewPaper } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
@@ -15,6 +17,7 @@ import {
   lockRehearsedPayments,
   type NewEventRow,
   readOpening,
+  updateEvent,
   wipeRehearsal,
 } from './repository.ts';
 import type { VotingEvent } from './types.ts';
@@ -75,19 +78,35 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
   return lockForChange(tx, read.id);
 }
 
-/** Ends the rehearsal of an event (completions 10.5). Call with the event locked by `lockForEnd`. */
+export interface RehearsalDeps {
+  readonly ballotKeys: BallotKeys;
+}
+
+/**
+ * Ends the rehearsal of an event (completions 10.5): its key goes with it. Call with the event locked by `lockForEnd`; where
+ * the event may open by the clock behind it, give it a key in the same transaction.
+ */
 export async function endRehearsal(tx: Transaction, { id, lockedAt }: LockedEvent): Promise<LockedEvent> {
   await wipeRehearsal(tx, id);
+  await retireKeys(tx, id);
+  await updateEvent(tx, id, { ballotKey: null });
   // A candidate that registered in the rehearsal may have made the event ready.
   return { ...(await renewPaper(tx, id, lockedAt)), lockedAt };
 }
 
 /** Ends the rehearsal of an event whose start has come: the clock opens the event behind it, if it is ready. */
-export async function endOverdueRehearsal(db: Database, eventId: string): Promise<void> {
+export async function endOverdueRehearsal(
+  { db, ballotKeys }: RehearsalDeps & { readonly db: Database },
+  eventId: string,
+): Promise<void> {
   const read = await findEventById(db, eventId);
   if (read === undefined || !isRehearsalOver(read, await readNow(db))) return;
   await inTransaction(db, async (tx) => {
     const event = await lockForEnd(tx, read);
-    if (isRehearsalOver(event, event.lockedAt)) await endRehearsal(tx, event);
+    if (!isRehearsalOver(event, event.lockedAt)) return;
+    const ended = await endRehearsal(tx, event);
+    // Its start has come, and it takes no ballot before this commits.
+    const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
+    if (key.ballotKey !== undefined) await updateEvent(tx, eventId, key);
   });
 }

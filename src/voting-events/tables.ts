@@ -89,6 +89,8 @@ export const votingEvents = pgTable(
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
     /** Ballots that were confirmed in rehearsals and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
+    /** Names the key that its ballots wait under (`ballot-keys.ts`); null in polls, and where ballots wait under the secret key. */
+    ballotKey: text('ballot_key'),
     /** When it was deleted: it is invisible since, and its rows are removed in the background. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
@@ -101,6 +103,28 @@ export const votingEvents = pgTable(
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
+  ],
+);
+
+/**
+ * The keys of events whose ballots wait, or waited until lately (docs/security.md, "Keys"): a row stands from before the event
+ * opens until every copy of its key is destroyed. It outlives an event that is deleted.
+ */
+export const ballotKeys = pgTable(
+  'ballot_keys',
+  {
+    votingEventId: text('voting_event_id').notNull(),
+    /** Names the key, and shows nothing of it. */
+    id: text().notNull(),
+    /** The key itself, sealed under the secret key, where processes share no folder; null where it stands in files. */
+    wrapped: text(),
+    createdAt: timeMs('created_at').notNull(),
+    /** Since when nothing needs it any more: its files are to be destroyed. */
+    retiredAt: timeMs('retired_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    index('ballot_keys_retired').on(table.votingEventId).where(sql`retired_at IS NOT NULL`),
   ],
 );
 

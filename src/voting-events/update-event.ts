@@ -68,7 +68,13 @@ export async function updateVotingEvent(
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes);
-  const after = await save(tx, before.id, { ...changes, updatedAt: nowMs });
+  // Last, so that no refusal leaves a key behind.
+  const key = await deps.ballotKeys.prepare(
+    tx,
+    { ...before, ballotKey: from.ballotKey },
+    { ...from, ...definedOnly(changes) },
+  );
+  const after = await save(tx, before.id, { ...changes, ...key, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
     data: viewEvent(after, nowMs),

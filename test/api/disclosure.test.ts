@@ -265,7 +265,10 @@ describe('who voted in a secret event', () => {
       'pending',
     ]);
     expect(await figures()).toEqual([1, 5, 5, 6]);
-    const worker = await startTestService({ databaseUrl: service.databaseUrl, secretKey: service.secretKey });
+    const { ballotKeysDir = '' } = service.deps.config;
+    const worker = await startTestService({
+      ...{ databaseUrl: service.databaseUrl, secretKey: service.secretKey, ballotKeysDir },
+    });
     expect(await eventually(async () => ((await countMessages()) === 5 ? 5 : undefined))).toBe(5);
     await worker.stop();
   });

@@ -4,7 +4,15 @@ import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-c
 import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
-import { addVoters, type BallotVote, type BenchElection, createElection, VOTER_KEY, voterIdOf } from './elections.ts';
+import {
+  addVoters,
+  type BallotVote,
+  type BenchElection,
+  createElection,
+  UNIT,
+  VOTER_KEY,
+  voterIdOf,
+} from './elections.ts';
 import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
 
 /** An election whose voters cast the same choices; each cast is somebody's, drawn by chance, and replaces their earlier one. */
@@ -82,7 +90,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
         })),
     })),
   );
-  const entries = sealSecretBallot(secrets, election.id, codeTag, { codeTag, packed });
+  const entries = sealSecretBallot(election.secrets, election.id, codeTag, { codeTag, packed, weightMicro: UNIT });
   const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
@@ -90,7 +98,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
 \\set r random(1, 1000000000000000)
 SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], '{${paperVersion}}',
   ARRAY[(${voter})::jsonb], ARRAY[${bytea(keyHash)}], '{NULL}', ARRAY['[""]'::jsonb], ARRAY[sha256(int8send(:r))], ARRAY[${bytea(entries)}],
-  '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}');
+  '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}');
 `;
 }
 

@@ -3,7 +3,9 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { waitingTags } from '#src/ballots/ballot-tag.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { sealSecretBallot, sealWaitingTime } from '#src/ballots/sealed-entries.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { hashStoredKey } from '#src/voters/voter-key.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { Bench } from './bench-service.ts';
 import { copyRows } from './copy-rows.ts';
 
@@ -13,6 +15,8 @@ export const VOTER_KEY = '0123-4567-89AB-CDEF';
 /** Candidates that are created at the same time. */
 const TOGETHER = 8;
 const NOTHING = Buffer.alloc(0);
+/** What a voter weighs, in millionths. */
+export const UNIT = 1_000_000n;
 
 export interface BenchPosition {
   readonly id: string;
@@ -23,6 +27,8 @@ export interface BenchPosition {
 export interface BenchElection {
   readonly id: string;
   readonly positions: readonly BenchPosition[];
+  /** What its ballots wait under. */
+  readonly secrets: Secrets;
 }
 
 export interface PositionPlan {
@@ -37,8 +43,8 @@ export const voterRowIdOf = (index: number): string => `vtr_${String(index).padS
 export const codeOf = (index: number): string => String(index).padStart(26, '0');
 
 /** What a ballot of an election is found by while it waits. */
-export function waitingTagOf(bench: Bench, eventId: string, code: string): Buffer {
-  const [tag] = waitingTags(bench.deps.secrets, { id: eventId, type: 'election' }, code);
+export function waitingTagOf({ id, secrets }: BenchElection, code: string): Buffer {
+  const [tag] = waitingTags(secrets, { id, type: 'election' }, code);
   if (tag === undefined) throw new Error('a ballot that waits has a tag');
   return tag;
 }
@@ -65,7 +71,10 @@ export async function createElection(
     }
   }
   await bench.organize('PATCH', `/voting-events/${id}`, { status: 'open' });
-  return { id, positions: await readPositions(bench, id) };
+  const opened = await findEventById(bench.deps.db, id);
+  const secrets = opened === undefined ? undefined : await bench.deps.ballotKeys.find(opened);
+  if (secrets === undefined) throw new Error('an open election has a key');
+  return { id, positions: await readPositions(bench, id), secrets };
 }
 
 async function readPositions(bench: Bench, eventId: string): Promise<BenchPosition[]> {
@@ -126,7 +135,7 @@ export async function addPendingBallots(
   votes: readonly BallotVote[],
   from: number,
   to: number,
-  tagOf = (code: string): Buffer => waitingTagOf(bench, election.id, code),
+  tagOf = (code: string): Buffer => waitingTagOf(election, code),
 ): Promise<void> {
   const packed = packVotes(election, votes);
   await copyRows(bench.databaseUrl, {
@@ -137,7 +146,11 @@ export async function addPendingBallots(
       const participant = voterRowIdOf(from + index);
       const code = codeOf(from + index);
       const tag = tagOf(code);
-      const entries = sealSecretBallot(bench.deps.secrets, election.id, tag, { codeTag: codeTagOf(code), packed });
+      const entries = sealSecretBallot(election.secrets, election.id, tag, {
+        codeTag: codeTagOf(code),
+        packed,
+        weightMicro: UNIT,
+      });
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
     },
   });
@@ -172,12 +185,13 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
   await copyRows(bench.databaseUrl, {
     ...{ table: 'ballot_queue', columns, rows },
     row(index) {
-      const tag = waitingTagOf(bench, election.id, codeOf(index));
+      const tag = waitingTagOf(election, codeOf(index));
       const chosen = candidates.filter((_, place) => ((index + 1) >> place) & 1);
       const entries = chosen.map(({ number }) => ({ candidate: number, value: 1 }));
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
-      const { secrets } = bench.deps;
-      const sealed = sealSecretBallot(secrets, election.id, tag, { codeTag: codeTagOf(codeOf(index)), packed });
+      const { secrets } = election;
+      const codeTag = codeTagOf(codeOf(index));
+      const sealed = sealSecretBallot(secrets, election.id, tag, { codeTag, packed, weightMicro: UNIT });
       const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
       return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time];
     },

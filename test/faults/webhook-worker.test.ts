@@ -19,6 +19,7 @@ function startWorker(service: TestService, dataDir: string): ChildProcess {
       DATABASE_URL: service.databaseUrl,
       SECRET_KEY: service.secretKey,
       DATA_DIR: dataDir,
+      BALLOT_KEYS_DIR: service.deps.config.ballotKeysDir ?? '',
       PORT: '0',
       HOST: '127.0.0.1',
       LOG_LEVEL: 'silent',

@@ -50,6 +50,16 @@ CREATE TABLE ballot_announcements (
   CONSTRAINT ballot_announcements_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
 
+CREATE TABLE ballot_keys (
+  voting_event_id text NOT NULL,
+  id text NOT NULL,
+  wrapped text,
+  created_at bigint NOT NULL,
+  retired_at bigint,
+  CONSTRAINT ballot_keys_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id)
+);
+CREATE INDEX ballot_keys_retired ON ballot_keys USING btree (voting_event_id) WHERE (retired_at IS NOT NULL);
+
 CREATE TABLE ballot_logs (
   voting_event_id text NOT NULL,
   size bigint NOT NULL,
@@ -94,7 +104,7 @@ CREATE TABLE ballot_queue (
   due_at bigint,
   CONSTRAINT ballot_queue_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT ballot_queue_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue USING btree (voting_event_id, code_tag);
 
 CREATE TABLE ballots (
@@ -243,7 +253,7 @@ CREATE TABLE idempotency_keys (
   body text,
   expires_at bigint NOT NULL,
   CONSTRAINT idempotency_keys_api_key_id_key_pk PRIMARY KEY (api_key_id, key)
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX idempotency_keys_expiry ON idempotency_keys USING btree (expires_at);
 
 CREATE TABLE job_runners (
@@ -343,7 +353,7 @@ CREATE TABLE participation (
   exclusive boolean DEFAULT true NOT NULL,
   CONSTRAINT participation_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
   CONSTRAINT participation_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 
 CREATE TABLE payment_attempts (
   voting_event_id text NOT NULL,
@@ -439,7 +449,7 @@ CREATE TABLE pending_ballots (
   payment_attempt_id text,
   CONSTRAINT pending_ballots_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
   CONSTRAINT pending_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX pending_ballots_age ON pending_ballots USING btree (cast_at);
 CREATE UNIQUE INDEX pending_ballots_code ON pending_ballots USING btree (voting_event_id, code_tag);
 
@@ -619,7 +629,7 @@ CREATE TABLE undisclosed_voters (
   voter_id text NOT NULL,
   CONSTRAINT undisclosed_voters_voting_event_id_voter_id_pk PRIMARY KEY (voting_event_id, voter_id),
   CONSTRAINT undisclosed_voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 
 CREATE TABLE voided_ballots (
   voting_event_id text NOT NULL,
@@ -769,6 +779,7 @@ CREATE TABLE voting_events (
   rehearsal_since bigint,
   rehearsal_number integer DEFAULT 0 NOT NULL,
   rehearsal_ballots bigint DEFAULT 0 NOT NULL,
+  ballot_key text,
   CONSTRAINT voting_events_pkey PRIMARY KEY (id),
   CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
@@ -787,7 +798,7 @@ CREATE TABLE waiting_participants (
   code_tag bytea NOT NULL,
   CONSTRAINT waiting_participants_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
   CONSTRAINT waiting_participants_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 
 CREATE TABLE webhook_attempts (
   delivery_id text NOT NULL,

@@ -141,6 +141,7 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Cop
       participants: election ? [''] : identitiesOf(world, asked),
       codeTag: sha(`code ${index}`),
       entries: sha(`entries ${index}`),
+      sealedWeight: undefined,
       visitorId: election ? null : `VI_${index}`,
       voterId: `ID${index}`,
       email: by === 'email' ? `p${index}@example.org` : null,

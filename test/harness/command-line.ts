@@ -22,7 +22,9 @@ function environmentOf(service: TestService | undefined): Record<string, string>
   const { PATH = '', HOME = '' } = process.env;
   if (service === undefined) return { PATH, HOME };
   const { databaseUrl, secretKey, deps } = service;
-  return { PATH, HOME, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: deps.config.dataDir };
+  const { dataDir, ballotKeysDir = '', ballotKeysCopies } = deps.config;
+  const keys = { BALLOT_KEYS_DIR: ballotKeysDir, BALLOT_KEYS_COPIES: ballotKeysCopies.join() };
+  return { PATH, HOME, DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: dataDir, ...keys };
 }
 
 /** Starts one of the operator's commands as a process of its own, on the database of a test service. */

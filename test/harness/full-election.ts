@@ -121,7 +121,8 @@ export class FullElection {
           identity,
           keyHash: hashSentKey(secrets, event.id, KEY),
         },
-        entries: sealSecretBallot(secrets, event.id, codeTag, { codeTag, packed: entries }),
+        entries: sealSecretBallot(secrets, event.id, codeTag, { codeTag, packed: entries, weightMicro: undefined }),
+        sealedWeight: undefined,
         ...{ visitorId: null, voterId: null, email: identity.key, name: null, countryCode: null, credits: undefined },
       },
       claim: {

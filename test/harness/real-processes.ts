@@ -29,7 +29,8 @@ export async function startRealProcesses(): Promise<RealProcesses> {
   const databaseUrl = withDatabase(server.url, 'voting');
   await migrate(databaseUrl);
   const secretKey = randomBytes(32).toString('base64');
-  const inside = await startTestService({ databaseUrl, secretKey, worker: false });
+  const ballotKeysDir = path.join(folder, 'ballot-keys');
+  const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir });
   const account = await createTestAccount(inside);
   const started: StartedService[] = [];
   return {
@@ -38,6 +39,7 @@ export async function startRealProcesses(): Promise<RealProcesses> {
       const one = requireStarted(
         await startProcess({
           ...{ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: folder, HOST: '127.0.0.1', WORKER: 'off' },
+          BALLOT_KEYS_DIR: ballotKeysDir,
           ...{ BASE_URL: 'https://vote.example.org', EMAIL_DOMAIN_CHECK: 'off', WEBHOOK_ALLOW_PRIVATE: 'on' },
           ...settings,
         }),

@@ -70,6 +70,10 @@ export interface TestServiceOptions {
   readonly secretKey?: string;
   /** The setting of that name; no witness unless said otherwise. */
   readonly witnesses?: string;
+  /** Where the keys of events stand: a folder of this service unless said otherwise; '' for the database. */
+  readonly ballotKeysDir?: string;
+  /** The setting of that name. */
+  readonly ballotKeysCopies?: string;
 }
 
 async function serve(
@@ -84,6 +88,8 @@ async function serve(
     DATABASE_URL: databaseUrl,
     SECRET_KEY: secretKey,
     DATA_DIR: dataDir,
+    BALLOT_KEYS_DIR: options.ballotKeysDir ?? path.join(dataDir, 'ballot-keys'),
+    BALLOT_KEYS_COPIES: options.ballotKeysCopies ?? '',
     PORT: '0',
     HOST: '127.0.0.1',
     LOG_LEVEL: 'silent',

@@ -42,6 +42,7 @@ export async function startWorkerProcess(
         DATABASE_URL: database.href,
         SECRET_KEY: service.secretKey,
         DATA_DIR: dataDir,
+        BALLOT_KEYS_DIR: service.deps.config.ballotKeysDir ?? '',
         PORT: String(port),
         METRICS_PORT: String(metricsPort),
         HOST: '127.0.0.1',

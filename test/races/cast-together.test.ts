@@ -67,6 +67,7 @@ async function requestsFor(event: TestEvent, keyOf: (name: string) => string | u
         participants: [''],
         codeTag: codeTagOf(generateConfirmationCode()),
         entries: packEntries([{ position: 1, entries: [{ candidate: 1, value: 1 }] }]),
+        sealedWeight: undefined,
         ...{ visitorId: null, voterId: null, email: null, name: null, countryCode: null, credits: undefined },
       },
       claim:

@@ -120,6 +120,7 @@ async function requestFor(event: TestEvent, key: string | undefined): Promise<Ca
       participants: [`v:${visitorId}`],
       codeTag: codeTagOf(generateConfirmationCode()),
       entries: packEntries([{ position: 1, entries: [{ candidate: 1, value: 1 }] }]),
+      sealedWeight: undefined,
       visitorId,
       voterId: null,
       email: null,

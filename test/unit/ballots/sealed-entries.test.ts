@@ -31,7 +31,7 @@ describe('a ballot of an election that waits', () => {
   test('is found and opened after the secret key was rotated', () => {
     const tag = waitingTags(before, ELECTION, code)[0] ?? codeTag;
     expect(waitingTags(rotated, ELECTION, code)).toContainEqual(tag);
-    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed });
+    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, weightMicro: undefined });
     expect(openBallot(rotated, 'evt_1', tag, stored)).toMatchObject({ entries: packed, sealed: { codeTag } });
     const times = { confirmedMs: 1_234, promisedMs: 5_678 };
     const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times));
@@ -39,7 +39,9 @@ describe('a ballot of an election that waits', () => {
   });
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {
-    const stored = [0, 1].map(() => sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed }));
+    const stored = [0, 1].map(() =>
+      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro: undefined }),
+    );
     const opened = stored.map((one) => openBallot(before, 'evt_1', codeTag, one).sealed);
     expect(opened[0]?.salt.equals(opened[1]?.salt ?? Buffer.alloc(0))).toBe(false);
     expect(opened[0]?.id).not.toBe(opened[1]?.id);
@@ -51,13 +53,13 @@ describe('a ballot of an election that waits', () => {
     const lengths = [0, 1, 5, 12].map((entries) => {
       const chosen = Array.from({ length: entries }, (_, at) => ({ candidate: at + 1, value: at + 1 }));
       const ballot = packEntries([{ position: 1, entries: chosen }]);
-      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot }).length;
+      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, weightMicro: 1_000_000n }).length;
     });
     expect(new Set(lengths).size).toBe(1);
   });
 
   test('does not open when it was changed, or put in the place of another one', () => {
-    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed });
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro: undefined });
     for (const byte of [5, 20, stored.length - 1]) {
       const changed = Buffer.from(stored);
       changed[byte] = (changed[byte] ?? 0) ^ 1;
@@ -67,6 +69,15 @@ describe('a ballot of an election that waits', () => {
     expect(() => openBallot(before, 'evt_2', codeTag, stored)).toThrow();
     expect(() => openBallot(createSecrets([newer]), 'evt_1', codeTag, stored)).toThrow();
   });
+});
+
+test('a ballot under the key of its event brings its weight along, and one of an earlier version none', () => {
+  const [weighed, unweighed] = [7_250_000n, undefined].map((weightMicro) => {
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro });
+    return { version: stored[0], ...openBallot(before, 'evt_1', codeTag, stored) };
+  });
+  expect(weighed).toMatchObject({ version: 4, entries: packed, sealed: { codeTag, weightMicro: 7_250_000n } });
+  expect(unweighed).toMatchObject({ version: 3, entries: packed, sealed: { codeTag, weightMicro: undefined } });
 });
 
 test('a poll’s ballot is found by the tag of the log, and opens to its entries; one in the box is in clear', () => {

@@ -1,0 +1,59 @@
+import path from 'node:path';
+import type { Config } from '#src/config.ts';
+import { withConnection } from '#src/database/check-server.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
+import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/ballot-keys.ts';
+import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
+import type { Answer } from './cli.ts';
+
+/** Whether one folder is another, or lies in it. */
+const isWithin = (inner: string, outer: string): boolean => {
+  const way = path.relative(outer, inner);
+  return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
+};
+
+/**
+ * Writes the keys of elections that take ballots, or will, into a folder of their own, and takes those out of it whose
+ * elections are over: with such a key, an old backup could still be read.
+ * @throws ApiError 409 where the folder cannot be used, or a key cannot be read
+ */
+export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
+  const folder = path.resolve(to);
+  const sources = keyFoldersOf(config);
+  if (isWithin(folder, config.dataDir) || (sources?.all.some((own) => isWithin(folder, own)) ?? false))
+    throw conflict('folder_in_use', `${folder} lies in a folder of the service: name a place of its own.`);
+  const { living, known } = await withConnection(url, async (client) => ({
+    living: await listLivingKeys(client),
+    known: new Set((await client.query<{ id: string }>('SELECT id FROM voting_events')).rows.map(({ id }) => id)),
+  }));
+  const target = new KeyFolders(folder);
+  const lacking: string[] = [];
+  const wanted = new Set(living.map(keyFileOf));
+  let removed = 0;
+  try {
+    for (const key of living) {
+      const content = await readLivingKey(key, sources, config.secretKeys);
+      if (content === undefined) lacking.push(key.code);
+      else await target.writeTo(folder, keyFileOf(key), content);
+    }
+    for (const name of await target.list(folder)) {
+      const event = readKeyFileName(name)?.eventId;
+      // Another service may keep its keys here too.
+      if (event === undefined || wanted.has(name) || !known.has(event)) continue;
+      await target.destroy(name);
+      removed += 1;
+    }
+  } catch (fault) {
+    if (fault instanceof FolderUnusable) throw conflict('folder_unusable', `${fault.message}.`);
+    throw fault;
+  }
+  return {
+    value: { folder, written: living.length - lacking.length, removed, eventsWithoutKey: lacking },
+    shown: { folder, written: living.length - lacking.length, removed, eventsWithoutKey: lacking.join(', ') || 'none' },
+    next: [
+      'Keep this folder apart from every backup of the database, and run this as often as elections open and end.',
+    ],
+    refused: lacking.length > 0,
+  };
+}

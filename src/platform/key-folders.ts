@@ -1,0 +1,166 @@
+import { constants } from 'node:fs';
+import { access, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { takeRandomBytes } from './random-bytes.ts';
+
+const OWNER_ONLY = 0o600;
+const FOLDER_MODE = 0o700;
+
+/** A folder that cannot hold keys now. The message names the folder and the reason, never a key. */
+export class FolderUnusable extends Error {
+  readonly folder: string;
+
+  constructor(folder: string, cause: unknown) {
+    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+    super(`${folder} cannot be used (${typeof code === 'string' ? code : 'unknown'})`, { cause });
+    this.folder = folder;
+  }
+}
+
+const isMissing = (fault: unknown): boolean => fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT';
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes a folder with its parents, each of them on the disk before this returns. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  if (first === undefined) return;
+  for (let made = folder; ; made = path.dirname(made)) {
+    await syncFolder(path.dirname(made));
+    if (made === first || made === path.dirname(made)) return;
+  }
+}
+
+/**
+ * Small secret files, the same ones in several folders, for one owner to read (mode 0600). A file is either whole in a folder
+ * or not there; what was written or removed stands on the disk before the call returns.
+ */
+export class KeyFolders {
+  readonly main: string;
+  readonly copies: readonly string[];
+
+  /**
+   * @param main is made when it is lacking
+   * @param copies are never made: one that is lacking is a disk that is not there
+   */
+  constructor(main: string, copies: readonly string[] = []) {
+    this.main = main;
+    this.copies = copies;
+  }
+
+  get all(): readonly string[] {
+    return [this.main, ...this.copies];
+  }
+
+  /** Writes a file to every folder. @throws FolderUnusable where one of them cannot be written; the file is in none of them then */
+  async write(name: string, content: string): Promise<void> {
+    try {
+      for (const folder of this.all) await this.writeTo(folder, name, content);
+    } catch (fault) {
+      // The folder that failed may be away: what it cannot have it need not lose.
+      await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));
+      throw fault;
+    }
+  }
+
+  /** Writes a file to one of the folders. @throws FolderUnusable */
+  async writeTo(folder: string, name: string, content: string): Promise<void> {
+    const part = path.join(folder, `.${name}.${takeRandomBytes(6).toString('hex')}`);
+    try {
+      if (folder === this.main) await makeFolder(folder);
+      const handle = await open(part, 'wx', OWNER_ONLY);
+      try {
+        await handle.writeFile(content);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(part, path.join(folder, name));
+      await syncFolder(folder);
+    } catch (fault) {
+      await rm(part, { force: true }).catch(() => undefined);
+      throw new FolderUnusable(folder, fault);
+    }
+  }
+
+  /** The content of a file in the first folder that has it; undefined where none has. */
+  async read(name: string, isRight: (content: string) => boolean): Promise<string | undefined> {
+    for (const folder of this.all) {
+      const content = await readFile(path.join(folder, name), 'utf8').catch(() => undefined);
+      if (content !== undefined && isRight(content)) return content;
+    }
+    return undefined;
+  }
+
+  /** Removes a file from every folder, overwritten first. @throws FolderUnusable where one of them cannot be changed */
+  async destroy(name: string): Promise<void> {
+    const ends = await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /** The names of the files in a folder. @throws FolderUnusable; the main folder is empty before its first file */
+  async list(folder: string): Promise<string[]> {
+    try {
+      return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();
+    } catch (fault) {
+      if (folder === this.main && isMissing(fault)) return [];
+      throw new FolderUnusable(folder, fault);
+    }
+  }
+
+  /** Whether files could be written to a folder now. Nothing is written. @throws FolderUnusable */
+  async check(folder: string): Promise<void> {
+    try {
+      const place = folder === this.main ? await firstThere(folder) : folder;
+      await access(place, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch (fault) {
+      throw new FolderUnusable(folder, fault);
+    }
+  }
+}
+
+/** A folder, or where it is still to be made the one that it will stand in. */
+async function firstThere(folder: string): Promise<string> {
+  try {
+    await stat(folder);
+    return folder;
+  } catch (fault) {
+    const parent = path.dirname(folder);
+    if (!isMissing(fault) || parent === folder) throw fault;
+    return firstThere(parent);
+  }
+}
+
+/** A disk may keep what was overwritten elsewhere, yet most of them overwrite in place. */
+async function overwrite(file: string): Promise<void> {
+  const { size } = await stat(file);
+  const handle = await open(file, 'r+');
+  try {
+    await handle.write(takeRandomBytes(size), 0, size, 0);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function removeFrom(folder: string, name: string): Promise<void> {
+  const file = path.join(folder, name);
+  try {
+    // A folder that is away is no folder without the file.
+    await stat(folder);
+    await overwrite(file).catch((fault: unknown) => {
+      if (!isMissing(fault)) throw fault;
+    });
+    await rm(file, { force: true });
+    await syncFolder(folder);
+  } catch (fault) {
+    throw new FolderUnusable(folder, fault);
+  }
+}

@@ -1,0 +1,275 @@
+import type { Config } from '#src/config.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { takeRandomBytes } from '#src/platform/random-bytes.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
+import { createSecrets, SECRET_KEY_BYTES, type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
+import {
+  deleteKeyRow,
+  findKeyRow,
+  insertKeyRow,
+  listKeyNames,
+  listRetiredKeys,
+  retireKeys,
+} from './ballot-key-repository.ts';
+import { statusAt } from './lifecycle.ts';
+import type { VotingEvent } from './types.ts';
+
+// The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
+// join voters with ballots: random, made before the event opens, outside of the database, and destroyed when no ballot can
+// come any more. From then on copies of the database, its write-ahead log and its backups cannot be read, whatever else is
+// known (docs/security.md).
+
+/** Keys in memory at once; those that were used longest ago are read again. */
+const MOST_CACHED = 1_000;
+/** After a key was not found, every request of its event is refused this long before it is looked for again. */
+const LOOK_AGAIN_MS = 1_000;
+/** The transaction that made a key has ended by then, one way or the other. */
+const IN_DOUBT_MS = 10 * MINUTE_MS;
+const ID_CHARACTERS = 16;
+const KEY_FILE = /^(evt_[0-9a-z]+)\.([0-9a-f]{16})\.key$/i;
+
+export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
+  ...{ table: 'ballot_keys', column: 'wrapped', row: `${eventId}/${id}` },
+});
+
+/** What names a key. */
+export interface KeyName {
+  readonly eventId: string;
+  readonly id: string;
+}
+
+export const keyFileOf = ({ eventId, id }: KeyName): string => `${eventId}.${id}.key`;
+
+/** What a file of the folder is the key of; undefined for any other file. */
+export function readKeyFileName(name: string): KeyName | undefined {
+  const [, eventId, id] = KEY_FILE.exec(name) ?? [];
+  return eventId === undefined || id === undefined ? undefined : { eventId, id };
+}
+
+const idOf = (key: Uint8Array): string =>
+  sha256(Buffer.concat([Buffer.from('ballot key'), key]))
+    .toString('hex')
+    .slice(0, ID_CHARACTERS);
+
+const keyIn = (content: string): Buffer => Buffer.from(content.trim(), 'base64');
+
+/** Whether the content of a file is the key that its name says. */
+export const isKeyOf = ({ id }: KeyName, content: string): boolean => {
+  const key = keyIn(content);
+  return key.length === SECRET_KEY_BYTES && idOf(key) === id;
+};
+
+/** The folders of the settings; undefined where keys stand in the database. */
+export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): KeyFolders | undefined {
+  return ballotKeysDir === undefined ? undefined : new KeyFolders(ballotKeysDir, ballotKeysCopies);
+}
+
+export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies'>;
+
+/** What an event's ballots wait under. */
+export type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
+
+interface KeyDeps {
+  readonly db: Database;
+  readonly log: Log;
+  /** The service's own: polls and events that were open before there were keys of events wait under it. */
+  readonly secrets: Secrets;
+  readonly settings: KeySettings;
+  readonly onUnreadable?: (place: SealedPlace) => void;
+}
+
+/**
+ * The key of an event, which also finds and opens what a process of the version before has made under the secret key of the
+ * service while it still ran beside newer ones. What is made goes under the key of the event.
+ */
+function withEarlier(own: Secrets, service: Secrets): Secrets {
+  const ringOf = (sealed: string): Secrets => (sealed.startsWith(`${own.id}.`) ? own : service);
+  return {
+    ...own,
+    macs: (purpose, message) => [...own.macs(purpose, message), ...service.macs(purpose, message)],
+    open: (sealed, place) => ringOf(sealed).open(sealed, place),
+    openForeign: (sealed, place) => ringOf(sealed).openForeign(sealed, place),
+  };
+}
+
+/** Whether ballots may wait that were cast without a key; those of a rehearsal that ends are gone. */
+function hasTakenBallots(before: VotingEvent, rehearsalSince: number | null, nowMs: number): boolean {
+  if (before.rehearsalSince !== null) return rehearsalSince !== null;
+  const status = statusAt(before, nowMs);
+  return status === 'open' || status === 'closed';
+}
+
+/** The keys of secret events: made, found, and destroyed. */
+export class BallotKeys {
+  readonly #deps: KeyDeps;
+  readonly #folders: KeyFolders | undefined;
+  /** By their IDs, which are random: a key never changes. `destroyed` is final, too. */
+  readonly #known = new RecentMap<Secrets | 'destroyed'>(MOST_CACHED);
+  readonly #finding = new Map<string, Promise<Secrets | undefined>>();
+  readonly #missing = new Map<string, number>();
+  /** Made by this process in a transaction that may have been undone. */
+  readonly #inDoubt = new Map<string, KeyName & { readonly madeAt: number }>();
+
+  constructor(deps: KeyDeps) {
+    this.#deps = deps;
+    this.#folders = keyFoldersOf(deps.settings);
+  }
+
+  /**
+   * What the ballots of an event wait under: the event's own key, or the secret key of the service in polls and in events
+   * that opened before there were keys of events. Undefined once the key is destroyed: no ballot of the event waits any more.
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where the key exists and this process cannot read it
+   */
+  async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
+    if (type === 'poll' || id === null) return this.#deps.secrets;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known === 'destroyed' ? undefined : known;
+    const missingSince = this.#missing.get(id);
+    if (missingSince !== undefined && monotonicMs() < missingSince + LOOK_AGAIN_MS)
+      throw refuse('ballot_key_unavailable');
+    const finding = this.#finding.get(id);
+    if (finding !== undefined) return finding;
+    const started = this.#look({ eventId, id }).finally(() => this.#finding.delete(id));
+    this.#finding.set(id, started);
+    return started;
+  }
+
+  async #look(name: KeyName): Promise<Secrets | undefined> {
+    const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
+    if (content !== undefined) return this.#remember(name, keyIn(content));
+    const row = await findKeyRow(this.#deps.db, name);
+    if (row === undefined) {
+      this.#known.set(name.id, 'destroyed');
+      return undefined;
+    }
+    const key = row.wrapped === null ? undefined : this.#unwrap(name, row.wrapped);
+    if (key !== undefined) return this.#remember(name, key);
+    // Its destruction has begun.
+    if (row.retiredAt !== null) return undefined;
+    this.#miss(name);
+    throw refuse('ballot_key_unavailable');
+  }
+
+  /** Undefined where the secret key that it was sealed under is not listed; that raises an alarm of its own. */
+  #unwrap({ eventId, id }: KeyName, wrapped: string): Buffer | undefined {
+    try {
+      return this.#deps.secrets.open(wrapped, wrappedKeyPlace(eventId, id));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #remember({ id }: KeyName, key: Buffer): Secrets {
+    const secrets = withEarlier(createSecrets([key], this.#deps.onUnreadable), this.#deps.secrets);
+    this.#known.set(id, secrets);
+    this.#missing.delete(id);
+    return secrets;
+  }
+
+  /** An alarm for each key, however many requests need it. */
+  #miss({ eventId, id }: KeyName): void {
+    const isNew = !this.#missing.has(id);
+    if (this.#missing.size >= MOST_CACHED) this.#missing.clear();
+    this.#missing.set(id, monotonicMs());
+    if (!isNew) return;
+    this.#deps.log.error(
+      { alarm: 'ballot_key_missing', event: eventId, key: id },
+      'this process cannot read the key of an event: its ballots are refused',
+    );
+  }
+
+  /**
+   * Makes the key of an event that is about to be able to open: it is set to open, to be rehearsed, or to start by itself.
+   * It stands on the disk of every folder before this returns. An event that has taken ballots without one keeps doing so.
+   * @param before how it stands; undefined for a new event @param after how it will stand
+   * @returns the column to store with the change
+   * @throws ApiError 500 `ballot_key_unavailable`
+   */
+  async prepare(
+    tx: Transaction,
+    before: VotingEvent | undefined,
+    after: Pick<VotingEvent, 'id' | 'type' | 'startsAt'> &
+      Partial<Pick<VotingEvent, 'openedAt' | 'rehearsalSince' | 'closedAt'>>,
+  ): Promise<{ ballotKey?: string }> {
+    const { openedAt = null, rehearsalSince = null, closedAt = null } = after;
+    if (after.type !== 'election' || (before?.ballotKey ?? null) !== null || closedAt !== null) return {};
+    if (after.startsAt === null && openedAt === null && rehearsalSince === null) return {};
+    const nowMs = await readNow(tx);
+    if (before !== undefined && hasTakenBallots(before, rehearsalSince, nowMs)) return {};
+    return { ballotKey: await this.#make(tx, after.id, nowMs) };
+  }
+
+  async #make(tx: Transaction, eventId: string, nowMs: number): Promise<string> {
+    const key = takeRandomBytes(SECRET_KEY_BYTES);
+    const name = { eventId, id: idOf(key) };
+    if (this.#folders === undefined) {
+      const wrapped = this.#deps.secrets.seal(key, wrappedKeyPlace(eventId, name.id));
+      await insertKeyRow(tx, { ...name, wrapped, nowMs });
+      return name.id;
+    }
+    await insertKeyRow(tx, { ...name, wrapped: null, nowMs });
+    this.#inDoubt.set(name.id, { ...name, madeAt: monotonicMs() });
+    try {
+      await this.#folders.write(keyFileOf(name), `${key.toString('base64')}\n`);
+    } catch (fault) {
+      if (!(fault instanceof FolderUnusable)) throw fault;
+      this.#deps.log.error(
+        { folder: fault.folder, fault: summariseFault(fault.cause) },
+        'the key of an event could not be written: it does not open',
+      );
+      throw refuse('ballot_key_unavailable');
+    }
+    return name.id;
+  }
+
+  /** Marks the keys of an event as needed no more, in the transaction after which no ballot comes. Then call `destroyRetired`. */
+  async retire(tx: Transaction, eventId: string): Promise<void> {
+    await retireKeys(tx, eventId);
+  }
+
+  /**
+   * Destroys every key that nothing needs any more, in all folders; what one of them refuses is tried again the next time.
+   * @param eventId of one event; of all otherwise
+   */
+  async destroyRetired(eventId?: string): Promise<void> {
+    const { db, log } = this.#deps;
+    for (const { inFiles, ...name } of await listRetiredKeys(db, eventId)) {
+      this.#known.set(name.id, 'destroyed');
+      try {
+        if (inFiles) {
+          if (this.#folders === undefined) throw new Error('BALLOT_KEYS_DIR is not set, and the key stands in a file');
+          await this.#folders.destroy(keyFileOf(name));
+        }
+        await deleteKeyRow(db, name);
+      } catch (fault) {
+        log.error(
+          {
+            ...{ alarm: 'ballot_key_kept', event: name.eventId, key: name.id },
+            ...(fault instanceof FolderUnusable ? { folder: fault.folder } : {}),
+            fault: summariseFault(fault),
+          },
+          'the key of an event that is over could not be destroyed; it is tried again',
+        );
+      }
+    }
+  }
+
+  /** Lets go of keys that were destroyed elsewhere, and removes those whose transaction was undone. Called every minute. */
+  async tidy(): Promise<void> {
+    const doubtful = [...this.#inDoubt.values()].filter(({ madeAt }) => monotonicMs() > madeAt + IN_DOUBT_MS);
+    const cached = [...this.#known].flatMap(([id, known]) => (known === 'destroyed' ? [] : [id]));
+    const ids = [...new Set([...cached, ...doubtful.map(({ id }) => id)])];
+    if (ids.length === 0) return;
+    const standing = await listKeyNames(this.#deps.db, ids);
+    for (const id of cached) if (!standing.has(id)) this.#known.set(id, 'destroyed');
+    for (const name of doubtful) {
+      if (!standing.has(name.id)) await this.#folders?.destroy(keyFileOf(name));
+      this.#inDoubt.delete(name.id);
+    }
+  }
+}

@@ -1,0 +1,455 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTransaction } from '#src/database/client.ts';
+import { createLog } from '#src/platform/log.ts';
+import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
+import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import {
+  cast,
+  confirm,
+  createKeyedElection,
+  type KeyedElection,
+  keyFiles,
+  setStatus,
+  voteWith,
+} from '#test/harness/keyed-elections.ts';
+import { patchEvent } from '#test/harness/rehearsals.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestAnswer,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const HOUR_MS = 3_600_000;
+const UNIT_WEIGHTS = [1, 1, 1];
+
+let root: string;
+let main: string;
+let copy: string;
+let service: TestService;
+let account: TestAccount;
+const lines: Record<string, unknown>[] = [];
+
+beforeAll(async () => {
+  root = mkdtempSync(path.join(tmpdir(), 'voting-keys-test-'));
+  [main, copy] = [path.join(root, 'main'), path.join(root, 'copy')];
+  mkdirSync(copy);
+  service = await startTestService({
+    ...{ ballotKeysDir: main, ballotKeysCopies: copy },
+    log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }),
+  });
+  account = await createTestAccount(service);
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const shown = ({ status, headers, body }: TestAnswer) => ({
+  ...{ status, reason: body.error?.details?.reason, retryAfter: headers.get('retry-after') },
+});
+const UNAVAILABLE = { status: 500, reason: 'ballot_key_unavailable', retryAfter: '5' };
+const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event === eventId && alarm !== undefined);
+
+async function rowsOf(eventId: string): Promise<{ id: string; wrapped: string | null; retired: boolean }[]> {
+  const text = 'SELECT id, wrapped, retired_at IS NOT NULL AS retired FROM ballot_keys WHERE voting_event_id = $1';
+  return (await service.deps.db.$client.query(text, [eventId])).rows;
+}
+
+/** Every value of a database that holds some bytes, in hex or base64. */
+async function placesOf(running: TestService, bytes: Buffer): Promise<string[]> {
+  const { $client } = running.deps.db;
+  const { rows: tables } = await $client.query<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await $client.query<{ row: string }>(`SELECT to_jsonb(t)::text AS row FROM ${name} t`);
+    const forms = [bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')];
+    if (rows.some(({ row }) => forms.some((form) => row.includes(form)))) found.push(name);
+  }
+  return found;
+}
+
+/** The job may be at the same log as the test: then it is the job that destroys. */
+async function isDestroyed(eventId: string): Promise<void> {
+  await eventually(async () => {
+    const left = [...keyFiles(main, eventId), ...keyFiles(copy, eventId), ...(await rowsOf(eventId))];
+    return left.length === 0 ? true : undefined;
+  });
+}
+const awayFrom = (folder: string, name: string): string => path.join(root, `${path.basename(folder)}-${name}`);
+const keyOf = (eventId: string, folder = main): Buffer =>
+  Buffer.from(readFileSync(path.join(folder, keyFiles(folder, eventId)[0] ?? ''), 'utf8'), 'base64');
+
+describe('the key of an election', () => {
+  test('stands in every folder before the election opens, for its owner alone, and nowhere in the database', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const key = keyOf(election.id);
+    expect(key).toHaveLength(32);
+    expect(keyOf(election.id, copy)).toEqual(key);
+    const file = path.join(main, keyFiles(main, election.id)[0] ?? '');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await voteWith(service, election, [0]);
+    expect(await placesOf(service, key)).toEqual([]);
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT entries FROM ballot_queue WHERE voting_event_id = $1',
+      [election.id],
+    );
+    expect(rows.map(({ entries }) => entries[0])).toEqual([4]);
+  });
+
+  test('is made when an election gets a start, and none for a poll', async () => {
+    const startsAt = Date.now() + HOUR_MS;
+    const scheduled = await createKeyedElection(service, account, [], false, { startsAt });
+    expect(keyFiles(main, scheduled.id)).toHaveLength(1);
+    const draft = await createKeyedElection(service, account, [], false);
+    expect(keyFiles(main, draft.id)).toEqual([]);
+    await patchEvent(service, account, draft, { startsAt });
+    expect(keyFiles(main, draft.id)).toHaveLength(1);
+    await patchEvent(service, account, draft, { startsAt: startsAt + 1, title: 'Another' });
+    expect(keyFiles(main, draft.id)).toHaveLength(1);
+    const poll = await createTestEvent(service, account, { startsAt }, [
+      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
+    ]);
+    expect(keyFiles(main, poll.id)).toEqual([]);
+    expect(await rowsOf(poll.id)).toEqual([]);
+  });
+
+  test('lets nothing open, and changes nothing, where a folder cannot take it', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+    renameSync(copy, `${copy}-away`);
+    try {
+      expect(shown(await setStatus(service, election, 'open'))).toEqual(UNAVAILABLE);
+      expect(shown(await setStatus(service, election, 'rehearsal'))).toEqual(UNAVAILABLE);
+    } finally {
+      renameSync(`${copy}-away`, copy);
+    }
+    expect(await findEventById(service.deps.db, election.id)).toMatchObject({ openedAt: null, ballotKey: null });
+    expect([...keyFiles(main, election.id), ...(await rowsOf(election.id))]).toEqual([]);
+    demand(await setStatus(service, election, 'open'), 200);
+    expect(keyFiles(copy, election.id)).toEqual(keyFiles(main, election.id));
+  });
+
+  test('is not needed for what was undone: one that a cut-off opening left behind keeps no other from being made', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+    const { db, ballotKeys } = service.deps;
+    await inTransaction(db, async (tx) => {
+      const event = await findEventById(tx, election.id);
+      if (event !== undefined) await ballotKeys.prepare(tx, event, { ...event, openedAt: 1 });
+      throw new Error('killed');
+    }).catch(() => undefined);
+    expect(keyFiles(main, election.id)).toHaveLength(1);
+    expect(await rowsOf(election.id)).toEqual([]);
+    demand(await setStatus(service, election, 'open'), 200);
+    expect(keyFiles(main, election.id)).toHaveLength(2);
+    await voteWith(service, election, [0, 1, 2]);
+    await finishEvent(service, election.id);
+    const results = demand(
+      await service.call('GET', `/voting-events/${election.id}/results`, undefined, { key: account.read }),
+      200,
+    );
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+  });
+});
+
+describe('processes', () => {
+  test('find the key of an election that another one opened, and read its file once', async () => {
+    const other = await service.another();
+    try {
+      const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+      const { confirmationCode } = demand(await cast(other, election, 0), 201);
+      demand(await confirm(service, election, confirmationCode), 200);
+      for (const folder of [main, copy])
+        for (const name of keyFiles(folder, election.id)) renameSync(path.join(folder, name), awayFrom(folder, name));
+      await voteWith(other, election, [1]);
+      await voteWith(service, election, [2]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('without a key answer 500 with Retry-After, store nothing, say so once, and go on when it is back', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const { confirmationCode } = demand(await cast(service, election, 0), 201);
+    const [name = ''] = keyFiles(main, election.id);
+    const folders = [main, copy];
+    for (const folder of folders) renameSync(path.join(folder, name), awayFrom(folder, name));
+    const without = await service.another();
+    try {
+      for (const answer of [
+        await cast(without, election, 1),
+        await cast(without, election, 1, 'with-a-key'),
+        await confirm(without, election, confirmationCode),
+        await confirm(without, election, confirmationCode, 'with-another-key'),
+      ])
+        expect(shown(answer)).toEqual(UNAVAILABLE);
+      const { rows } = await service.deps.db.$client.query(
+        `SELECT (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = $1) AS pending,
+           (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = $1) AS queued`,
+        [election.id],
+      );
+      expect(rows).toEqual([{ pending: 1, queued: 0 }]);
+      expect(alarmsOf(election.id)).toMatchObject([{ alarm: 'ballot_key_missing' }]);
+      for (const folder of folders) renameSync(awayFrom(folder, name), path.join(folder, name));
+      rmSync(path.join(main, name));
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      demand(await confirm(without, election, confirmationCode, 'with-another-key'), 200);
+      demand(await cast(without, election, 1, 'with-a-key'), 201);
+    } finally {
+      await without.stop();
+    }
+  });
+});
+
+describe('when the result is final', () => {
+  test('no folder and no row holds the key any more, and results, proofs and repeated confirms do without', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const [code = ''] = await voteWith(service, election, [0, 1, 2]);
+    await finishEvent(service, election.id);
+    await isDestroyed(election.id);
+    const read = { key: account.read };
+    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+    const again = demand(await confirm(service, election, code), 200);
+    expect(again).toMatchObject({ confirmationCode: code, confirmedCount: 1, votes: [] });
+    const proof = await service.call(
+      ...(['POST', `/public/voting-events/${election.id}/log/proof`, { confirmationCode: code }] as const),
+      { key: account.vote },
+    );
+    expect(demand(proof, 200)).toMatchObject({ status: 'logged' });
+    expect((await cast(service, election, 0)).body.error.details.reason).toBe('event_closed');
+  });
+
+  test('a repeat is answered as a new request, where it was answered as before until then', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const names = ['cast', 'confirm'].map((step) => `${step}-${election.id}`);
+    const first = demand(await cast(service, election, 0, names[0]), 201);
+    const confirmed = demand(await confirm(service, election, first.confirmationCode, names[1]), 200);
+    const repeated = await cast(service, election, 0, names[0]);
+    expect([demand(repeated, 201), repeated.headers.get('idempotent-replayed')]).toEqual([first, 'true']);
+    expect(demand(await confirm(service, election, first.confirmationCode, names[1]), 200)).toEqual(confirmed);
+    expect((await cast(service, election, 1, names[0])).body.error.code).toBe('idempotency_mismatch');
+    const stored = await service.deps.db.$client.query(
+      'SELECT body FROM idempotency_keys WHERE api_key_id = (SELECT id FROM api_keys WHERE account_id = $1 AND scopes = $2)',
+      [account.id, ['vote']],
+    );
+    // None of these answers stands under the secret key of the service.
+    const underSecretKey = stored.rows.filter(({ body }) => body?.startsWith(`${service.deps.secrets.id}.`));
+    expect([stored.rows.length >= 2, underSecretKey.length]).toEqual([true, 0]);
+
+    await finishEvent(service, election.id);
+    const late = await cast(service, election, 0, names[0]);
+    expect([late.status, late.body.error.details.reason, late.headers.get('idempotent-replayed')]).toEqual([
+      ...[403, 'event_closed', null],
+    ]);
+    const again = await confirm(service, election, first.confirmationCode, names[1]);
+    expect([demand(again, 200).votes, again.headers.get('idempotent-replayed')]).toEqual([[], null]);
+  });
+
+  test('a key that a folder keeps is tried again until it is gone, with an alarm meanwhile', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    await voteWith(service, election, [0]);
+    renameSync(copy, `${copy}-away`);
+    try {
+      await finishEvent(service, election.id);
+      await eventually(() => (alarmsOf(election.id).length > 0 ? true : undefined));
+    } finally {
+      renameSync(`${copy}-away`, copy);
+    }
+    expect(keyFiles(main, election.id)).toEqual([]);
+    expect(keyFiles(copy, election.id)).toHaveLength(1);
+    expect(alarmsOf(election.id)[0]).toMatchObject({ alarm: 'ballot_key_kept', folder: copy });
+    await tendBallotKeys(service.deps);
+    await isDestroyed(election.id);
+  });
+
+  test('other processes let go of it too', async () => {
+    const other = await service.another();
+    try {
+      const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+      await voteWith(other, election, [0]);
+      const event = await findEventById(service.deps.db, election.id);
+      if (event === undefined) throw new Error('the event is there');
+      expect(await other.deps.ballotKeys.find(event)).toBeDefined();
+      await finishEvent(service, election.id);
+      await isDestroyed(election.id);
+      await other.deps.ballotKeys.tidy();
+      expect(await other.deps.ballotKeys.find(event)).toBeUndefined();
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('a row that says so by hand destroys no key of an election that takes ballots', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    await service.deps.db.$client.query('UPDATE ballot_keys SET retired_at = now_ms() WHERE voting_event_id = $1', [
+      election.id,
+    ]);
+    await tendBallotKeys(service.deps);
+    expect(keyFiles(main, election.id)).toHaveLength(1);
+    await voteWith(service, election, [0]);
+  });
+});
+
+test('the key of an election that is deleted is destroyed', async () => {
+  const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+  await voteWith(service, election, [0]);
+  await service.call('DELETE', `/voting-events/${election.id}?force=true`, undefined, { key: account.write });
+  await tendBallotKeys(service.deps);
+  expect([...keyFiles(main, election.id), ...keyFiles(copy, election.id), ...(await rowsOf(election.id))]).toEqual([]);
+});
+
+describe('a rehearsal', () => {
+  test('has a key that goes with it; the real election gets another', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+    demand(await setStatus(service, election, 'rehearsal'), 200);
+    const rehearsed = keyFiles(main, election.id);
+    await voteWith(service, election, [0, 1]);
+    demand(await setStatus(service, election, 'open'), 200);
+    await tendBallotKeys(service.deps);
+    const real = keyFiles(main, election.id);
+    expect([rehearsed.length, real.length]).toEqual([1, 1]);
+    expect(real).not.toEqual(rehearsed);
+    expect(keyFiles(copy, election.id)).toEqual(real);
+    await voteWith(service, election, [0, 1, 2]);
+    await finishEvent(service, election.id);
+    await isDestroyed(election.id);
+  });
+
+  test('that the clock ends hands over to an election with a key of its own', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+    await patchEvent(service, account, election, { startsAt: Date.now() + HOUR_MS });
+    demand(await setStatus(service, election, 'rehearsal'), 200);
+    const rehearsed = keyFiles(main, election.id);
+    await voteWith(service, election, [0]);
+    await service.deps.db.$client.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [
+      election.id,
+    ]);
+    await announceTimedEvents(service.deps);
+    service.deps.events.forget(election.id);
+    await tendBallotKeys(service.deps);
+    expect(keyFiles(main, election.id)).toHaveLength(1);
+    expect(keyFiles(main, election.id)).not.toEqual(rehearsed);
+    await voteWith(service, election, [0]);
+  });
+});
+
+describe('an election that opened before there were keys of events', () => {
+  async function legacy(): Promise<KeyedElection> {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const { $client } = service.deps.db;
+    await $client.query('DELETE FROM ballot_keys WHERE voting_event_id = $1', [election.id]);
+    await $client.query('UPDATE voting_events SET ballot_key = NULL, paper_version = paper_version + 1 WHERE id = $1', [
+      election.id,
+    ]);
+    for (const folder of [main, copy])
+      for (const name of keyFiles(folder, election.id)) rmSync(path.join(folder, name));
+    service.deps.events.forget(election.id);
+    return election;
+  }
+
+  test('goes on under the secret key, whatever of it is changed, to its end', async () => {
+    const election = await legacy();
+    const { confirmationCode } = demand(await cast(service, election, 0, `legacy-${election.id}`), 201);
+    await patchEvent(service, account, election, { title: 'A new title', endsAt: Date.now() + HOUR_MS });
+    demand(await confirm(service, election, confirmationCode), 200);
+    await voteWith(service, election, [1, 2]);
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT entries FROM ballot_queue WHERE voting_event_id = $1',
+      [election.id],
+    );
+    expect(rows.map(({ entries }) => entries[0])).toEqual([3, 3, 3]);
+    expect([...keyFiles(main, election.id), ...(await rowsOf(election.id))]).toEqual([]);
+    await finishEvent(service, election.id);
+    const read = { key: account.read };
+    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+  });
+
+  test('hands its ballots on where a process of then took them for an election that has a key by now', async () => {
+    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+    const { $client } = service.deps.db;
+    const setKey = async (key: string | null): Promise<void> => {
+      await $client.query('UPDATE voting_events SET ballot_key = $2, paper_version = paper_version + 1 WHERE id = $1', [
+        ...[election.id, key],
+      ]);
+      service.deps.events.forget(election.id);
+    };
+    const key = (await rowsOf(election.id))[0]?.id ?? '';
+    await setKey(null);
+    const name = `earlier-${election.id}`;
+    const earlier = demand(await cast(service, election, 0, name), 201);
+    const [waiting = ''] = await voteWith(service, election, [1]);
+    await setKey(key);
+    const repeated = await cast(service, election, 0, name);
+    expect([demand(repeated, 201), repeated.headers.get('idempotent-replayed')]).toEqual([earlier, 'true']);
+    demand(await confirm(service, election, earlier.confirmationCode), 200);
+    demand(await confirm(service, election, waiting), 200);
+    await voteWith(service, election, [2]);
+    await finishEvent(service, election.id);
+    const read = { key: account.read };
+    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+  });
+
+  test('gets one while it is only scheduled', async () => {
+    const election = await legacy();
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + 3600000 WHERE id = $1',
+      [election.id],
+    );
+    await tendBallotKeys(service.deps);
+    expect(keyFiles(main, election.id)).toHaveLength(1);
+    await tendBallotKeys(service.deps);
+    expect(keyFiles(main, election.id)).toHaveLength(1);
+  });
+});
+
+describe('where processes share no folder', () => {
+  test('the key stands in the database, sealed, until the result is final', async () => {
+    const databaseOnly = await startTestService({ ballotKeysDir: '' });
+    try {
+      const own = await createTestAccount(databaseOnly);
+      const election = await createKeyedElection(databaseOnly, own, UNIT_WEIGHTS);
+      const { $client } = databaseOnly.deps.db;
+      const wrappedOf = async () =>
+        (await $client.query('SELECT wrapped FROM ballot_keys WHERE voting_event_id = $1', [election.id])).rows;
+      expect(await wrappedOf()).toEqual([{ wrapped: expect.stringMatching(/^[0-9a-f]{8}\./) }]);
+      const other = await databaseOnly.another();
+      const codes = await voteWith(other, election, [0, 1]);
+      // After a rotation of the secret key too: what the key of the event sealed is still read.
+      const rotated = await databaseOnly.under(`${randomBytes(32).toString('base64')},${databaseOnly.secretKey}`);
+      demand(await confirm(rotated, election, codes[0] ?? ''), 200);
+      await rotated.stop();
+      await other.stop();
+      await sealBallots(databaseOnly, election.id);
+      await finishEvent(databaseOnly, election.id);
+      expect(await wrappedOf()).toEqual([]);
+      // With the row gone, nothing is asked of the folder that there is none of.
+      await tendBallotKeys(databaseOnly.deps);
+    } finally {
+      await databaseOnly.stop();
+    }
+  });
+});
+
+test('a secret key that is replaced, without the earlier one beside it, opens what waits under the key of the election', async () => {
+  const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+  const { confirmationCode } = demand(await cast(service, election, 0), 201);
+  const other = await service.under(randomBytes(32).toString('base64'));
+  try {
+    demand(await confirm(other, election, confirmationCode), 200);
+  } finally {
+    await other.stop();
+  }
+  expect(existsSync(path.join(main, keyFiles(main, election.id)[0] ?? ''))).toBe(true);
+});

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { JOINING_TABLES } from '#src/ballot-log/remove-dead-rows.ts';
+import { connectDatabase } from '#src/database/client.ts';
+import { vacuumTables } from '#src/database/vacuum.ts';
+import { createLog } from '#src/platform/log.ts';
+import { finishEvent } from '#test/harness/elections.ts';
+import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { runStatements } from '#test/harness/test-database.ts';
+import {
+  createTestAccount,
+  eventually,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
+
+const ROLE = `lesser_${randomBytes(6).toString('hex')}`;
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  service = await startTestService();
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+interface Vacuumed {
+  readonly name: string;
+  readonly times: number;
+}
+
+async function vacuumed(): Promise<Vacuumed[]> {
+  const { rows } = await service.deps.db.$client.query<Vacuumed>(
+    `SELECT relname AS name, vacuum_count::int AS times FROM pg_stat_user_tables
+     WHERE schemaname = 'public' AND relname = ANY ($1) ORDER BY 1`,
+    [JOINING_TABLES],
+  );
+  return rows;
+}
+
+test('tables that join voters and ballots are vacuumed as soon as one row in fifty is dead', async () => {
+  const { rows } = await service.deps.db.$client.query<{ name: string; options: string[] }>(
+    `SELECT relname AS name, reloptions AS options FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace AND reloptions::text LIKE '%autovacuum%' ORDER BY 1`,
+  );
+  const eager = ['autovacuum_vacuum_threshold=0', 'autovacuum_vacuum_scale_factor=0.02'];
+  expect(rows).toEqual(
+    [
+      'ballot_queue',
+      'idempotency_keys',
+      'participation',
+      'pending_ballots',
+      'undisclosed_voters',
+      'waiting_participants',
+    ].map((name) => ({ name, options: eager })),
+  );
+});
+
+test('when a result is final, their dead rows go by a job', async () => {
+  const election = await createKeyedElection(service, account, [1, 1, 1]);
+  await voteWith(service, election, [0, 1, 2]);
+  expect((await vacuumed()).map(({ times }) => times)).toEqual(JOINING_TABLES.map(() => 0));
+  await finishEvent(service, election.id);
+  await eventually(async () => ((await vacuumed()).every(({ times }) => times > 0) ? true : undefined));
+});
+
+test('a role that may not vacuum leaves it, and says so once', async () => {
+  const password = randomBytes(12).toString('hex');
+  await runStatements(service.databaseUrl, [
+    `CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${ROLE}`,
+    `GRANT USAGE ON SCHEMA graphile_worker TO ${ROLE}; GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO ${ROLE}`,
+  ]);
+  const url = new URL(service.databaseUrl);
+  [url.username, url.password] = [ROLE, password];
+  const lines: { msg: string }[] = [];
+  const log = createLog('warn', { write: (line) => void lines.push(JSON.parse(line)) });
+  const db = connectDatabase({ url: url.href, log, maxConnections: 2 });
+  try {
+    const before = await vacuumed();
+    await vacuumTables(db, log, JOINING_TABLES);
+    await vacuumTables(db, log, JOINING_TABLES);
+    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringContaining('may not vacuum')]);
+    expect(await vacuumed()).toEqual(before);
+  } finally {
+    await db.$client.end();
+    await runStatements(service.databaseUrl, [`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`]);
+  }
+});

@@ -1,0 +1,175 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrate } from '#src/database/migrate.ts';
+import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
+import { runCommand } from '#test/harness/command-line.ts';
+import { demand, finishEvent } from '#test/harness/elections.ts';
+import {
+  cast,
+  confirm,
+  createKeyedElection,
+  type KeyedElection,
+  keyFiles,
+  voteWith,
+} from '#test/harness/keyed-elections.ts';
+import {
+  hasPostgresTools,
+  makeServerFolder,
+  type OwnServer,
+  startOwnServer,
+  stopServer,
+} from '#test/harness/own-server.ts';
+import { freePort } from '#test/harness/started-service.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+const words = (...parts: string[]): string[] => [...parts, '--json'];
+
+describe('the keys of open elections', () => {
+  let root: string;
+  let service: TestService;
+  let account: TestAccount;
+  beforeAll(async () => {
+    root = mkdtempSync(path.join(tmpdir(), 'voting-key-backup-test-'));
+    service = await startTestService({ worker: false });
+    account = await createTestAccount(service);
+  });
+  afterAll(async () => {
+    await service.stop();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  const own = (): string => service.deps.config.ballotKeysDir ?? '';
+
+  test('are written to a folder of their own, which loses those of elections that are over', async () => {
+    const [over, open] = [
+      await createKeyedElection(service, account, [1]),
+      await createKeyedElection(service, account, [1]),
+    ];
+    const to = path.join(root, 'backup');
+    const first = await runCommand(service, words('backup', '--keys', to));
+    expect(first, first.stdout + first.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(first.stdout)).toMatchObject({ written: 2, removed: 0, eventsWithoutKey: [] });
+    expect(readdirSync(to)).toEqual(readdirSync(own()));
+    expect(statSync(path.join(to, readdirSync(to)[0] ?? '')).mode & 0o777).toBe(0o600);
+    await finishEvent(service, over.id);
+    const second = await runCommand(service, words('backup', '--keys', to));
+    expect(JSON.parse(second.stdout)).toMatchObject({ written: 1, removed: 1 });
+    expect(keyFiles(to, over.id)).toEqual([]);
+    expect(keyFiles(to, open.id)).toHaveLength(1);
+    for (const file of readdirSync(own())) rmSync(path.join(own(), file));
+    const lacking = await runCommand(service, words('backup', '--keys', path.join(root, 'elsewhere')));
+    expect(lacking).toMatchObject({ code: 1, stdout: expect.stringContaining(open.code) });
+    const doctor = await runCommand(service, words('doctor'));
+    expect(JSON.parse(doctor.stdout)).toContainEqual(
+      expect.objectContaining({
+        name: 'keys of open elections',
+        status: 'failed',
+        detail: expect.stringContaining(open.code),
+      }),
+    );
+  });
+
+  test('never come together with a backup of the database', async () => {
+    for (const wrong of [['backup'], ['backup', '--to', path.join(root, 'a'), '--keys', path.join(root, 'b')]])
+      expect(await runCommand(service, words(...wrong))).toMatchObject({ code: 2 });
+    for (const inside of [service.deps.config.dataDir, path.join(own(), 'within')]) {
+      const refused = await runCommand(service, words('backup', '--keys', inside));
+      expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('a place of its own') });
+    }
+    expect(existsSync(path.join(root, 'a'))).toBe(false);
+  });
+
+  test('are looked for by doctor, which says what to do where a folder is away', async () => {
+    const doctor = async (settings: Record<string, string>) =>
+      JSON.parse((await runCommand(service, words('doctor'), settings)).stdout) as { name: string; status: string }[];
+    const stateOf = (findings: { name: string; status: string }[], name: string) =>
+      findings.find((one) => one.name === name)?.status;
+    expect(stateOf(await doctor({}), 'keys of elections')).toBe('ok');
+    expect(stateOf(await doctor({ BALLOT_KEYS_DIR: '', BALLOT_KEYS_COPIES: '' }), 'keys of elections')).toBe('warning');
+    expect(
+      stateOf(await doctor({ BALLOT_KEYS_DIR: path.join(import.meta.filename, 'keys') }), 'keys of elections'),
+    ).toBe('failed');
+    expect(stateOf(await doctor({ BALLOT_KEYS_COPIES: path.join(root, 'nowhere') }), 'copies of keys')).toBe('warning');
+    const copies = await runCommand(service, words('doctor'), { BALLOT_KEYS_DIR: '', BALLOT_KEYS_COPIES: '/tmp' });
+    expect(copies).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('BALLOT_KEYS_COPIES needs BALLOT_KEYS_DIR'),
+    });
+  });
+});
+
+describe.skipIf(!hasPostgresTools)('a restored database', () => {
+  let root: string;
+  let server: OwnServer;
+  let service: TestService;
+  let election: KeyedElection;
+  let code: string;
+  const restored: string[] = [];
+
+  beforeAll(async () => {
+    root = mkdtempSync(path.join(tmpdir(), 'voting-restored-keys-test-'));
+    chmodSync(root, 0o711);
+    const archive = makeServerFolder(path.join(root, 'archive'));
+    server = await startOwnServer(path.join(root, 'live'), [
+      'archive_mode = on',
+      `archive_command = 'cp %p ${archive}/%f'`,
+    ]);
+    await migrate(server.url);
+    const ballotKeysDir = path.join(root, 'keys');
+    mkdirSync(ballotKeysDir);
+    service = await startTestService({ databaseUrl: server.url, worker: false, ballotKeysDir });
+    const account = await createTestAccount(service);
+    election = await createKeyedElection(service, account, [1, 2, 1]);
+    await voteWith(service, election, [0, 1]);
+    code = demand(await cast(service, election, 2), 201).confirmationCode;
+    const keys = await runCommand(service, words('backup', '--keys', path.join(root, 'key-backup')));
+    expect(keys, keys.stdout).toMatchObject({ code: 0 });
+    const taken = await runCommand(service, words('backup', '--to', path.join(root, 'backup')));
+    expect(taken, taken.stdout).toMatchObject({ code: 0 });
+  }, 120_000);
+  afterAll(async () => {
+    await service?.stop();
+    for (const data of restored) stopServer(data);
+    server?.stop();
+    rmSync(root, { recursive: true, force: true });
+  }, 60_000);
+
+  async function restore(name: string, ...more: string[]) {
+    const [to, port] = [path.join(root, name), await freePort()];
+    restored.push(to);
+    const where = ['--backup', path.join(root, 'backup'), '--archive', path.join(root, 'archive'), '--to', to];
+    const end = await runCommand(undefined, words('restore', ...where, '--port', String(port), ...more));
+    expect(end, end.stdout + end.stderr).toMatchObject({ code: 0 });
+    const url = new URL(server.url);
+    url.port = String(port);
+    return { url: url.href, found: JSON.parse(end.stdout) };
+  }
+
+  test('says which open elections have no key; with the key’s backup it takes votes, without it none, and after the end it never can', async () => {
+    const keys = path.join(root, 'key-backup');
+    const with_ = await restore('with', '--keys', keys);
+    expect(with_.found).toMatchObject({ eventsWithoutKey: [] });
+    const able = await startTestService({
+      ...{ databaseUrl: with_.url, secretKey: service.secretKey, worker: false, ballotKeysDir: keys },
+    });
+    demand(await confirm(able, election, code), 200);
+    await finishEvent(able, election.id);
+    const read = { key: election.account.read };
+    const results = demand(await able.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
+    expect(keyFiles(keys, election.id)).toEqual([]);
+    await able.stop();
+
+    const without = await restore('without', '--keys', keys);
+    expect(without.found).toMatchObject({ eventsWithoutKey: [election.code] });
+    const unable = await startTestService({
+      ...{ databaseUrl: without.url, secretKey: service.secretKey, worker: false, ballotKeysDir: keys },
+    });
+    const refused = await confirm(unable, election, code);
+    expect([refused.status, refused.body.error.details.reason]).toEqual([500, 'ballot_key_unavailable']);
+    await tendBallotKeys(unable.deps);
+    await unable.stop();
+  }, 180_000);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
+import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { openBallot } from '#src/ballots/sealed-entries.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, demand, finishEvent, votePoll } from '#test/harness/elections.ts';
+import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let account: TestAccount;
+beforeAll(async () => {
+  // What moves ballots into the log is called here.
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+});
+afterAll(() => service.stop());
+
+const query = (text: string, values: unknown[]) => service.deps.db.$client.query(text, values);
+const seal = (eventId: string) => tendBallotLog(sealDeps(service.deps), eventId, 1);
+
+async function resultsOf({ id }: KeyedElection) {
+  return demand(await service.call('GET', `/voting-events/${id}/results`, undefined, { key: account.read }), 200);
+}
+
+/** What is sealed with each ballot of a table, in millionths, beside what its row says. */
+async function weightsIn(table: string, { id }: KeyedElection): Promise<{ sealed: bigint | undefined; row: bigint }[]> {
+  const event = await findEventById(service.deps.db, id);
+  const secrets = event === undefined ? undefined : await service.deps.ballotKeys.find(event);
+  if (secrets === undefined) throw new Error('an open election has a key');
+  const { rows } = await query(`SELECT code_tag, entries, weight_micro FROM ${table} WHERE voting_event_id = $1`, [id]);
+  return rows.map(({ code_tag: tag, entries, weight_micro: row }) => ({
+    sealed: openBallot(secrets, id, tag, entries).sealed?.weightMicro,
+    row: BigInt(row),
+  }));
+}
+
+test('a ballot is sealed with the weight of its voter, the usual one or any other', async () => {
+  const election = await createKeyedElection(service, account, [1, 7.25, 1_000_000]);
+  for (const voter of [0, 1, 2]) demand(await cast(service, election, voter, `weighed-${election.id}-${voter}`), 201);
+  const byWeight = (one: { row: bigint }, other: { row: bigint }) => Number(one.row - other.row);
+  const expected = [1_000_000n, 7_250_000n, 1_000_000_000_000n].map((weight) => ({ sealed: weight, row: weight }));
+  expect((await weightsIn('pending_ballots', election)).toSorted(byWeight)).toEqual(expected);
+  // A repeat of the request that had to seal twice is a repeat all the same.
+  const again = await cast(service, election, 1, `weighed-${election.id}-1`);
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+});
+
+test('the weight that counts is the one at the cast, after a change before it', async () => {
+  const election = await createKeyedElection(service, account, [3]);
+  const path = `/voting-events/${election.id}/voters/${election.voters[0]?.id}`;
+  demand(await service.call('PATCH', path, { weight: 4 }, { key: account.write }), 200);
+  await voteWith(service, election, [0]);
+  expect(await weightsIn('ballot_queue', election)).toEqual([{ sealed: 4_000_000n, row: 4_000_000n }]);
+});
+
+test('weights that are swapped between two waiting ballots are found when these are sealed: nothing is, and the results say so', async () => {
+  const election = await createKeyedElection(service, account, [1, 9, 1, 1, 1]);
+  await voteWith(service, election, [0, 1, 2, 3, 4]);
+  await query(
+    `UPDATE ballot_queue q SET weight_micro = o.weight_micro FROM ballot_queue o
+     WHERE q.voting_event_id = $1 AND o.voting_event_id = $1 AND q.weight_micro + o.weight_micro = 10000000
+       AND q.id IN (SELECT id FROM ballot_queue WHERE voting_event_id = $1 ORDER BY weight_micro DESC, id LIMIT 2)
+       AND o.id IN (SELECT id FROM ballot_queue WHERE voting_event_id = $1 ORDER BY weight_micro DESC, id LIMIT 2)`,
+    [election.id],
+  );
+  await expect(seal(election.id)).rejects.toThrow(LogSetBack);
+  const { rows } = await query(
+    `SELECT (SELECT count(*)::int FROM ballots WHERE voting_event_id = $1) AS sealed,
+       (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = $1) AS waiting,
+       (SELECT count(*)::int FROM log_alarms WHERE voting_event_id = $1) AS alarms`,
+    [election.id],
+  );
+  expect(rows).toEqual([{ sealed: 0, waiting: 5, alarms: 1 }]);
+  // The count goes by what was sealed.
+  expect(await resultsOf(election)).toMatchObject({ disputed: true, stats: { ballots: 5 } });
+});
+
+test('the weight of a pending ballot that is changed before its confirm is found as well', async () => {
+  const election = await createKeyedElection(service, account, [1, 1]);
+  const { confirmationCode } = demand(await cast(service, election, 0), 201);
+  await query('UPDATE pending_ballots SET weight_micro = 5000000 WHERE voting_event_id = $1', [election.id]);
+  demand(await confirm(service, election, confirmationCode), 200);
+  await expect(seal(election.id)).rejects.toThrow(LogSetBack);
+  expect((await resultsOf(election)).disputed).toBe(true);
+  await expect(finishEvent(service, election.id)).rejects.toThrow(LogSetBack);
+});
+
+test('a waiting ballot whose seal was damaged stops its log, and no other', async () => {
+  const [damaged, well] = [
+    await createKeyedElection(service, account, [1]),
+    await createKeyedElection(service, account, [1]),
+  ];
+  for (const election of [damaged, well]) await voteWith(service, election, [0]);
+  await query(
+    'UPDATE ballot_queue SET entries = set_byte(entries, 40, get_byte(entries, 40) # 1) WHERE voting_event_id = $1',
+    [damaged.id],
+  );
+  await expect(seal(damaged.id)).rejects.toThrow(LogSetBack);
+  await finishEvent(service, well.id);
+  expect(await resultsOf(well)).toMatchObject({ final: true, disputed: false });
+});
+
+test('a ballot of a poll that waits with another weight than everybody’s stops its log', async () => {
+  const poll = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+  const [position] = poll.positions;
+  await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  await query('UPDATE ballot_queue SET weight_micro = 2000000 WHERE voting_event_id = $1', [poll.id]);
+  await expect(seal(poll.id)).rejects.toThrow(LogSetBack);
+});

@@ -1,0 +1,213 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type pg from 'pg';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { openBallot } from '#src/ballots/sealed-entries.ts';
+import { createSecrets, type Secrets } from '#src/platform/secrets.ts';
+
+/** Bytes that lie on a disk: the pages of a relation, or a stretch of the write-ahead log. */
+export interface DiskFile {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+const LOG_PAGE_BYTES = 8_192;
+/** Of the first page of a file of the log, and of every other one. */
+const [LONG_HEADER_BYTES, HEADER_BYTES] = [40, 24];
+
+/** A file of the log without what stands between its pages: records go on over them. */
+function withoutPageHeaders(bytes: Buffer): Buffer {
+  const pages: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += LOG_PAGE_BYTES)
+    pages.push(bytes.subarray(at + (at === 0 ? LONG_HEADER_BYTES : HEADER_BYTES), at + LOG_PAGE_BYTES));
+  return Buffer.concat(pages);
+}
+
+/** Where the server writes its log at this moment. */
+export async function logPosition(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ at: string }>('SELECT pg_current_wal_insert_lsn() AS at');
+  return rows[0]?.at ?? '0/0';
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch {
+    // Removed or recycled between the question and this.
+    return undefined;
+  }
+}
+
+async function readLog(pool: pg.Pool, since: string): Promise<DiskFile> {
+  const { rows: segments } = await pool.query<{ data: string; file: string }>(
+    `SELECT current_setting('data_directory') AS data, pg_walfile_name($1::pg_lsn + n * size) AS file
+     FROM (SELECT setting::bigint AS size FROM pg_settings WHERE name = 'wal_segment_size') AS s,
+       generate_series(0, (pg_current_wal_insert_lsn() - $1::pg_lsn) / size + 1) AS n
+     WHERE $1::pg_lsn + n * size < pg_current_wal_insert_lsn() + size`,
+    [since],
+  );
+  const pieces = segments.flatMap(({ data, file }) => readIfThere(path.join(data, 'pg_wal', file)) ?? []);
+  return { name: 'pg_wal', bytes: Buffer.concat(pieces.map(withoutPageHeaders)) };
+}
+
+/**
+ * What a base backup would hold: every page of every relation of a database, indexes and dead rows included, and the
+ * write-ahead log since a moment. The test reads the disk, so server and test run on one machine.
+ */
+export async function readDisk(pool: pg.Pool, since: string): Promise<DiskFile[]> {
+  const log = await readLog(pool, since);
+  // Writes what is in the server's memory to the disk, and may recycle files of the log.
+  await pool.query('CHECKPOINT');
+  const { rows: places } = await pool.query<{ data: string; name: string; file: string }>(
+    `SELECT current_setting('data_directory') AS data, relname AS name, pg_relation_filepath(oid) AS file FROM pg_class
+     WHERE relkind IN ('r', 'i', 't', 'm') AND relnamespace <> 'pg_catalog'::regnamespace AND pg_relation_size(oid) > 0`,
+  );
+  const relations = places.flatMap(({ data, name, file }) => {
+    const bytes = readIfThere(path.join(data, file));
+    return bytes === undefined ? [] : [{ name, bytes }];
+  });
+  return [...relations, log];
+}
+
+/** What an attacker knows of one voter, and the truth to score the guesses by. */
+export interface KnownVoter {
+  readonly id: string;
+  /** The keys that a careful server sends its requests with: they name the voter. */
+  readonly idempotencyKeys: readonly string[];
+  /** Hash of the confirmation code, as it stands in the log, in hex. */
+  readonly ballot: string;
+}
+
+export interface FileAttack {
+  readonly files: readonly DiskFile[];
+  readonly eventId: string;
+  readonly apiKeyId: string;
+  readonly voters: readonly KnownVoter[];
+  /** Keys of 32 bytes that the attacker holds, whatever they are the keys of. */
+  readonly masters: readonly Buffer[];
+}
+
+export interface FileReport {
+  /** Voters whose ballot was read out of a pending row, dead or alive. */
+  readonly byPendingRows: number;
+  /** Voters whose code was read out of the stored answer of their cast or confirm. */
+  readonly byStoredAnswers: number;
+  /** Voters whose rows were found at all: without any there is nothing to attack. */
+  readonly found: number;
+  /** By pairing the order in which voters were written with the order of the log: how many were right. */
+  readonly byOrder: number;
+}
+
+const VOTER = /vtr_[0-9a-z]{22}/;
+const TAG_BYTES = 32;
+/** From the beginning of a row's event to the end of its sealed ballot. */
+const ROW_BYTES = 900;
+
+function* placesOf(bytes: Buffer, text: string | Buffer): Generator<number> {
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) yield at;
+}
+
+/** Opens a sealed ballot whose first byte is somewhere, trying every place where its tag may stand before it. */
+function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer): string | undefined {
+  for (let at = TAG_BYTES; at < row.length - 40; at += 1) {
+    const version = row[at];
+    if (version !== 3 && version !== 4) continue;
+    for (let gap = 1; gap <= 8 && at - gap >= TAG_BYTES; gap += 1) {
+      const tag = row.subarray(at - gap - TAG_BYTES, at - gap);
+      for (const ring of rings) {
+        // The ID of the key stands in clear: a blob of another key is not tried, as it could not open.
+        if (!row.subarray(at + 1, at + 5).equals(Buffer.from(ring.id, 'hex'))) continue;
+        for (let blocks = 1; blocks <= 4; blocks += 1) {
+          const end = at + 1 + 4 + 12 + blocks * 128 + 16;
+          try {
+            const { sealed } = openBallot(ring, attack.eventId, tag, row.subarray(at, end));
+            if (sealed !== undefined) return sealed.codeTag.toString('hex');
+          } catch {
+            // Not this tag, this key or this length.
+          }
+        }
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The confirmation code in a stored answer that begins somewhere behind its name. */
+function readAnswer(
+  attack: FileAttack,
+  rings: readonly Secrets[],
+  idempotencyKey: string,
+  row: Buffer,
+): string | undefined {
+  const [, text] = /[0-9a-f]{8}\.([\w-]{60,})/.exec(row.toString('latin1')) ?? [];
+  if (text === undefined) return undefined;
+  const place = { table: 'idempotency_keys', column: 'body', row: `${attack.apiKeyId}/${idempotencyKey}` };
+  for (const ring of rings)
+    for (let length = text.length; length > text.length - 4; length -= 1) {
+      const opened = ring.openForeign(`${ring.id}.${text.slice(0, length)}`, place)?.toString('utf8');
+      const [, code] = /"confirmationCode":"([0-9A-Z]{26})"/.exec(opened ?? '') ?? [];
+      if (code !== undefined) return codeTagOf(code).toString('hex');
+    }
+  return undefined;
+}
+
+/** Read at once, with what may go on over the end of a piece. */
+const PIECE_BYTES = 1 << 20;
+
+/** Ballots that stored answers name, by the voter whom their keys name: a name is a hash of its key under a secret key. */
+function readAnswers(attack: FileAttack, rings: readonly Secrets[]): Map<string, Set<string>> {
+  const byName = new Map(
+    attack.voters.flatMap(({ id, idempotencyKeys }) =>
+      idempotencyKeys.flatMap((key) =>
+        rings.map((ring) => {
+          const name = ring.mac('idempotency-key', `${attack.apiKeyId}\n${key}`).toString('base64url');
+          return [name, { id, key }] as const;
+        }),
+      ),
+    ),
+  );
+  const answered = new Map<string, Set<string>>();
+  for (const { bytes } of attack.files)
+    for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+      const text = bytes.toString('latin1', from, from + PIECE_BYTES + ROW_BYTES);
+      for (const match of text.matchAll(/(?=([\w-]{43}))/g)) {
+        const named = byName.get(match[1] ?? '');
+        if (named === undefined) continue;
+        const row = bytes.subarray(from + match.index, from + match.index + ROW_BYTES);
+        const ballot = readAnswer(attack, rings, named.key, row);
+        if (ballot !== undefined) answered.set(named.id, (answered.get(named.id) ?? new Set()).add(ballot));
+      }
+    }
+  return answered;
+}
+
+/** Ballots in the order of the log, as the box and its leaves show it to everybody. */
+export type LogOrder = readonly string[];
+
+/** Tries to link voters with ballots from files alone. @param log what is public: the order of the ballots */
+export function attackFiles(attack: FileAttack, log: LogOrder): FileReport {
+  const { files, eventId, voters } = attack;
+  const rings = attack.masters.map((master) => createSecrets([master]));
+  const truth = new Map(voters.map(({ id, ballot }) => [id, ballot]));
+  const read = new Map<string, Set<string>>();
+  const order: string[] = [];
+  for (const { bytes } of files)
+    for (const at of placesOf(bytes, eventId)) {
+      const row = bytes.subarray(at, at + ROW_BYTES);
+      const [voter] = VOTER.exec(row.subarray(0, 120).toString('latin1')) ?? [];
+      if (voter === undefined || !truth.has(voter)) continue;
+      if (!order.includes(voter)) order.push(voter);
+      // A later row of the same page may be of somebody else: a row ends where the next event begins.
+      const next = row.indexOf(eventId, eventId.length);
+      const ballot = readBallot(attack, rings, next < 0 ? row : row.subarray(0, next));
+      if (ballot !== undefined) read.set(voter, (read.get(voter) ?? new Set()).add(ballot));
+    }
+  const answered = readAnswers(attack, rings);
+  const listed = order.filter((id) => truth.has(id));
+  return {
+    byPendingRows: [...read].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
+    byStoredAnswers: [...answered].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
+    found: listed.length,
+    byOrder: listed.filter((id, place) => truth.get(id) === log[place]).length,
+  };
+}

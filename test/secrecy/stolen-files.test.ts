@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { demand, finishEvent } from '#test/harness/elections.ts';
+import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { attackFiles, type DiskFile, type KnownVoter, logPosition, readDisk } from './file-attacker.ts';
+
+/** SECRECY_VOTERS=1000 plays a larger election, which takes minutes. */
+const VOTERS = Number(process.env['SECRECY_VOTERS'] ?? 9);
+/** Pairing two orders that have nothing to do with each other is right once on average, and once for each batch; so often in one case of 10,000. */
+const RIGHT_BY_CHANCE = VOTERS > 100 ? 12 : 7;
+const ATTACK_MS = 900_000;
+
+let service: TestService;
+let account: TestAccount;
+let election: KeyedElection;
+let apiKeyId: string;
+let eventKey: Buffer;
+const known: KnownVoter[] = [];
+let log: string[];
+/** A base backup of the time of voting, with the log of then; everything that lies on the disk after the end. */
+let backup: DiskFile[];
+let afterwards: DiskFile[];
+/** Every 32 bytes in base64 that stand in a file of the service. */
+let dataBefore: Buffer[];
+let dataAfter: Buffer[];
+
+const secretKey = (): Buffer => Buffer.from(service.secretKey, 'base64');
+
+function keysIn(folder: string): Buffer[] {
+  const found: Buffer[] = [];
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const file = path.join(folder, name);
+    if (!statSync(file).isFile()) continue;
+    for (const [text] of readFileSync(file, 'latin1').matchAll(/[\w+/]{43}=/g)) found.push(Buffer.from(text, 'base64'));
+  }
+  return found;
+}
+
+beforeAll(async () => {
+  // Nothing is sealed before the end: every ballot waits in the queue when the backup is taken.
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  const { $client } = service.deps.db;
+  const { rows: keys } = await $client.query('SELECT id FROM api_keys WHERE account_id = $1 AND scopes = $2', [
+    account.id,
+    ['vote'],
+  ]);
+  apiKeyId = keys[0]?.id;
+  const since = await logPosition($client);
+  election = await createKeyedElection(
+    service,
+    account,
+    Array.from({ length: VOTERS }, () => 1),
+  );
+  const folder = service.deps.config.ballotKeysDir ?? '';
+  eventKey = Buffer.from(readFileSync(path.join(folder, keyFiles(folder, election.id)[0] ?? ''), 'utf8'), 'base64');
+  for (const [index, { id, email }] of election.voters.entries()) {
+    const idempotencyKeys = [`cast:${email}`, `confirm:${email}`] as const;
+    const { confirmationCode } = demand(await cast(service, election, index, idempotencyKeys[0]), 201);
+    demand(await confirm(service, election, confirmationCode, idempotencyKeys[1]), 200);
+    known.push({ id, idempotencyKeys, ballot: codeTagOf(confirmationCode).toString('hex') });
+  }
+  backup = await readDisk($client, since);
+  dataBefore = keysIn(service.deps.config.dataDir);
+  await finishEvent(service, election.id);
+  afterwards = await readDisk($client, since);
+  dataAfter = keysIn(service.deps.config.dataDir);
+  const { rows } = await $client.query(
+    "SELECT encode(code_tag, 'hex') AS tag FROM ballots WHERE voting_event_id = $1 ORDER BY leaf_index",
+    [election.id],
+  );
+  log = rows.map(({ tag }) => tag);
+}, 1_800_000);
+afterAll(() => service.stop());
+
+const attack = (files: readonly DiskFile[], masters: readonly Buffer[]) =>
+  attackFiles({ files, eventId: election.id, apiKeyId, voters: known, masters }, log);
+
+describe(`an attacker with every file of an election of ${VOTERS} voters: pages with their dead rows, the write-ahead log, a base backup, the data folder`, {
+  timeout: ATTACK_MS,
+}, () => {
+  test('who has the key of the election too links all of them: while it is open, and had it been kept', () => {
+    expect(dataBefore.some((key) => key.equals(eventKey))).toBe(true);
+    for (const files of [backup, afterwards])
+      expect(attack(files, [secretKey(), eventKey])).toMatchObject({
+        ...{ found: VOTERS, byPendingRows: VOTERS, byStoredAnswers: VOTERS },
+      });
+  });
+
+  test('links nobody after its end, with SECRET_KEY or without: the order of what was written is all there is', () => {
+    expect(dataAfter.some((key) => key.equals(eventKey))).toBe(false);
+    const files = [...backup, ...afterwards];
+    for (const masters of [dataAfter, [...dataAfter, secretKey()]]) {
+      const report = attack(files, masters);
+      expect(report).toMatchObject({ found: VOTERS, byPendingRows: 0, byStoredAnswers: 0 });
+      expect(report.byOrder).toBeLessThan(RIGHT_BY_CHANCE);
+    }
+  });
+
+  test('finds the key of the election in no page, no log and no file', () => {
+    const forms = [eventKey, eventKey.toString('base64'), eventKey.toString('base64url'), eventKey.toString('hex')];
+    const holders = [...backup, ...afterwards].filter(({ bytes }) => forms.some((form) => bytes.includes(form)));
+    expect(holders.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('finds no confirmation code in clear', () => {
+    const texts = backup.map(({ name, bytes }) => ({
+      name,
+      codes: bytes.toString('latin1').match(/\b[0-9A-HJKMNP-TV-Z]{26}\b/g) ?? [],
+    }));
+    const tags = new Set(known.map(({ ballot }) => ballot));
+    const held = texts.filter(({ codes }) => codes.some((code) => tags.has(codeTagOf(code).toString('hex'))));
+    expect(held.map(({ name }) => name)).toEqual([]);
+  });
+});

@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ConfigError, readConfig } from '#src/config.ts';
+import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'voting-key-folders-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const any = (): boolean => true;
+
+test('a file stands in all folders or in none', async () => {
+  const [main, copy] = [path.join(root, 'a/b/main'), path.join(root, 'copy')];
+  const folders = new KeyFolders(main, [copy]);
+  await expect(folders.write('one.key', 'secret')).rejects.toThrow(FolderUnusable);
+  expect(readdirSync(main)).toEqual([]);
+  mkdirSync(copy);
+  await folders.write('one.key', 'secret');
+  expect([main, copy].map((folder) => readFileSync(path.join(folder, 'one.key'), 'utf8'))).toEqual([
+    'secret',
+    'secret',
+  ]);
+});
+
+test('a file is read from the first folder that has the right one', async () => {
+  const folders = new KeyFolders(path.join(root, 'main'), [root]);
+  await folders.write('one.key', 'secret');
+  writeFileSync(path.join(root, 'main/one.key'), 'damaged');
+  expect(await folders.read('one.key', (content) => content === 'secret')).toBe('secret');
+  expect(await folders.read('two.key', any)).toBeUndefined();
+});
+
+test('a file is gone when it was destroyed; one that is gone already is, too, and a folder that is away is not', async () => {
+  const copy = path.join(root, 'copy');
+  mkdirSync(copy);
+  const folders = new KeyFolders(path.join(root, 'main'), [copy]);
+  await folders.write('one.key', 'secret');
+  rmSync(copy, { recursive: true });
+  await expect(folders.destroy('one.key')).rejects.toThrow(FolderUnusable);
+  expect(existsSync(path.join(root, 'main/one.key'))).toBe(false);
+  mkdirSync(copy);
+  await folders.destroy('one.key');
+});
+
+test('keys stand below DATA_DIR with the embedded database, and where they are told to with another one', () => {
+  const own = { DATABASE_URL: 'postgres://one:two@host/voting', SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
+  expect(readConfig({ DATA_DIR: root })).toMatchObject({ ballotKeysDir: path.join(root, 'ballot-keys') });
+  expect(readConfig({ ...own, DATA_DIR: root })).toMatchObject({ ballotKeysDir: undefined, ballotKeysCopies: [] });
+  expect(readConfig({ ...own, BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/a, /b' })).toMatchObject({
+    ...{ ballotKeysDir: '/keys', ballotKeysCopies: ['/a', '/b'] },
+  });
+  for (const wrong of [
+    { BALLOT_KEYS_COPIES: '/a' },
+    { BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/a,,/b' },
+    { BALLOT_KEYS_DIR: '/keys', BALLOT_KEYS_COPIES: '/keys' },
+  ])
+    expect(() => readConfig({ ...own, ...wrong })).toThrow(ConfigError);
+});
