@@ -1,4 +1,4 @@
-import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '#src/payments/providers/currencies.ts';
+import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '#src/payment-providers/currencies.ts';
 import { escapeHtml } from '#src/platform/text.ts';
 import type { Checkout } from './checkouts.ts';
 

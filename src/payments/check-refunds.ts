@@ -1,10 +1,10 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import type { RefundResult } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
 import { alarmForAttention, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
 import { findRefund, insertRefund, listRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';

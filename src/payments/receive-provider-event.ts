@@ -3,6 +3,7 @@ import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { isAttemptId, type WebhookNotice } from '#src/payment-providers/provider.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
@@ -20,7 +21,6 @@ import {
   listUnmatchedEvents,
   type ProviderEvent,
 } from './provider-event-repository.ts';
-import { isAttemptId, type WebhookNotice } from './providers/provider.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
 
 const payload = z.strictObject({ businessId: z.string(), eventKey: z.string() });
@@ -115,7 +115,7 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<vo
   );
 }
 
-/** By every reference that a message may hold: refunds of provider_b name nothing but the transaction's reference. */
+/** By every reference that a message may hold: a refund may name nothing but the reference of its payment. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));

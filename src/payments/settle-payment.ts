@@ -1,17 +1,17 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import {
+  type PaymentMismatch,
+  type ProviderPayment,
+  type ProviderState,
+  paymentMismatch,
+} from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import {
-  type PaymentMismatch,
-  type ProviderPayment,
-  type ProviderState,
-  paymentMismatch,
-} from './providers/provider.ts';
 import { type PaymentFact, recordPayment } from './record-payment.ts';
 import { giveBack, markRefunded } from './refund-payment.ts';
 import { findRefund, insertRefund, moveRefund } from './refund-repository.ts';

@@ -1,4 +1,5 @@
 import { readNow } from '#src/database/database-clock.ts';
+import { isAttemptId, type ListedReversal, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -8,7 +9,6 @@ import { listBusinessesSince } from './business-repository.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { isAttemptId, type ListedReversal, PaymentProviderUnavailable } from './providers/provider.ts';
 import { matchAgain } from './receive-provider-event.ts';
 import { listRefunds } from './refund-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
-import type { CheckoutPage, ProviderName } from './providers/provider.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './types.ts';
 
 export const paymentBusinesses = pgTable(

@@ -1,6 +1,7 @@
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import { isProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { amountInMainUnit } from './providers/currencies.ts';
-import type { CheckoutPage } from './providers/provider.ts';
 import type { Refund } from './refund-repository.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentBusiness, RefundStatus } from './types.ts';
 import type { AttemptView, BusinessView, OrganizerAttemptView, PaymentRequiredView } from './view-schemas.ts';
@@ -100,10 +101,8 @@ export const viewListedAttempt = (attempt: PaymentAttempt, background: AttemptBa
 });
 
 function providerPart(page: CheckoutPage) {
-  if (page.provider === 'provider_a') {
-    return { provider_a: { checkoutUrl: page.checkoutUrl, checkoutSessionId: page.checkoutSessionId } };
-  }
-  return { provider_b: { checkoutUrl: page.checkoutUrl, accessCode: page.accessCode, reference: page.reference } };
+  if (!isProviderName(page.provider)) throw new Error('a page is of no provider that is known');
+  return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
 }
 
 /** The payment-required body (contract, section of that name). A repeated one also says where the payment stands. */

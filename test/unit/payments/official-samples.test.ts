@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { readRefundObject as readRefundA, readSession } from '#src/payments/providers/provider-a-state.ts';
-import { verifyWebhookA } from '#src/payments/providers/provider-a-webhook.ts';
-import { readRefundObject as readRefundB, readTransaction } from '#src/payments/providers/provider-b-state.ts';
-import { signatureOf, verifyWebhookB } from '#src/payments/providers/provider-b-webhook.ts';
+import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
+import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { readRefundObject as readRefundB, readTransaction } from '#src/payment-providers/provider-b-state.ts';
+import { signatureOf, verifyWebhookB } from '#src/payment-providers/provider-b-webhook.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);

@@ -4,6 +4,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
+  type AdapterOptions,
   bestRefund,
   type CheckoutHandle,
   type CheckoutPage,
@@ -15,6 +16,7 @@ import {
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
+  type ProviderKind,
   type ProviderState,
   type RefundedPayment,
   type RefundRequest,
@@ -39,12 +41,6 @@ const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';
 const LISTED_AT_ONCE = 100;
 const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
-
-export interface ProviderBOptions {
-  readonly now: () => number;
-  readonly baseUrl?: string | undefined;
-  readonly timeoutMs?: number;
-}
 
 const openedSchema = z.object({
   authorization_url: z.url({ protocol: /^https?$/ }),
@@ -83,7 +79,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
 }
 
 /** The adapter of provider_b: its HTTP API, JSON both ways. */
-export function createProviderB(options: ProviderBOptions): PaymentProvider {
+export function createProviderB(options: AdapterOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
   /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
@@ -155,7 +151,7 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
 
   /** The refund that a transaction already has, as far as it has one that did not fail. */
   async function madeAlready(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
-    const state = await readCheckout(credentials, { reference: request.reference });
+    const state = await readCheckout(credentials, { reference: request.reference, page: null });
     if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
     const found = await findRefund(credentials, request);
     return found?.kind === 'refused' ? null : found;
@@ -213,9 +209,22 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
     },
-    // The secret key signs them. The provider says nowhere where they go.
-    needsWebhookSecret: false,
+    // The provider says nowhere where its messages go.
     verifyWebhook: verifyWebhookB,
     close: () => http.close(),
   };
 }
+
+export const PROVIDER_B: ProviderKind = {
+  money: PROVIDER_B_MONEY,
+  needs: ['email'],
+  needsWebhookSecret: false,
+  pageLifeMs: LONGEST_PAGE_MS,
+  pageView: z.object({
+    checkoutUrl: z.string().meta({ description: 'The hosted page.' }),
+    accessCode: z.string(),
+    reference: z.string(),
+  }),
+  rehearsedPage: (id) => ({ accessCode: id, reference: id }),
+  connect: createProviderB,
+};

@@ -6,7 +6,9 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
+  type AdapterOptions,
   type CheckoutHandle,
+  type CheckoutPage,
   type CheckoutRequest,
   failureOf,
   isAttemptId,
@@ -16,6 +18,7 @@ import {
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
+  type ProviderKind,
   type ProviderState,
   type RefundedPayment,
   type RefundRequest,
@@ -42,11 +45,7 @@ const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
   ['cancel_url', 'cancelUrl'],
 ]);
 
-export interface ProviderAOptions {
-  readonly now: () => number;
-  /** Scheme, host and port; the sandbox's address in tests and in the demo. */
-  readonly baseUrl?: string | undefined;
-  readonly timeoutMs?: number;
+export interface ProviderAOptions extends AdapterOptions {
   readonly maxNetworkRetries?: number;
 }
 
@@ -134,6 +133,9 @@ function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
   return refusedAtMs === undefined ? `refund-${attemptId}` : `refund-${attemptId}-${refusedAtMs}`;
 }
 
+const pageSchema = z.object({ checkoutSessionId: z.string() });
+const sessionIdOf = (page: CheckoutPage): string => pageSchema.parse(page).checkoutSessionId;
+
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
 const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
@@ -172,10 +174,11 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    // A page is found by its session alone. Without one, no payer was sent to a page.
+    if (handle.page === null) return { kind: 'missing' };
     const answer = await ask(
       client.checkout.sessions.retrieve(
-        handle.checkoutSessionId,
+        sessionIdOf(handle.page),
         { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
         { apiKey: secretKey },
       ),
@@ -185,9 +188,9 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function expireCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    if (handle.page === null) return { kind: 'missing' };
     const call = client.checkout.sessions.expire(
-      handle.checkoutSessionId,
+      sessionIdOf(handle.page),
       { expand: ['payment_intent.latest_charge'] },
       { apiKey: credentials.secretKey },
     );
@@ -262,7 +265,6 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     expireCheckout,
     refund,
     findRefund,
-    needsWebhookSecret: true,
     listMessageTargets: async ({ secretKey }) =>
       readMessageTargets(await ask(client.webhookEndpoints.list({ limit: LISTED_AT_ONCE }, { apiKey: secretKey }))),
     readRefund: async ({ secretKey }, refundId) =>
@@ -272,3 +274,16 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     close: async () => undefined,
   };
 }
+
+export const PROVIDER_A: ProviderKind = {
+  money: PROVIDER_A_MONEY,
+  needs: ['returnUrl'],
+  needsWebhookSecret: true,
+  pageLifeMs: PAGE_VALIDITY_MS,
+  pageView: z.object({
+    checkoutUrl: z.string().meta({ description: 'The hosted page; valid for one hour.' }),
+    checkoutSessionId: z.string(),
+  }),
+  rehearsedPage: (id) => ({ checkoutSessionId: id }),
+  connect: createProviderA,
+};
