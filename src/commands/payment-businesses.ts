@@ -79,6 +79,18 @@ export function addPaymentBusinessCommands(cli: Cli): void {
 
   command(
     businesses,
+    'owed',
+    'list payments whose money a person has to look after: refunds that failed or wait, other amounts than were asked for',
+    'payment-businesses owed --business biz_…',
+  )
+    .requiredOption('--business <id>', 'the business')
+    .addHelpText('after', '\nExit status: 0 nothing is owed, 1 something is, 2 wrong usage.')
+    .action(({ business }: { business: string }) =>
+      withDeps(async (deps) => (await import('./list-owed.ts')).showOwed(deps, business)),
+    );
+
+  command(
+    businesses,
     'disconnect',
     'forget the keys of a business that no event is paid through',
     'payment-businesses disconnect biz_…',

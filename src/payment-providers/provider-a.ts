@@ -17,6 +17,7 @@ import {
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
+  type PaymentRefunds,
   type ProviderCredentials,
   type ProviderKind,
   type ProviderState,
@@ -25,8 +26,14 @@ import {
   type RefundResult,
   secretKeyFault,
 } from './provider.ts';
-import { listPaymentsA, listReversalsA } from './provider-a-lists.ts';
-import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
+import { listAll, listPaymentsA, listReversalsA } from './provider-a-lists.ts';
+import {
+  readAnswer,
+  readOpenedSession,
+  readRefundObject,
+  readSession,
+  summariseRefundList,
+} from './provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
@@ -203,36 +210,29 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     }
   }
 
-  async function findRefund(
+  async function findRefunds(
     { secretKey }: ProviderCredentials,
-    payment: RefundedPayment,
-  ): Promise<RefundResult | null> {
-    const { providerPaymentId, currency, amountMinor } = payment;
-    const call = client.refunds.list(
-      { payment_intent: providerPaymentId, limit: LISTED_AT_ONCE },
-      { apiKey: secretKey },
-    );
-    return readRefunds(await ask(call), PROVIDER_A_MONEY.toProviderAmount(currency, amountMinor));
+    { providerPaymentId, amountMinor }: RefundedPayment,
+  ): Promise<PaymentRefunds> {
+    const own: unknown[] = [];
+    const list = (page: ProviderClient.RefundListParams) =>
+      ask(client.refunds.list({ payment_intent: providerPaymentId, ...page }, { apiKey: secretKey }));
+    for await (const refund of listAll(z.looseObject({ id: z.string() }), list)) own.push(refund);
+    return summariseRefundList(own, amountMinor);
   }
 
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
+    // Without an amount, all that its merchant has not given back yet.
     const call = client.refunds.create(
-      {
-        payment_intent: request.providerPaymentId,
-        amount: PROVIDER_A_MONEY.toProviderAmount(request.currency, request.amountMinor),
-        metadata: { [ATTEMPT_PARAMETER]: request.attemptId },
-      },
-      {
-        apiKey: secretKey,
-        idempotencyKey: refundKey(request),
-      },
+      { payment_intent: request.providerPaymentId, metadata: { [ATTEMPT_PARAMETER]: request.attemptId } },
+      { apiKey: secretKey, idempotencyKey: refundKey(request) },
     );
     try {
       return readRefundObject(await ask(call));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || !REFUND_REFUSALS.has(fault.status)) throw fault;
       if (fault.code === 'charge_already_refunded') {
-        return (await findRefund({ secretKey }, request)) ?? { kind: 'refunded', refundId: null };
+        return (await findRefunds({ secretKey }, request)).whole ?? { kind: 'refunded', refundId: null };
       }
       return { kind: 'refused', code: fault.code };
     }
@@ -264,7 +264,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     readCheckout,
     expireCheckout,
     refund,
-    findRefund,
+    findRefunds,
     listMessageTargets: async ({ secretKey }) =>
       readMessageTargets(await ask(client.webhookEndpoints.list({ limit: LISTED_AT_ONCE }, { apiKey: secretKey }))),
     readRefund: async ({ secretKey }, refundId) =>

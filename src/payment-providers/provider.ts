@@ -111,12 +111,14 @@ export interface ListedPayment {
   readonly atMs: number;
 }
 
-export type RefundResult =
+/** `amountMinor` is what the refund itself names: more than was paid for where the payer bore the provider's fees too. */
+export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
   /** Waits for the merchant, who has to do something at the provider. */
   | { readonly kind: 'attention'; readonly refundId: string }
-  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string };
+  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string }
+);
 
 /** A payment whose refunds are looked for. */
 export interface RefundedPayment {
@@ -135,9 +137,35 @@ const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
   refused: 3,
 };
 
-/** The one of a payment's refunds that gives most hope: a payment is given back once, however often that failed before. */
-export function bestRefund(refunds: readonly RefundResult[]): RefundResult | null {
-  return refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind])[0] ?? null;
+/** The refunds of one payment, those of its merchant included. */
+export interface PaymentRefunds {
+  /** How the return of the whole payment stands, in one refund or in parts that add up to it; null where there is none. */
+  readonly whole: RefundResult | null;
+  /** What refunds of parts have given back while they are less than the whole, in the currency's smallest unit. */
+  readonly partMinor: number;
+}
+
+const byHope = (refunds: readonly RefundResult[]): RefundResult[] =>
+  refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind]);
+
+/**
+ * What a list of a payment's refunds comes to. The one that gives most hope counts: a payment is given back once, however often
+ * that failed before.
+ * @param amountMinor what was paid
+ */
+export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: number): PaymentRefunds {
+  const sizeOf = (refund: RefundResult): number => refund.amountMinor ?? amountMinor;
+  const [single] = byHope(refunds.filter((refund) => sizeOf(refund) >= amountMinor));
+  if (single !== undefined && single.kind !== 'refused') return { whole: single, partMinor: 0 };
+  const parts = refunds.filter((refund) => sizeOf(refund) < amountMinor);
+  const sum = (some: readonly RefundResult[]): number => some.reduce((total, refund) => total + sizeOf(refund), 0);
+  const live = parts.filter(({ kind }) => kind !== 'refused');
+  const partMinor = sum(live.filter(({ kind }) => kind === 'refunded'));
+  const [slowest] = byHope(live).toReversed();
+  if (slowest !== undefined && sum(live) >= amountMinor) return { whole: { ...slowest, amountMinor }, partMinor: 0 };
+  // The rest of what parts had given back was refused.
+  const rest = parts.find((refund) => refund.kind === 'refused' && partMinor + sizeOf(refund) >= amountMinor);
+  return { whole: single ?? rest ?? null, partMinor };
 }
 
 /** Money on its way back, as a provider lists it: a refund or a dispute, begun by the merchant, the payer or this service. */
@@ -222,12 +250,12 @@ export interface PaymentProvider {
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
   /** Closes an unpaid page, where the provider can, and answers the state it is in then. */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Gives the whole amount back. Asking again for the same attempt never pays twice. */
+  /** Gives back what is left of a payment, with the fees that the payer bore. Asking again for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** How a refund that was `pending` went on. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
-  /** How the refunds of a whole payment stand, those of its merchant included; null where there is none. */
-  findRefund(credentials: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult | null>;
+  /** How the refunds of a payment stand, those of its merchant included. */
+  findRefunds(credentials: ProviderCredentials, payment: RefundedPayment): Promise<PaymentRefunds>;
   /** The attempt that a reference was made for by `referenceFor`; null for any other. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */

@@ -85,8 +85,7 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const ageMs = nowMs - refund.createdAt;
     const givenUp = result.kind !== 'refunded' && ageMs >= GIVE_UP_MS;
     const answered = result.kind === 'unanswered' ? refund.status : result.kind;
-    const refundId = 'refundId' in result ? (result.refundId ?? null) : null;
-    const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, refundId);
+    const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, result.kind === 'unanswered' ? {} : result);
     if (attempt === undefined || moved === undefined) return;
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
     if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');

@@ -173,7 +173,7 @@ async function applyReversed(
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   // One that failed is held against the list of refunds: the payment's own state may be of the refund that failed.
-  const ours = await moveRefund(tx, refund, 'refunded', null);
+  const ours = await moveRefund(tx, refund, 'refunded', {});
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.
   if ((await findRefund(tx, refund)) !== undefined) return;
@@ -197,7 +197,7 @@ async function applyReversed(
       currency: attempt.currency,
     };
     if (await insertRefund(tx, row)) {
-      await moveRefund(tx, refund, 'refunded', null);
+      await moveRefund(tx, refund, 'refunded', {});
       await markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
     }
     return;

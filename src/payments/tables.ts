@@ -86,6 +86,10 @@ export const paymentAttempts = pgTable(
     paidAt: timeMs('paid_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
+    /** What its merchant gave back of it at the provider while that is a part: the rest, and what it bought, stays. */
+    partRefundedMinor: integer('part_refunded_minor').notNull().default(0),
+    /** When that was learnt first. */
+    partRefundedAt: timeMs('part_refunded_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },

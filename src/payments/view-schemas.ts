@@ -90,11 +90,14 @@ const organizerPart = {
     .meta({ description: 'Once the provider has taken money.' }),
   refund: z
     .object({
-      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed']).meta({
+      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed', 'partially_refunded']).meta({
         description:
-          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand.',
+          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand. `partially_refunded`: you gave a part back at the provider; what was bought stays.',
       }),
-      amountMinor: z.int(),
+      amountMinor: z.int().meta({
+        description:
+          'What goes back: with the fees that the payer bore, where the provider adds them; a part only where the status says so.',
+      }),
       requestedAt: timeShape(),
       finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),
     })

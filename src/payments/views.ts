@@ -64,13 +64,24 @@ function statusOfOwed(status: RefundStatus | undefined) {
   return status === 'attention' ? 'needs_attention' : 'pending';
 }
 
+/** A part that its merchant gave back; none once all of it went. `refundedAt` stays null, and so does the end of the refund. */
+function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
+  if (partRefundedAt === null || reversedAt !== null) return null;
+  return {
+    status: 'partially_refunded',
+    amountMinor: partRefundedMinor,
+    requestedAt: partRefundedAt,
+    finishedAt: null,
+  };
+}
+
 /** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
 export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
   const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
   const isLive = status === 'fulfilled' || status === 'succeeded';
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
   const row = own ?? (isLive ? undefined : refunds.at(-1));
-  if (row === undefined && refundedAt === null) return null;
+  if (row === undefined && refundedAt === null) return partOf(attempt);
   return {
     status: refundedAt === null ? statusOfOwed(row?.status) : 'refunded',
     amountMinor: row?.amountMinor ?? amountMinor,

@@ -202,9 +202,9 @@ function connect({ baseUrl = 'http://127.0.0.1:9', timeoutMs = 10_000 }: Adapter
       return readRefund(credentials, providerPaymentId);
     },
     readRefund,
-    async findRefund(credentials, { providerPaymentId }) {
+    async findRefunds(credentials, { providerPaymentId }) {
       const found = await readRefund(credentials, providerPaymentId);
-      return found.kind === 'refunded' ? found : null;
+      return { whole: found.kind === 'refunded' ? found : null, partMinor: 0 };
     },
     async *listPayments(credentials): AsyncGenerator<ListedPayment> {
       for await (const order of listed(credentials)) {
