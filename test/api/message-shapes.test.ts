@@ -65,11 +65,14 @@ describe.each(PROVIDERS)('a message of %s', (provider) => {
       JSON.stringify({ id: 'evt_4', type: 'checkout.session.completed', livemode: false, data: { object: paidA } }),
       JSON.stringify({ event: 'charge.success', data: { domain: 'test', metadata: { paymentAttemptId: attempt } } }),
     ];
+    const times: number[] = [];
     for (const message of messages) {
       const { status, tookMs } = await send(event, message);
       expect([message.slice(0, 60), status]).toEqual([message.slice(0, 60), 200]);
-      expect(tookMs).toBeLessThan(5_000);
+      times.push(tookMs);
     }
+    // A busy machine may hold one of them up.
+    expect(times.toSorted((left, right) => left - right)[Math.floor(times.length / 2)]).toBeLessThan(1_000);
     const key = { key: event.account.read };
     const payment = await paid.service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, key);
     expect(demand(payment, 200)).toMatchObject({ status: 'pending', refund: null });
