@@ -4,7 +4,7 @@ import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
 import { type ProviderState, summariseRefunds } from '#src/payment-providers/provider.ts';
 import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
-import { readMessageTargets, verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
 import {
   readPayments,
   readRefundObject as readRefundB,
@@ -169,12 +169,6 @@ describe.runIf(present)('an official object of provider_a, value by value,', () 
       kind: 'genuine',
       notice: { eventKey: 'evt_1Pgc76B7WZ01zgkWwyRHS12y', topic: expect.stringMatching(topic), providerPaymentId },
     });
-  });
-
-  test('an address of messages says what is missing', () => {
-    const [target] = readMessageTargets({ data: [samplesA['webhook_endpoint']] });
-    expect(target).toMatchObject({ url: 'https://example.com/my/webhook/endpoint', enabled: true });
-    expect(target?.missingKinds).toContain('charge.dispute.closed');
   });
 });
 
