@@ -6,6 +6,9 @@ import { z } from 'zod';
 export const REFUND_STATUSES = ['pending', 'attention', 'succeeded', 'failed'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
+export const DISPUTE_STATUSES = ['open', 'won', 'lost'] as const;
+export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
+
 const refundSchema = z.object({
   id: z.string(),
   status: z.enum(REFUND_STATUSES),
@@ -34,14 +37,18 @@ const checkoutSchema = z.object({
   metadata: z.unknown(),
   successUrl: z.string().nullable(),
   cancelUrl: z.string().nullable(),
-  status: z.enum(['open', 'paid', 'failed', 'expired']),
+  /** `processing`: paid by a method that takes days. */
+  status: z.enum(['open', 'processing', 'paid', 'failed', 'expired']),
   /** The last try to pay was refused. */
   declined: z.boolean().default(false),
   paidAmount: z.number().nullable(),
   paidCurrency: z.string().nullable(),
   paidAtMs: z.number().nullable(),
-  /** When the payer's bank took the money back. */
-  disputedAtMs: z.number().nullable().default(null),
+  /** The payer's bank asks for the money. */
+  dispute: z
+    .object({ status: z.enum(DISPUTE_STATUSES), openedAtMs: z.number(), closedAtMs: z.number().nullable() })
+    .nullable()
+    .default(null),
   /** Every refund that was begun, oldest first. */
   refunds: z.array(refundSchema).default([]),
   createdAtMs: z.number(),
@@ -59,14 +66,19 @@ export const newPage = () =>
     paidAmount: null,
     paidCurrency: null,
     paidAtMs: null,
-    disputedAtMs: null,
+    dispute: null,
     refunds: [],
   }) satisfies Partial<Checkout>;
 
-/** The refund that gives a payment back, or is to: a failed one gave nothing. */
-export function liveRefund({ refunds }: Checkout): PlayedRefund | undefined {
-  return refunds.findLast(({ status }) => status !== 'failed');
+/** What refunds have given back of a payment, or are to: failed ones gave nothing. @param status counts those alone */
+export function amountBack({ refunds }: Checkout, status?: RefundStatus): number {
+  const counted = refunds.filter((one) => (status === undefined ? one.status !== 'failed' : one.status === status));
+  return counted.reduce((sum, { amount }) => sum + amount, 0);
 }
+
+/** Whether the whole of a payment went back, or is to. @param status counts refunds in that one alone */
+export const isAllBack = (checkout: Checkout, status?: RefundStatus): boolean =>
+  checkout.status === 'paid' && amountBack(checkout, status) >= (checkout.paidAmount ?? checkout.amount);
 
 const stateSchema = z.object({ checkouts: z.array(checkoutSchema) });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REFUND_STATUSES, type RefundStatus } from './checkouts.ts';
+import { DISPUTE_STATUSES, type DisputeStatus, REFUND_STATUSES, type RefundStatus } from './checkouts.ts';
 import { NO_FAULTS, type SandboxFaults, someFaultsSchema } from './faults.ts';
 import type { ApiAnswer, ApiRequest } from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
@@ -11,8 +11,16 @@ export interface SandboxControls {
   readonly requests: readonly ApiRequest[];
   /** Lets time pass for the pages that are open, so that they expire; pages that are opened later have their whole hour. */
   advance(ms: number): void;
-  /** The merchant or the payer's bank takes a payment back. @param reference the merchant's reference of the page */
-  reverse(reference: string, kind: 'refund' | 'dispute'): Promise<void>;
+  /**
+   * The merchant or the payer's bank takes a payment back.
+   * @param reference the merchant's reference of the page
+   * @param amount of a refund, in the provider's own unit; all of it where there is none
+   */
+  reverse(reference: string, kind: 'refund' | 'dispute', amount?: number): Promise<void>;
+  /** The payer's bank asks for a payment, or has decided about that. */
+  dispute(reference: string, status: DisputeStatus): Promise<void>;
+  /** A payment by a method that takes days arrives, or bounces. */
+  finishDelayed(reference: string, arrives: boolean): Promise<void>;
   /** The newest refund of a page goes on, or fails after it had succeeded. */
   moveRefund(reference: string, status: RefundStatus): Promise<void>;
   /** The provider restricts an account, or lets it take payments again. */
@@ -23,7 +31,13 @@ export interface SandboxControls {
 
 const YEAR_MS = 366 * 86_400_000;
 const clockSchema = z.strictObject({ advanceMs: z.int().min(-YEAR_MS).max(YEAR_MS) });
-const reversalSchema = z.strictObject({ reference: z.string(), kind: z.enum(['refund', 'dispute']) });
+const reversalSchema = z.strictObject({
+  reference: z.string(),
+  kind: z.enum(['refund', 'dispute']),
+  amount: z.int().min(1).optional(),
+});
+const disputeSchema = z.strictObject({ reference: z.string(), status: z.enum(DISPUTE_STATUSES) });
+const delayedSchema = z.strictObject({ reference: z.string(), arrives: z.boolean() });
 const refundSchema = z.strictObject({ reference: z.string(), status: z.enum(REFUND_STATUSES) });
 const accountSchema = z.strictObject({ secretKey: z.string(), ready: z.boolean() });
 const webhookSchema = z.strictObject({
@@ -67,7 +81,8 @@ function listRequests(controls: SandboxControls): ApiAnswer {
 
 /**
  * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
- * `POST reversals { reference, kind }`, `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
+ * `POST reversals { reference, kind, amount? }`, `POST disputes { reference, status }`, `POST delayed { reference, arrives }`,
+ * `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
  */
 export async function answerControl(
   controls: SandboxControls,
@@ -86,7 +101,15 @@ export async function answerControl(
         return { advanceMs };
       });
     case 'POST reversals':
-      return takeIfPossible(reversalSchema, body, ({ reference, kind }) => controls.reverse(reference, kind));
+      return takeIfPossible(reversalSchema, body, ({ reference, kind, amount }) =>
+        controls.reverse(reference, kind, amount),
+      );
+    case 'POST disputes':
+      return takeIfPossible(disputeSchema, body, ({ reference, status }) => controls.dispute(reference, status));
+    case 'POST delayed':
+      return takeIfPossible(delayedSchema, body, ({ reference, arrives }) =>
+        controls.finishDelayed(reference, arrives),
+      );
     case 'POST refunds':
       return takeIfPossible(refundSchema, body, ({ reference, status }) => controls.moveRefund(reference, status));
     case 'POST accounts':

@@ -15,7 +15,7 @@ const faultsSchema = z.strictObject({
   resetAfterTimes: times,
   /** Does what was asked, then answers what is no JSON, so many times. */
   malformedTimes: times,
-  webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature']),
+  webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature', 'older_secret']),
   /** The kinds of messages that the merchant selected at provider_a; null for all. */
   messageKinds: z.array(z.string()).nullable(),
   /** How late a late webhook is, and how long one that waits for its successor is held back at most. */
@@ -25,6 +25,10 @@ const faultsSchema = z.strictObject({
   /** What is said to have been paid, in the provider's unit, instead of what was asked for. */
   paidAmount: z.int().min(0).nullable(),
   paidCurrency: z.string().nullable(),
+  /** Payers pay by a method that takes days. */
+  delayed: z.boolean(),
+  /** provider_b: its fees come on top of what the merchant asks for. */
+  payerBearsFees: z.boolean(),
   refuseRefunds: z.boolean(),
   /** How a refund begins: done at once, under way for days, or waiting for the merchant. */
   newRefunds: z.enum(['succeeded', 'pending', 'attention']),
@@ -52,6 +56,8 @@ export const NO_FAULTS: SandboxFaults = {
   payBeforeAnswer: false,
   paidAmount: null,
   paidCurrency: null,
+  delayed: false,
+  payerBearsFees: false,
   refuseRefunds: false,
   newRefunds: 'succeeded',
   declineTimes: 0,

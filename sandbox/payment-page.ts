@@ -1,4 +1,4 @@
-import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '#src/payments/providers/currencies.ts';
+import { amountText, PROVIDER_A_MONEY, PROVIDER_B_MONEY } from '#src/payment-providers/currencies.ts';
 import { escapeHtml } from '#src/platform/text.ts';
 import type { Checkout } from './checkouts.ts';
 
@@ -92,6 +92,7 @@ export function closingPage(heading: string, text: string): string {
 
 const ENDINGS = {
   paid: ['Paid', 'Thank you. This payment is complete.'],
+  processing: ['Under way', 'Thank you. Your bank takes some days for this payment.'],
   failed: ['Declined', 'The bank refused this payment. Nothing was charged.'],
   expired: ['This page has expired', 'Nothing was charged. Go back and start the payment again.'],
 } as const;

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { type Checkout, expireWhenOver, liveRefund, newId, newPage } from './checkouts.ts';
-import { answerRefundsA, viewDisputeA, viewRefundA } from './provider-a-refunds.ts';
-import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
+import { type Checkout, expireWhenOver, newId, newPage } from './checkouts.ts';
+import { viewAccountA, viewDisputeA, viewEndpointA } from './provider-a-account.ts';
+import { viewChargeA, viewIntentA, viewRefundA, viewSessionA } from './provider-a-objects.ts';
+import { answerRefundsA, listOf } from './provider-a-refunds.ts';
+import { type ApiAnswer, type ApiCall, type Happening, markPaid, type SandboxContext } from './sandbox-context.ts';
 import { sandboxAccountId } from './sandbox-keys.ts';
 
 const wholeNumber = z
@@ -48,109 +50,38 @@ function failure(status: number, code: string, message: string): ApiAnswer {
   return { status, body: { error: { type: 'invalid_request_error', code, message } } };
 }
 
-const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
-
-/** What was settled: 2.9 % and 30 of the provider's unit are kept. */
-function balanceOf(checkout: Checkout) {
-  const paid = checkout.paidAmount ?? 0;
-  return {
-    object: 'balance_transaction',
-    amount: paid,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    fee: Math.floor((paid * 29) / 1_000) + 30,
-  };
-}
-
-function intentOf(checkout: Checkout, expanded: boolean) {
-  if ((checkout.status === 'open' || checkout.status === 'expired') && !checkout.declined) return null;
-  if (!expanded) return checkout.paymentId;
-  const paid = checkout.status === 'paid';
-  return {
-    id: checkout.paymentId,
-    object: 'payment_intent',
-    status: paid ? 'succeeded' : checkout.status === 'expired' ? 'canceled' : 'requires_payment_method',
-    last_payment_error: paid ? null : { type: 'card_error', code: 'card_declined' },
-    amount: checkout.amount,
-    amount_received: paid ? checkout.paidAmount : 0,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    metadata: checkout.metadata,
-    latest_charge: paid
-      ? {
-          id: checkout.chargeId,
-          object: 'charge',
-          created: seconds(checkout.paidAtMs ?? 0),
-          refunded: liveRefund(checkout) !== undefined,
-          disputed: checkout.disputedAtMs !== null,
-          balance_transaction: balanceOf(checkout),
-          refunds: { object: 'list', data: checkout.refunds.map((one) => viewRefundA(checkout, one)), has_more: false },
-        }
-      : null,
-  };
-}
-
 /** A Checkout Session as provider_a shows it. */
-export function viewSession(context: SandboxContext, checkout: Checkout, expanded = false) {
-  const { status } = checkout;
-  return {
-    id: checkout.pageId,
-    object: 'checkout.session',
-    mode: 'payment',
-    status: status === 'open' ? 'open' : status === 'expired' ? 'expired' : 'complete',
-    payment_status: status === 'paid' ? 'paid' : 'unpaid',
-    amount_subtotal: checkout.amount,
-    amount_total: checkout.paidAmount ?? checkout.amount,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    client_reference_id: checkout.reference,
-    metadata: checkout.metadata,
-    livemode: false,
-    payment_intent: intentOf(checkout, expanded),
-    customer_email: checkout.email,
-    success_url: checkout.successUrl,
-    cancel_url: checkout.cancelUrl,
-    created: seconds(checkout.createdAtMs),
-    expires_at: seconds(checkout.expiresAtMs),
-    url: status === 'open' ? `${context.origin()}/pay/${checkout.pageId}` : null,
-  };
-}
-
-function viewCharge(checkout: Checkout) {
-  return {
-    id: checkout.chargeId,
-    object: 'charge',
-    status: 'succeeded',
-    created: seconds(checkout.paidAtMs ?? 0),
-    payment_intent: checkout.paymentId,
-    metadata: checkout.metadata,
-    amount: checkout.paidAmount,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    refunded: liveRefund(checkout) !== undefined,
-    balance_transaction: balanceOf(checkout),
-  };
-}
+export const viewSession = (context: SandboxContext, checkout: Checkout, expanded = false) =>
+  viewSessionA(context.origin(), checkout, expanded);
 
 /** The object and kind of provider_a's message about a happening. */
 export function eventOf(
   context: SandboxContext,
   checkout: Checkout,
-  happening: string,
+  happening: Happening,
 ): { type: string; object: unknown } {
+  const newestRefund = () => checkout.refunds.slice(-1).map((one) => viewRefundA(checkout, one))[0];
   switch (happening) {
     case 'paid':
+    case 'processing':
       return { type: 'checkout.session.completed', object: viewSession(context, checkout) };
     case 'declined':
-      return { type: 'payment_intent.payment_failed', object: intentOf(checkout, true) };
+      return { type: 'payment_intent.payment_failed', object: { ...viewIntentA(checkout), latest_charge: null } };
+    case 'arrived':
+      return { type: 'checkout.session.async_payment_succeeded', object: viewSession(context, checkout) };
     case 'failed':
       return { type: 'checkout.session.async_payment_failed', object: viewSession(context, checkout) };
     case 'expired':
       return { type: 'checkout.session.expired', object: viewSession(context, checkout) };
     case 'refunded':
-      return { type: 'charge.refunded', object: viewCharge(checkout) };
+      return { type: 'charge.refunded', object: viewChargeA(checkout, false) };
     case 'refund_pending':
     case 'refund_attention':
-    case 'refund_failed': {
-      const [refund] = checkout.refunds.slice(-1).map((one) => viewRefundA(checkout, one));
-      return { type: happening === 'refund_failed' ? 'refund.failed' : 'refund.updated', object: refund };
-    }
+      return { type: 'refund.updated', object: newestRefund() };
+    case 'refund_failed':
+      return { type: 'refund.failed', object: newestRefund() };
+    case 'dispute_opened':
+      return { type: 'charge.dispute.created', object: viewDisputeA(checkout) };
     default:
       return { type: 'charge.dispute.closed', object: viewDisputeA(checkout) };
   }
@@ -216,7 +147,11 @@ function listCharges(context: SandboxContext, { account, request }: ApiCall): Ap
   const rest = paid.slice(after + 1);
   return {
     status: 200,
-    body: { object: 'list', data: rest.slice(0, limit).map(viewCharge), has_more: rest.length > limit },
+    body: listOf(
+      '/v1/charges',
+      rest.slice(0, limit).map((one) => viewChargeA(one, true)),
+      rest.length > limit,
+    ),
   };
 }
 
@@ -240,22 +175,27 @@ export async function answerProviderA(context: SandboxContext, call: ApiCall): P
   if (refunds !== undefined) return refunds;
   const { country, secretKey } = call.account;
   if (path === '/v1/account') {
-    const account = {
-      id: sandboxAccountId(secretKey),
-      object: 'account',
-      country,
-      charges_enabled: !context.restricted.has(secretKey),
-    };
-    return { status: 200, body: account };
+    const ready = !context.restricted.has(secretKey);
+    return { status: 200, body: viewAccountA(sandboxAccountId(secretKey), country, ready) };
   }
   if (path === '/v1/webhook_endpoints') {
     const url = context.target({ secretKey, provider: 'provider_a' });
     const kinds = context.faults.messageKinds ?? ['*'];
-    const data = url === undefined ? [] : [{ id: 'we_1', url, status: 'enabled', enabled_events: kinds }];
-    return { status: 200, body: { object: 'list', data, has_more: false } };
+    const data = url === undefined ? [] : [viewEndpointA(url, kinds)];
+    return { status: 200, body: listOf('/v1/webhook_endpoints', data, false) };
   }
   if (path.startsWith('/v1/country_specs/')) {
-    return { status: 200, body: { id: country, supported_payment_currencies: SANDBOX_A_CURRENCIES } };
+    const spec = {
+      id: country,
+      object: 'country_spec',
+      default_currency: 'usd',
+      supported_bank_account_currencies: {},
+      supported_payment_currencies: SANDBOX_A_CURRENCIES,
+      supported_payment_methods: ['card'],
+      supported_transfer_countries: [country],
+      verification_fields: {},
+    };
+    return { status: 200, body: spec };
   }
   return failure(404, 'resource_missing', 'Unrecognized request URL');
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { type Checkout, liveRefund, newId, type PlayedRefund, type RefundStatus } from './checkouts.ts';
+import { amountBack, isAllBack, newId } from './checkouts.ts';
+import { viewDisputeA } from './provider-a-account.ts';
+import { viewRefundA } from './provider-a-objects.ts';
 import { type ApiAnswer, type ApiCall, beginRefund, type SandboxContext } from './sandbox-context.ts';
 
 const refundParameters = z.strictObject({
@@ -7,56 +9,27 @@ const refundParameters = z.strictObject({
   amount: z
     .string()
     .regex(/^\d{1,12}$/)
-    .transform(Number),
+    .transform(Number)
+    .optional(),
   metadata: z.record(z.string(), z.string()).optional(),
 });
-
-const STATUS: Readonly<Record<RefundStatus, string>> = {
-  pending: 'pending',
-  attention: 'requires_action',
-  succeeded: 'succeeded',
-  failed: 'failed',
-};
 
 const failure = (status: number, code: string, message: string): ApiAnswer => ({
   status,
   body: { error: { type: 'invalid_request_error', code, message } },
 });
 
-const seconds = (timeMs: number): number => Math.floor(timeMs / 1_000);
-
-/** A refund as provider_a shows it. */
-export function viewRefundA(checkout: Checkout, refund: PlayedRefund) {
-  return {
-    id: refund.id,
-    object: 'refund',
-    status: STATUS[refund.status],
-    amount: refund.amount,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    charge: checkout.chargeId,
-    payment_intent: checkout.paymentId,
-    metadata: checkout.metadata,
-    created: seconds(refund.createdAtMs),
-  };
-}
-
-/** A dispute that was lost, as provider_a shows it. */
-export function viewDisputeA(checkout: Checkout) {
-  return {
-    id: `dp_${checkout.chargeId}`,
-    object: 'dispute',
-    currency: checkout.paidCurrency ?? checkout.currency,
-    status: 'lost',
-    amount: checkout.paidAmount,
-    charge: checkout.chargeId,
-    payment_intent: checkout.paymentId,
-    created: seconds(checkout.disputedAtMs ?? 0),
-    metadata: {},
-  };
-}
+/** A list as every one of provider_a comes. */
+export const listOf = (url: string, data: readonly unknown[], more: boolean) => ({
+  object: 'list',
+  data,
+  has_more: more,
+  url,
+});
 
 /** A page of a list, newest first, as every list of provider_a comes. */
 function listed(
+  url: string,
   query: URLSearchParams,
   objects: readonly { readonly id: string; readonly created: number }[],
 ): ApiAnswer {
@@ -66,7 +39,7 @@ function listed(
     .filter(({ created }) => created >= since)
     .toSorted((left, right) => right.created - left.created);
   const rest = found.slice(found.findIndex(({ id }) => id === query.get('starting_after')) + 1);
-  return { status: 200, body: { object: 'list', data: rest.slice(0, limit), has_more: rest.length > limit } };
+  return { status: 200, body: listOf(url, rest.slice(0, limit), rest.length > limit) };
 }
 
 function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnswer {
@@ -74,12 +47,15 @@ function refund(context: SandboxContext, { account, request }: ApiCall): ApiAnsw
   if (!parsed.success) return failure(400, 'parameter_invalid', 'payment_intent and amount');
   const checkout = context.checkouts.ofPayment(account.secretKey, parsed.data.payment_intent);
   if (checkout?.status !== 'paid') return failure(404, 'resource_missing', 'No such payment_intent');
-  if (liveRefund(checkout) !== undefined || checkout.disputedAtMs !== null) {
+  if (checkout.dispute?.status === 'open') return failure(400, 'charge_disputed', 'The charge is disputed.');
+  if (isAllBack(checkout) || checkout.dispute?.status === 'lost') {
     return failure(400, 'charge_already_refunded', 'Charge has already been refunded.');
   }
   if (context.faults.refuseRefunds) return failure(400, 'insufficient_funds', 'The balance is too small.');
-  if (parsed.data.amount > (checkout.paidAmount ?? 0)) return failure(400, 'amount_too_large', 'More than was paid.');
-  return { status: 200, body: viewRefundA(checkout, beginRefund(context, checkout, newId('re_'), parsed.data.amount)) };
+  const left = (checkout.paidAmount ?? 0) - amountBack(checkout);
+  const { amount = left } = parsed.data;
+  if (amount > left) return failure(400, 'amount_too_large', 'More than is left of the payment.');
+  return { status: 200, body: viewRefundA(checkout, beginRefund(context, checkout, newId('re_'), amount)) };
 }
 
 /** Refunds and disputes; undefined for what is neither. */
@@ -94,10 +70,10 @@ export function answerRefundsA(context: SandboxContext, call: ApiCall): ApiAnswe
     .since(secretKey, 0)
     .filter(({ paymentId, provider }) => provider === 'provider_a' && (intent === null || intent === paymentId));
   if (path.startsWith('/v1/disputes')) {
-    return listed(query, own.filter(({ disputedAtMs }) => disputedAtMs !== null).map(viewDisputeA));
+    return listed(path, query, own.filter(({ dispute }) => dispute !== null).map(viewDisputeA));
   }
   const refunds = own.flatMap((checkout) => checkout.refunds.toReversed().map((one) => viewRefundA(checkout, one)));
-  if (id === undefined) return listed(query, refunds);
+  if (id === undefined) return listed(path, query, refunds);
   const found = refunds.find((one) => one.id === id);
   return found === undefined ? failure(404, 'resource_missing', 'No such refund') : { status: 200, body: found };
 }

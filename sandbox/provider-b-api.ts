@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { type Checkout, liveRefund, newId, newNumber, newPage } from './checkouts.ts';
-import { answerRefundsB, refundMessageB } from './provider-b-refunds.ts';
-import { type ApiAnswer, type ApiCall, markPaid, type SandboxContext } from './sandbox-context.ts';
+import { type Checkout, newId, newNumber, newPage } from './checkouts.ts';
+import { viewDispute, viewListedTransaction, viewPaidTransaction, viewTransaction } from './provider-b-objects.ts';
+import { answerRefundsB, pageSizeOf, refundMessageB } from './provider-b-refunds.ts';
+import { type ApiAnswer, type ApiCall, type Happening, markPaid, type SandboxContext } from './sandbox-context.ts';
 
 /** What this service may send to make a page: exactly that, and nothing else. */
 const initializeParameters = z.strictObject({
@@ -28,52 +29,24 @@ const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = {
   RW: 'RWF',
 };
 
-const done = (message: string, data: unknown): ApiAnswer => ({ status: 200, body: { status: true, message, data } });
+const done = (message: string, data: unknown, more: object = {}): ApiAnswer => ({
+  status: 200,
+  body: { status: true, message, data, ...more },
+});
 const refused = (status: number, code: string, message: string): ApiAnswer => ({
   status,
   body: { status: false, message, code, type: 'validation_error', meta: {} },
 });
 
-const STATUS: Readonly<Record<Checkout['status'], string>> = {
-  open: 'abandoned',
-  expired: 'abandoned',
-  failed: 'failed',
-  paid: 'success',
-};
-
-/** A transaction as provider_b shows it. IDs are numbers there, larger than 31 bits hold. */
-export function viewTransaction(checkout: Checkout) {
-  const paidAt = checkout.paidAtMs === null ? null : new Date(checkout.paidAtMs).toISOString();
-  return {
-    id: Number(checkout.paymentId),
-    domain: 'test',
-    status: isReversed(checkout) ? 'reversed' : checkout.declined ? 'failed' : STATUS[checkout.status],
-    reference: checkout.reference,
-    amount: checkout.paidAmount ?? checkout.amount,
-    requested_amount: checkout.amount,
-    currency: checkout.paidCurrency ?? checkout.currency,
-    gateway_response: checkout.status === 'failed' ? 'Declined' : 'Successful',
-    paid_at: paidAt,
-    created_at: new Date(checkout.createdAtMs).toISOString(),
-    channel: 'card',
-    metadata: checkout.metadata,
-    fees: checkout.status === 'paid' ? Math.floor((checkout.amount * 15) / 100_000) * 100 : null,
-    customer: { email: checkout.email },
-  };
-}
-
-/** Money on its way back still stands as paid. */
-const isReversed = (checkout: Checkout): boolean =>
-  checkout.disputedAtMs !== null || liveRefund(checkout)?.status === 'succeeded';
-
 /** provider_b's message about a happening; failures and expiries send no message. */
-export function noticeOf(checkout: Checkout, happening: string): { event: string; data: unknown } | undefined {
-  if (happening === 'paid') return { event: 'charge.success', data: viewTransaction(checkout) };
+export function noticeOf(checkout: Checkout, happening: Happening): { event: string; data: unknown } | undefined {
+  if (happening === 'paid' || happening === 'arrived') {
+    return { event: 'charge.success', data: viewPaidTransaction(checkout) };
+  }
   const ofRefund = refundMessageB(checkout, happening);
   if (ofRefund !== undefined) return ofRefund;
-  if (happening !== 'disputed') return undefined;
-  const transaction = viewTransaction(checkout);
-  return { event: 'charge.dispute.resolve', data: { id: Number(newNumber()), status: 'resolved', transaction } };
+  if (happening === 'dispute_opened') return { event: 'charge.dispute.create', data: viewDispute(checkout) };
+  return happening === 'dispute_closed' ? { event: 'charge.dispute.resolve', data: viewDispute(checkout) } : undefined;
 }
 
 async function initialize(context: SandboxContext, { account, request }: ApiCall): Promise<ApiAnswer> {
@@ -141,10 +114,13 @@ export async function answerProviderB(context: SandboxContext, call: ApiCall): P
     return done('Verification successful', viewTransaction(checkout));
   }
   if (method === 'GET' && path === '/transaction') {
-    const since = context.checkouts.since(secretKey, Date.parse(query.get('from') ?? '1970-01-01'));
-    const perPage = Number(query.get('perPage') ?? 50);
+    const opened = context.checkouts.since(secretKey, Date.parse(query.get('from') ?? '1970-01-01'));
+    const since = opened.filter(({ provider }) => provider === 'provider_b');
+    const perPage = pageSizeOf(query);
     const begin = (Number(query.get('page') ?? 1) - 1) * perPage;
-    return done('Transactions retrieved', since.slice(begin, begin + perPage).map(viewTransaction));
+    const meta = { total: since.length, total_volume: 0, skipped: begin, perPage, page: begin / perPage + 1 };
+    const data = since.slice(begin, begin + perPage).map(viewListedTransaction);
+    return done('Transactions retrieved', data, { meta: { ...meta, pageCount: Math.ceil(since.length / perPage) } });
   }
   const refunds = answerRefundsB(context, call);
   if (refunds !== undefined) return refunds;

@@ -1,4 +1,4 @@
-import type { Checkout, Checkouts, PlayedRefund, RefundStatus } from './checkouts.ts';
+import type { Checkout, Checkouts, DisputeStatus, PlayedRefund, RefundStatus } from './checkouts.ts';
 import type { SandboxFaults } from './faults.ts';
 import type { SandboxAccount } from './sandbox-keys.ts';
 
@@ -40,6 +40,8 @@ export interface SandboxContext {
 
 export type Happening =
   | 'paid'
+  | 'processing'
+  | 'arrived'
   | 'declined'
   | 'failed'
   | 'expired'
@@ -47,7 +49,8 @@ export type Happening =
   | 'refund_pending'
   | 'refund_attention'
   | 'refund_failed'
-  | 'disputed';
+  | 'dispute_opened'
+  | 'dispute_closed';
 
 const REFUND_HAPPENINGS: Readonly<Record<RefundStatus, Happening>> = {
   pending: 'refund_pending',
@@ -61,11 +64,14 @@ export interface ApiCall {
   readonly request: ApiRequest;
 }
 
+/** What provider_b keeps of a payment: 1.5 %. */
+export const feeOfB = (amount: number): number => Math.floor((amount * 15) / 100_000) * 100;
+
 /** Takes the money for a page: the payer pressed Pay. */
 export function markPaid({ faults, now, checkouts }: SandboxContext, checkout: Checkout): void {
   checkout.status = 'paid';
   checkout.declined = false;
-  checkout.paidAmount = faults.paidAmount ?? checkout.amount;
+  checkout.paidAmount = faults.paidAmount ?? checkout.amount + (faults.payerBearsFees ? feeOfB(checkout.amount) : 0);
   checkout.paidCurrency = faults.paidCurrency ?? checkout.currency;
   checkout.paidAtMs = now();
   checkouts.save();
@@ -95,18 +101,49 @@ export async function reversePayment(
   context: SandboxContext,
   reference: string,
   kind: 'refund' | 'dispute',
-  refundId: string,
+  { id, amount }: { readonly id: string; readonly amount?: number | undefined },
 ): Promise<void> {
+  if (kind === 'dispute') return disputePayment(context, reference, 'lost');
+  const checkout = paidPage(context, reference);
+  const whole = checkout.paidAmount ?? checkout.amount;
+  checkout.refunds.push({ id, amount: amount ?? whole, status: 'succeeded', createdAtMs: context.now() });
+  context.checkouts.save();
+  await context.tell(checkout, 'refunded');
+}
+
+function paidPage(context: SandboxContext, reference: string): Checkout {
   const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
   if (checkout?.status !== 'paid') throw new Error('only a paid page can be reversed');
+  return checkout;
+}
+
+/** The payer's bank asks for a payment, or has decided. @throws Error where nothing was paid */
+export async function disputePayment(context: SandboxContext, reference: string, status: DisputeStatus): Promise<void> {
+  const checkout = paidPage(context, reference);
   const nowMs = context.now();
-  if (kind === 'dispute') checkout.disputedAtMs = nowMs;
-  else {
-    const amount = checkout.paidAmount ?? checkout.amount;
-    checkout.refunds.push({ id: refundId, amount, status: 'succeeded', createdAtMs: nowMs });
-  }
+  const openedAtMs = checkout.dispute?.openedAtMs ?? nowMs;
+  checkout.dispute = { status, openedAtMs, closedAtMs: status === 'open' ? null : nowMs };
   context.checkouts.save();
-  await context.tell(checkout, kind === 'refund' ? 'refunded' : 'disputed');
+  await context.tell(checkout, status === 'open' ? 'dispute_opened' : 'dispute_closed');
+}
+
+/** A payment by a method that takes days arrives, or bounces. @throws Error where none is under way */
+export async function finishDelayed(context: SandboxContext, reference: string, arrives: boolean): Promise<void> {
+  const checkout = [...context.checkouts.all()].find((one) => one.reference === reference);
+  if (checkout?.status !== 'processing') throw new Error('no payment of this page is under way');
+  if (arrives) markPaid(context, checkout);
+  else endUnpaid(context, checkout);
+  await context.tell(checkout, arrives ? 'arrived' : 'failed');
+}
+
+/** A page of provider_b that nobody paid in this time is given up: it ends none by itself. */
+const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
+
+/** The last try to pay was refused, on a page that ends with it. */
+export function endUnpaid(context: SandboxContext, checkout: Checkout): void {
+  checkout.status = 'failed';
+  if (checkout.provider === 'provider_b') checkout.createdAtMs -= PROVIDER_B_PAGE_MS;
+  context.checkouts.save();
 }
 
 /** The provider restricts an account, or lets it take payments again. */

@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { type Checkout, newId } from './checkouts.ts';
+import { viewAccountA, viewEventA } from './provider-a-account.ts';
 import { eventOf } from './provider-a-api.ts';
 import { noticeOf } from './provider-b-api.ts';
 import type { Happening, SandboxContext } from './sandbox-context.ts';
-import { sandboxAccountId, sandboxWebhookSecret } from './sandbox-keys.ts';
+import { readSandboxKey, sandboxAccountId, sandboxWebhookSecret } from './sandbox-keys.ts';
 
 export interface WebhookOptions {
   /** Where an account's messages go; undefined where there is no receiver. */
@@ -34,10 +35,11 @@ function compose(
   const { secretKey, provider } = checkout;
   const url = options.target({ secretKey, provider });
   if (url === undefined) return undefined;
-  const spoilt = context.faults.webhooks === 'wrong_signature';
+  const { webhooks } = context.faults;
+  const spoilt = webhooks === 'wrong_signature' || webhooks === 'older_secret';
   if (provider === 'provider_a') {
-    const secret = spoilt ? 'whsec_wrong' : sandboxWebhookSecret(secretKey);
-    return signedEvent(url, secretKey, secret, options.now(), eventOf(context, checkout, happening));
+    const secret = spoilt ? `whsec_${webhooks}` : sandboxWebhookSecret(secretKey);
+    return signedEvent(url, secret, options.now(), eventOf(context, checkout, happening));
   }
   const notice = noticeOf(checkout, happening);
   if (notice === undefined) return undefined;
@@ -51,22 +53,12 @@ function compose(
 /** A message of provider_a about any object. */
 function signedEvent(
   url: string,
-  secretKey: string,
   secret: string,
   nowMs: number,
   { type, object }: { readonly type: string; readonly object: unknown },
 ): Message {
   const seconds = Math.floor(nowMs / 1_000);
-  const event = {
-    id: newId('evt_'),
-    object: 'event',
-    type,
-    created: seconds,
-    livemode: false,
-    account: sandboxAccountId(secretKey),
-    data: { object },
-  };
-  const body = JSON.stringify(event);
+  const body = JSON.stringify(viewEventA(newId('evt_'), nowMs, type, object));
   const signature = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
   return { url, body, headers: { 'stripe-signature': `t=${seconds},v1=${signature}` } };
 }
@@ -111,13 +103,10 @@ export function createWebhookSender(
   const tellAccount = async (secretKey: string): Promise<void> => {
     const url = options.target({ secretKey, provider: 'provider_a' });
     if (url === undefined || context().faults.webhooks === 'lost') return;
-    const object = {
-      id: sandboxAccountId(secretKey),
-      object: 'account',
-      charges_enabled: !context().restricted.has(secretKey),
-    };
+    const ready = !context().restricted.has(secretKey);
+    const object = viewAccountA(sandboxAccountId(secretKey), readSandboxKey(secretKey)?.country ?? 'US', ready);
     const secret = sandboxWebhookSecret(secretKey);
-    await deliver(signedEvent(url, secretKey, secret, options.now(), { type: 'account.updated', object }));
+    await deliver(signedEvent(url, secret, options.now(), { type: 'account.updated', object }));
   };
   const tell: SandboxContext['tell'] = async (checkout, happening) => {
     const { faults } = context();

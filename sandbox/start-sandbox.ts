@@ -10,6 +10,9 @@ import { answerProviderB } from './provider-b-api.ts';
 import {
   type ApiAnswer,
   type ApiRequest,
+  disputePayment,
+  endUnpaid,
+  finishDelayed,
   markPaid,
   moveRefund,
   reversePayment,
@@ -88,9 +91,6 @@ function wayBack(checkout: Checkout, outcome: string): string {
   return back ?? `/done/${checkout.pageId}`;
 }
 
-/** A page of provider_b that nobody paid in this time is given up: it ends none by itself. */
-const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
-
 /**
  * `pay` pays, unless the card is declined: then the payer stays on the page and may try another one. `fail` is a payer whose last
  * try was refused on a page that ends with it. `cancel` goes back and leaves the page as it is.
@@ -104,14 +104,18 @@ async function decide(context: SandboxContext, checkout: Checkout, outcome: stri
     void context.tell(checkout, 'declined');
     return 'stay';
   }
+  if (outcome === 'pay' && context.faults.delayed) {
+    checkout.status = 'processing';
+    context.checkouts.save();
+    void context.tell(checkout, 'processing');
+    return 'back';
+  }
   if (outcome === 'pay') {
     markPaid(context, checkout);
     void context.tell(checkout, 'paid');
     return 'back';
   }
-  checkout.status = 'failed';
-  if (checkout.provider === 'provider_b') checkout.createdAtMs -= PROVIDER_B_PAGE_MS;
-  context.checkouts.save();
+  endUnpaid(context, checkout);
   void context.tell(checkout, 'failed');
   return 'back';
 }
@@ -284,7 +288,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults: context.faults,
     requests: memory.requests,
     advance: (ms) => context.checkouts.age(ms),
-    reverse: (reference, kind) => reversePayment(context, reference, kind, newNumber()),
+    reverse: (reference, kind, amount) => reversePayment(context, reference, kind, { id: newNumber(), amount }),
+    dispute: (reference, status) => disputePayment(context, reference, status),
+    finishDelayed: (reference, arrives) => finishDelayed(context, reference, arrives),
     moveRefund: (reference, status) => moveRefund(context, reference, status),
     setAccountReady: (secretKey, ready) => setAccountReady(context, secretKey, ready),
     registerWebhook: (secretKey, url) => void ownTargets.set(secretKey, url),

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { NoteRefused } from '#src/ballot-log/signed-note.ts';
+import { PROVIDER_NAMES, type ProviderName } from '#src/payment-providers/registered.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
 import { parseWitnessKey } from '#src/service-log/cosignature.ts';
@@ -48,8 +49,7 @@ export interface Config {
   /** Receivers of webhooks may lie in private networks and speak plain http. */
   readonly webhookAllowPrivate: boolean;
   /** Where the payment providers answer, when not at their real addresses. */
-  readonly providerAUrl: string | undefined;
-  readonly providerBUrl: string | undefined;
+  readonly providerUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
 }
 
 export class ConfigError extends Error {}
@@ -153,9 +153,14 @@ const environmentSchema = z.object({
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
   WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
-  PROVIDER_A_API_URL: webUrl.optional(),
-  PROVIDER_B_API_URL: webUrl.optional(),
 });
+
+/** `PROVIDER_A_API_URL` and its like: one for each payment provider. */
+const providerAddresses = z
+  .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [`${name.toUpperCase()}_API_URL`, webUrl.optional()])))
+  .transform((found) =>
+    Object.fromEntries(PROVIDER_NAMES.map((name) => [name, found[`${name.toUpperCase()}_API_URL`]])),
+  );
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -193,17 +198,19 @@ function withoutEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
 }
 
+function parseSettings<T>(schema: z.ZodType<T>, environment: Environment): T {
+  const parsed = schema.safeParse(withoutEmpty(environment));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is wrong'}`);
+}
+
 /**
  * Reads the settings from the environment.
  * @throws ConfigError with one line that names the bad setting; values are never repeated, they may be secrets.
  */
 export function readConfig(environment: Environment = process.env): Config {
-  const parsed = environmentSchema.safeParse(withoutEmpty(environment));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is wrong'}`);
-  }
-  const settings = parsed.data;
+  const settings = parseSettings(environmentSchema, environment);
   const embedded = settings.DATABASE_URL === undefined;
   if (!embedded && settings.SECRET_KEY === undefined) {
     throw new ConfigError('SECRET_KEY must be set when DATABASE_URL is set (make one: openssl rand -base64 32)');
@@ -238,8 +245,7 @@ export function readConfig(environment: Environment = process.env): Config {
     trustProxy: settings.TRUST_PROXY,
     production: settings.NODE_ENV === 'production',
     webhookAllowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
-    providerAUrl: settings.PROVIDER_A_API_URL,
-    providerBUrl: settings.PROVIDER_B_API_URL,
+    providerUrls: parseSettings(providerAddresses, environment),
   };
 }
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
-import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { joinRunning } from '#src/prepare-start.ts';
@@ -14,7 +13,8 @@ import { createDeps, type Service, sharesPortInKernel, startService } from '#src
 /** What the first process sends the others: everything that is not in their environment. */
 export interface Prepared {
   readonly databaseUrl: string;
-  readonly sandbox: ProviderAddresses | undefined;
+  /** Where the sandbox plays the payment providers. */
+  readonly sandboxUrl: string | undefined;
 }
 
 interface Order extends Prepared {
@@ -31,7 +31,7 @@ export async function serveAsOneOfMany(): Promise<void> {
   const [order] = (await once(process, 'message')) as [Order];
   const given = await joinRunning(withSecretKey(readConfig()), order.databaseUrl);
   const config: Config = { ...given, worker: given.worker && order.worker };
-  const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandbox);
+  const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandboxUrl);
   const service = await startService(deps, order.databaseUrl);
   const stop = (): void => {
     endInTime(STOP_MS - 1_000);

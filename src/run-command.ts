@@ -7,7 +7,6 @@ import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import { connectEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
-import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -18,11 +17,6 @@ import { closeDeps, createDeps } from '#src/service.ts';
 // What commands do their work with. Loaded when one does: help and completion need nothing of it.
 
 const REFUSED = 1;
-
-function sandboxOf(dataDir: string): ProviderAddresses | undefined {
-  const url = readSandboxAddress(dataDir);
-  return url === undefined ? undefined : { providerA: url, providerB: url };
-}
 
 /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
 export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> {
@@ -37,7 +31,7 @@ export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: bool
       await joinRunning(withSecretKey(given), url),
       url,
       createLog('silent'),
-      sandboxOf(given.dataDir),
+      readSandboxAddress(given.dataDir),
     );
     try {
       const answer = await work(deps);

@@ -62,12 +62,11 @@ async function start(given: Config): Promise<Running> {
         serviceAddress: () => address,
       });
     }
-    const played = sandbox && { providerA: sandbox.url, providerB: sandbox.url };
-    const deps = createDeps(config, url, createLog(config.logLevel), played);
+    const deps = createDeps(config, url, createLog(config.logLevel), sandbox?.url);
     const alone = config.webConcurrency === 1;
     const service = alone
       ? await startService(deps, url)
-      : await serveWithMany(config, { databaseUrl: url, sandbox: played }, say);
+      : await serveWithMany(config, { databaseUrl: url, sandboxUrl: sandbox?.url }, say);
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
     say(`Listening on ${address}${processes}`);

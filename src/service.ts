@@ -25,7 +25,7 @@ import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/check-price.ts';
-import { createPaymentProviders, type ProviderAddresses } from '#src/payments/payment-providers.ts';
+import { createPaymentProviders } from '#src/payments/payment-providers.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
 import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
@@ -54,7 +54,7 @@ const WEBHOOK_POOL_SIZE = 4;
 const PROCESS_ID_BYTES = 16;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
-export function createDeps(config: Config, databaseUrl: string, log: Log, sandbox?: ProviderAddresses): Deps {
+export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const clock = new DatabaseClock();
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
   const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
@@ -67,8 +67,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
   const papers = new PaperShelf(db);
   const logKey = createLogKey(config, secrets);
-  const addresses = { providerA: config.providerAUrl, providerB: config.providerBUrl };
-  const payments = createPaymentProviders(() => clock.now(), addresses, sandbox);
+  const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
   return {
     config,
     version: readVersion(),

@@ -8,6 +8,7 @@ const SOURCE = path.resolve(import.meta.dirname, '../src');
 /** The rooms from the ground up: one imports from those above it in this list, and never from those below. */
 const ROOMS = [
   'platform',
+  'payment-providers',
   'database',
   'embedded-postgres',
   'http',
@@ -47,6 +48,13 @@ const COMMANDS_ELSEWHERE = [
   'database/postgres-programs.ts',
   'payments/connect-business.ts',
   'run-command.ts',
+];
+
+/** Where a provider's name stands as an example, and decides nothing. */
+const PROVIDERS_NAMED = [
+  "http/example-values.ts: provider: 'provider_a',",
+  "demo/create-demo.ts: provider: 'provider_a',",
+  'commands/payment-businesses.ts: ',
 ];
 
 interface Import {
@@ -141,10 +149,10 @@ describe('the house', () => {
     expect([...climbing, ...roundabout]).toEqual([]);
   });
 
-  test('speaks to providers from payments/providers alone, and outward over undici from there, the webhook sender and the client of witnesses', () => {
+  test('speaks to providers from payment-providers alone, and outward over undici from there, the webhook sender and the client of witnesses', () => {
     const wrong = imports.filter(({ from, to }) => {
-      if (to === 'stripe') return !from.startsWith('payments/providers/');
-      const speaks = from.startsWith('payments/providers/') || /^(webhooks\/|service-log\/ask-witness)/.test(from);
+      if (to === 'stripe') return !from.startsWith('payment-providers/');
+      const speaks = from.startsWith('payment-providers/') || /^(webhooks\/|service-log\/ask-witness)/.test(from);
       return to === 'undici' && !speaks;
     });
     expect(wrong).toEqual([]);
@@ -163,6 +171,19 @@ describe('the house', () => {
       .filter(({ text }) => /\bdb\.transaction\(|\$client\.connect\(/.test(text))
       .map(({ name }) => name);
     expect(users).toEqual(['database/client.ts']);
+  });
+
+  test('asks for the name of a payment provider in its adapter and its registration alone: what differs is its kind', () => {
+    const named = statements
+      .filter(({ name }) => !name.startsWith('payment-providers/'))
+      .flatMap(({ name, text }) =>
+        text
+          .split('\n')
+          .filter((line) => /provider_?[ab]\b/i.test(line))
+          .map((line) => `${name}: ${line.trim()}`),
+      )
+      .filter((line) => !PROVIDERS_NAMED.some((allowed) => line.startsWith(allowed)));
+    expect(named).toEqual([]);
   });
 
   test('takes the clock from Deps', () => {
@@ -199,7 +220,7 @@ describe('the house', () => {
   test('keeps the sandbox a program of its own: it takes text and currencies of the service, which starts it and knows its keys', () => {
     const sandbox = readAll(path.resolve(SOURCE, '../sandbox'), /\.ts$/);
     const taken = sandbox.flatMap(({ text }) => [...text.matchAll(/from '#src\/([^']+)'/g)].map((match) => match[1]));
-    expect([...new Set(taken)].toSorted()).toEqual(['payments/providers/currencies.ts', 'platform/text.ts']);
+    expect([...new Set(taken)].toSorted()).toEqual(['payment-providers/currencies.ts', 'platform/text.ts']);
     const users = imports.filter(({ to }) => to.startsWith('#sandbox/')).map(({ from }) => from);
     expect([...new Set(users)].toSorted()).toEqual([
       'commands/connect-payment-business.ts',

@@ -12,6 +12,7 @@ import { markRehearsal } from '#src/http/rehearsal.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
 import { viewContext } from '#src/voting-events/views.ts';
@@ -50,7 +51,7 @@ export function publicBallotPaperRouter(deps: Deps, checkout: RegistrationChecko
       const loopback = takesLoopback(embedded, row);
       if ('paymentAttemptId' in raw) return finishPaymentBody;
       return payToRegisterCandidate !== null && paymentProvider !== null
-        ? paidRegistrationBody(loopback, paymentProvider)
+        ? paidRegistrationBody(loopback, providerKind(paymentProvider).needs)
         : registerCandidateBody(loopback);
     },
     async ({ event: { id } }, sent) => {

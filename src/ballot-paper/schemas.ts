@@ -12,6 +12,7 @@ import {
   sortOrderField,
   uniqueIdsField,
 } from '#src/http/fields.ts';
+import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { VOTING_METHODS } from './types.ts';
 
 const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
@@ -167,11 +168,11 @@ export const registerCandidateBody = (embedded: boolean) =>
   });
 
 /** A paid registration: what its provider needs is required. */
-export const paidRegistrationBody = (embedded: boolean, provider: 'provider_a' | 'provider_b') =>
+export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...registerCandidateBody(embedded).shape,
     email: emailField(),
-    ...(provider === 'provider_a' ? { returnUrl: returnUrlField(embedded) } : {}),
+    ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
   });
 
 const groupFields = z.object({ name: nameField(), description: descriptionField() });

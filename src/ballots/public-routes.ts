@@ -6,6 +6,7 @@ import { body, bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -35,7 +36,7 @@ export function ballotRouter(deps: Deps, payments: CheckoutDeps, receipts: LogRe
       if (type === 'election') return castElectionBody;
       if ('paymentAttemptId' in raw) return finishPaymentBody;
       return payToVote !== null && paymentProvider !== null
-        ? castPaidPollBody(loopback, paymentProvider)
+        ? castPaidPollBody(loopback, providerKind(paymentProvider).needs)
         : castPollBody(loopback);
     },
     async ({ event: row }, sent, isFaulty) =>

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { emailField, idField, returnUrlField } from '#src/http/fields.ts';
+import type { PayerNeed } from '#src/payment-providers/provider.ts';
+import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/schemas.ts';
 
 /** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot paper. */
@@ -28,15 +30,16 @@ export const castPollBody = (embedded: boolean) =>
     votes,
     returnUrl: returnUrlField(embedded)
       .optional()
-      .describe('Where a payer comes back to; needed to pay with `provider_a`.'),
+      .describe(`Where a payer comes back to; needed to pay with ${providersThatNeed('returnUrl')}.`),
     cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
   });
 
 /** A paid poll: what its provider needs is required (contract, "Cast body, poll"). */
-export const castPaidPollBody = (embedded: boolean, provider: 'provider_a' | 'provider_b') =>
+export const castPaidPollBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...castPollBody(embedded).shape,
-    ...(provider === 'provider_a' ? { returnUrl: returnUrlField(embedded) } : { email: emailField() }),
+    ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
+    ...(needs.includes('email') ? { email: emailField() } : {}),
   });
 
 export type PaidCastBody = z.output<ReturnType<typeof castPollBody>>;

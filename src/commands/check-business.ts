@@ -1,13 +1,15 @@
 import type { Deps } from '#src/deps.ts';
-import { findBusiness } from '#src/payments/business-repository.ts';
-import { openCredentials } from '#src/payments/credentials.ts';
-import { findNewestEvent } from '#src/payments/provider-event-repository.ts';
 import {
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
-} from '#src/payments/providers/provider.ts';
+  type ProviderKind,
+} from '#src/payment-providers/provider.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
+import { findBusiness } from '#src/payments/business-repository.ts';
+import { openCredentials } from '#src/payments/credentials.ts';
+import { findNewestEvent } from '#src/payments/provider-event-repository.ts';
 import type { PaymentBusiness } from '#src/payments/types.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Answer, commandLine } from './cli.ts';
@@ -30,7 +32,7 @@ export async function checkBusiness(deps: Deps, businessId: string): Promise<Ans
   const credentials = openCredentials(deps.secrets, business);
   const findings = [
     ...(await checkAccount(provider, credentials, business)),
-    checkSecret(provider, credentials),
+    checkSecret(providerKind(business.provider), credentials),
     await checkMessages(deps, provider, credentials, business),
   ];
   return {
@@ -85,9 +87,9 @@ async function checkAccount(
   }
 }
 
-function checkSecret(provider: PaymentProvider, { webhookSecret }: ProviderCredentials): Finding {
+function checkSecret({ needsWebhookSecret }: ProviderKind, { webhookSecret }: ProviderCredentials): Finding {
   const what = 'webhook secret';
-  if (!provider.needsWebhookSecret) return { what, ok: true, detail: 'none needed: the secret key signs messages' };
+  if (!needsWebhookSecret) return { what, ok: true, detail: 'none needed: the secret key signs messages' };
   const isSet = webhookSecret !== undefined;
   return { what, ok: isSet, detail: isSet ? 'is set' : 'is not set: every message of the provider is refused' };
 }

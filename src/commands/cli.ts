@@ -3,7 +3,7 @@ import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import type { Deps } from '#src/deps.ts';
-import type { ProviderCredentials } from '#src/payments/providers/provider.ts';
+import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 
 /** What a command shows: a row of names and values. */
 export type Row = Record<string, unknown>;

@@ -4,9 +4,10 @@ import { readSandboxAddress } from '#sandbox/sandbox-address.ts';
 import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import type { Deps } from '#src/deps.ts';
+import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
+import { isProviderName, PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
 import { listBusinesses } from '#src/payments/business-repository.ts';
 import { connectBusiness, refreshBusiness } from '#src/payments/connect-business.ts';
-import type { ProviderCredentials, ProviderName } from '#src/payments/providers/provider.ts';
 import type { PaymentBusiness } from '#src/payments/types.ts';
 import { viewBusiness } from '#src/payments/views.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
@@ -16,7 +17,7 @@ import { CREDENTIALS_HELP } from './payment-businesses.ts';
 /** What `payment-businesses connect` is asked for. */
 export interface ConnectOptions {
   readonly account: string;
-  readonly provider: ProviderName;
+  readonly provider: string;
   readonly displayName: string;
   readonly country: string;
   readonly sandbox?: boolean;
@@ -52,11 +53,14 @@ async function credentialsFor(cli: Cli, deps: Deps, id: string, options: Connect
   return credentials;
 }
 
-/** Connects an account at a provider. @throws ApiError for an unknown account, or without keys */
+/** Connects an account at a provider. @throws ApiError for an unknown account or provider, or without keys */
 export async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Promise<Answer> {
-  if ((await findAccount(deps.db, options.account)) === undefined) throw notFound();
-  const id = deps.ids.sortable('biz');
   const { account: accountId, provider, displayName, country, sandbox = false, test = false } = options;
+  if (!isProviderName(provider)) {
+    throw conflict('unknown_provider', `there is no provider of this name: write ${PROVIDER_NAMES.join(' or ')}.`);
+  }
+  if ((await findAccount(deps.db, accountId)) === undefined) throw notFound();
+  const id = deps.ids.sortable('biz');
   const credentials = await credentialsFor(cli, deps, id, options);
   const connection = { id, accountId, provider, displayName, country, sandbox, test, credentials };
   const value = show(deps, await connectBusiness(deps, connection));

@@ -1,7 +1,7 @@
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { SchemaRefused } from '#src/database/migrate.ts';
-import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payments/providers/provider.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { ApiError, type Issue } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { RollRefused } from './read-lines.ts';

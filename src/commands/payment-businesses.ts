@@ -1,15 +1,9 @@
 import { InvalidArgumentError } from 'commander';
-import type { ProviderName } from '#src/payments/providers/provider.ts';
 import { countryCodeFault } from '#src/platform/country-code.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Cli } from './cli.ts';
 import type { ConnectOptions } from './connect-payment-business.ts';
 import { parseMoment, parseName } from './options.ts';
-
-function parseProvider(text: string): ProviderName {
-  if (text === 'provider_a' || text === 'provider_b') return text;
-  throw new InvalidArgumentError('must be provider_a or provider_b');
-}
 
 function parseCountry(text: string): string {
   const fault = countryCodeFault(text.trim());
@@ -19,7 +13,7 @@ function parseCountry(text: string): string {
 
 /** Where the keys of a business come from. */
 export const CREDENTIALS_HELP =
-  'Set PAYMENT_SECRET_KEY (and PAYMENT_WEBHOOK_SECRET for provider_a), or send them as two lines to standard input.';
+  'Set PAYMENT_SECRET_KEY (and PAYMENT_WEBHOOK_SECRET where the provider signs its messages with a secret of their own), or send them as two lines to standard input.';
 
 /** Payment businesses are connected here, not through the API (contract, "Payment business"). */
 export function addPaymentBusinessCommands(cli: Cli): void {
@@ -34,7 +28,7 @@ export function addPaymentBusinessCommands(cli: Cli): void {
     'payment-businesses connect --account acc_… --provider provider_b --display-name "Play money" --country NG --sandbox',
   )
     .requiredOption('--account <id>', 'the account that may be paid through it')
-    .requiredOption('--provider <provider>', 'provider_a or provider_b', parseProvider)
+    .requiredOption('--provider <provider>', 'its name in the API, such as provider_a')
     .requiredOption('--display-name <name>', 'what organizers see', parseName)
     .requiredOption('--country <code>', 'two letters; the provider’s own word goes first', parseCountry)
     .option('--test', 'the keys are of the account’s test mode: no real money moves')
@@ -81,6 +75,18 @@ export function addPaymentBusinessCommands(cli: Cli): void {
           ? (await import('./check-business.ts')).checkBusiness(deps, business)
           : (await import('./check-payments.ts')).checkPayments(deps, business, since),
       ),
+    );
+
+  command(
+    businesses,
+    'owed',
+    'list payments whose money a person has to look after: refunds that failed or wait, other amounts than were asked for',
+    'payment-businesses owed --business biz_…',
+  )
+    .requiredOption('--business <id>', 'the business')
+    .addHelpText('after', '\nExit status: 0 nothing is owed, 1 something is, 2 wrong usage.')
+    .action(({ business }: { business: string }) =>
+      withDeps(async (deps) => (await import('./list-owed.ts')).showOwed(deps, business)),
     );
 
   command(

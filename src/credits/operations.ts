@@ -41,7 +41,7 @@ export const buyCredits = (embedded: boolean) =>
     bodies: {
       BuyCreditsBody: {
         summary: 'The first call',
-        schema: creditCheckoutBody({ embedded, provider: null }),
+        schema: creditCheckoutBody({ embedded, needs: [] }),
         example: {
           positionId: EXAMPLE.position,
           visitorId: EXAMPLE.visitor,

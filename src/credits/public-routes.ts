@@ -10,9 +10,10 @@ import type { Env } from '#src/http/env.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
-import { amountInMainUnit } from '#src/payments/providers/currencies.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { finishPaymentBody } from '#src/voting-events/schemas.ts';
@@ -35,7 +36,10 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     ({ event: row }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
       'paymentAttemptId' in raw
         ? finishPaymentBody
-        : creditCheckoutBody({ embedded: takesLoopback(embedded, row), provider: row.paymentProvider }),
+        : creditCheckoutBody({
+            embedded: takesLoopback(embedded, row),
+            needs: row.paymentProvider === null ? [] : providerKind(row.paymentProvider).needs,
+          }),
     async ({ paper }, sent, isFaulty) =>
       'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(paper, sent) : [],
   );

@@ -7,6 +7,7 @@ import {
   returnUrlField,
   voterIdField,
 } from '#src/http/fields.ts';
+import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { visitorIdField } from '#src/voters/schemas.ts';
 
 /** Both are required (contract, "Public voting endpoints"). */
@@ -15,11 +16,12 @@ export const creditsQuery = z.strictObject({ positionId: idField(), visitorId: v
 export interface CheckoutRules {
   /** Where a payer may be sent back over plain http: to the own machine, with the embedded database. */
   readonly embedded: boolean;
-  readonly provider: 'provider_a' | 'provider_b' | null;
+  /** What its payment provider needs of a payer. */
+  readonly needs: readonly PayerNeed[];
 }
 
 /** The body of a first call (contract, "Quadratic credit checkout body"). */
-export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
+export const creditCheckoutBody = ({ embedded, needs }: CheckoutRules) =>
   z
     .strictObject({
       positionId: idField(),
@@ -31,10 +33,10 @@ export const creditCheckoutBody = ({ embedded, provider }: CheckoutRules) =>
         .optional()
         .describe('With a price for each credit.'),
       tierId: idField().optional().describe('With prices in tiers.'),
-      email: provider === 'provider_b' ? emailField() : emailField().optional(),
+      email: needs.includes('email') ? emailField() : emailField().optional(),
       voterId: voterIdField().optional(),
       name: nameField().optional(),
-      returnUrl: provider === 'provider_a' ? returnUrlField(embedded) : returnUrlField(embedded).optional(),
+      returnUrl: needs.includes('returnUrl') ? returnUrlField(embedded) : returnUrlField(embedded).optional(),
       cancelUrl: returnUrlField(embedded).optional(),
     })
     .superRefine(({ credits, tierId }, context) => {

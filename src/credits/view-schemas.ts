@@ -66,7 +66,7 @@ export const optionsView = z
       {
         positionId: EXAMPLE.position,
         visitorId: EXAMPLE.visitor,
-        provider: 'provider_a',
+        provider: EXAMPLE.provider,
         currency: 'usd',
         pricingModel: 'ratio',
         pricePerCreditMinor: 10,

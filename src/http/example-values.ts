@@ -16,6 +16,7 @@ export const EXAMPLE = {
   confirmationCode: '7Q2M9XVT4FDHW3BK8RJ5N6PYZC',
   payment: 'pay_01m8wz3q6e0k3n7q2v9y5g',
   business: 'biz_01m8wz3q7f1m4p8r3w0z6h',
+  provider: 'provider_a',
   endpoint: 'whe_01m8wz3q8g2n5q9s4x1a7j',
   delivery: 'whd_01m8wz3q9h3p6r0t5y2b8k',
   invite: 'inv_01m8wz3qcj6s9u4x8b5e1p',

@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
+import {
+  type PaymentProvider,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+  type ProviderCredentials,
+  type ProviderState,
+} from '#src/payment-providers/provider.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -11,13 +18,6 @@ import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { countCall, takeCall } from './provider-budget.ts';
-import {
-  type PaymentProvider,
-  PaymentProviderRefused,
-  PaymentProviderUnavailable,
-  type ProviderCredentials,
-  type ProviderState,
-} from './providers/provider.ts';
 import { settlePayment } from './settle-payment.ts';
 import type { PaymentAttempt } from './types.ts';
 
@@ -153,8 +153,8 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
 const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
 
 /**
- * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt of
- * provider_b may have several pages, of which any may be paid.
+ * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt
+ * may have several pages, of which any may be paid.
  */
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
@@ -184,13 +184,7 @@ async function readPage(
   attempt: PaymentAttempt,
   reference: string,
 ): Promise<ProviderState> {
-  const { page } = attempt;
-  // provider_a finds a page by its session alone. Without one, no payer was sent to a page.
-  if (provider.name === 'provider_a' && page?.provider !== 'provider_a') return { kind: 'missing' };
-  const handle = {
-    reference,
-    ...(page?.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
-  };
+  const handle = { reference, page: attempt.page };
   const state = await provider.readCheckout(credentials, handle);
   const overdue = state.kind === 'unpaid' && (await readNow(deps.db)) >= attempt.expiresAt;
   // Closed at the provider before it is given up here: no one must pay for what has ended.

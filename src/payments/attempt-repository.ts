@@ -249,7 +249,7 @@ export interface PaymentFigures {
   readonly revenue: { currency: string; amountMinor: number }[];
 }
 
-/** What an event took in: revenue is what was fulfilled and did not go back. */
+/** What an event took in: revenue is what was fulfilled and did not go back, parts that did taken off. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string): Promise<PaymentFigures> {
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
     SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
@@ -257,7 +257,7 @@ export async function readPaymentFigures(executor: Executor, votingEventId: stri
       count(*) FILTER (WHERE refunded_at IS NOT NULL OR reversed_at IS NOT NULL) AS refunded
     FROM payment_attempts WHERE voting_event_id = ${votingEventId}`);
   const revenue = await executor.execute<{ currency: string; amount: string }>(sql`
-    SELECT currency, sum(amount_minor) AS amount FROM payment_attempts
+    SELECT currency, sum(amount_minor - part_refunded_minor) AS amount FROM payment_attempts
     WHERE voting_event_id = ${votingEventId} AND status = 'fulfilled' AND reversed_at IS NULL AND refunded_at IS NULL
     GROUP BY currency ORDER BY currency`);
   const [row] = rows;

@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import {
+  type AccountDescription,
+  PaymentProviderRefused,
+  PaymentProviderUnavailable,
+} from '#src/payment-providers/provider.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { findBusiness, listUnreadyBusinesses, setReady, updateBusiness } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { type AccountDescription, PaymentProviderRefused, PaymentProviderUnavailable } from './providers/provider.ts';
 import type { PaymentBusiness } from './types.ts';
 
 const payload = z.strictObject({ businessId: z.string(), refusal: z.string().nullable() });

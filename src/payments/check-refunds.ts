@@ -1,10 +1,10 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import type { RefundResult } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
 import { alarmForAttention, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
 import { findRefund, insertRefund, listRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
@@ -16,29 +16,37 @@ interface BackPayment {
   readonly reference: string;
   readonly sinceMs: number;
   readonly row: Refund | undefined;
+  /** All of it went back, or is to. */
+  readonly isBack: boolean;
 }
 
 /**
  * Holds what is known of an attempt's refunds against the provider's own list: a refund that had succeeded may fail days later,
  * and one that was given up may succeed (completions 7.4). A ballot that was voided stays void.
+ * @param withParts looks for refunds of parts too, which nothing here knows of
  * @throws Error when a refund moved on meanwhile: the caller tries again
  */
-export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
+export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts = true): Promise<void> {
   const attempt = await findAttempt(deps.db, ref);
   if (attempt === undefined) return;
-  const payments = await listBackPayments(deps, attempt);
+  const payments = await listBackPayments(deps, attempt, withParts);
   const business = payments.length > 0 ? await findBusinessEver(deps.db, attempt.paymentBusinessId) : undefined;
   if (business === undefined) return;
   const provider = deps.payments.of(business);
   const credentials = openCredentials(deps.secrets, business);
   for (const payment of payments) {
     const { amountMinor, currency } = attempt;
-    const found = await provider.findRefund(credentials, { ...payment, amountMinor, currency });
-    if (found !== null) await apply(deps, attempt, payment, found);
+    const { whole, partMinor } = await provider.findRefunds(credentials, { ...payment, amountMinor, currency });
+    await noteParts(deps, attempt, payment, partMinor);
+    if (whole !== null && payment.isBack) await apply(deps, attempt, payment, whole);
   }
 }
 
-async function listBackPayments(deps: PaymentDeps, attempt: PaymentAttempt): Promise<BackPayment[]> {
+async function listBackPayments(
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  withParts: boolean,
+): Promise<BackPayment[]> {
   const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
   const payments: BackPayment[] = rows
     .filter(({ status }) => status !== 'due')
@@ -47,12 +55,34 @@ async function listBackPayments(deps: PaymentDeps, attempt: PaymentAttempt): Pro
       reference: row.reference,
       sinceMs: row.createdAt - REFUND_EARLIER_MS,
       row,
+      isBack: true,
     }));
   const { providerPaymentId, reversedAt } = attempt;
   const isKnown = rows.some((row) => row.providerPaymentId === providerPaymentId);
-  if (reversedAt === null || providerPaymentId === null || isKnown) return payments;
+  const isBack = reversedAt !== null;
+  if (!(isBack || withParts) || providerPaymentId === null || isKnown) return payments;
   const reference = attempt.providerReference ?? '';
-  return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, row: undefined }];
+  return [...payments, { providerPaymentId, reference, sinceMs: attempt.createdAt, row: undefined, isBack }];
+}
+
+/**
+ * Notes what the merchant gave back of a payment that otherwise stays. The contract voids for a payment that went back (completions
+ * 7.4): for a part of it, the ballot counts and the credits stay, and what is left is what the event took in.
+ */
+async function noteParts(
+  deps: PaymentDeps,
+  ref: PaymentAttempt,
+  payment: BackPayment,
+  partMinor: number,
+): Promise<void> {
+  if (payment.providerPaymentId !== ref.providerPaymentId || partMinor === ref.partRefundedMinor) return;
+  await inTransaction(deps.db, async (tx) => {
+    const attempt = await lockAttempt(tx, ref);
+    if (attempt === undefined || attempt.partRefundedMinor === partMinor) return;
+    const nowMs = await readNow(tx);
+    const partRefundedAt = partMinor === 0 ? null : (attempt.partRefundedAt ?? nowMs);
+    await noteOnAttempt(tx, attempt, { partRefundedMinor: partMinor, partRefundedAt, updatedAt: nowMs });
+  });
 }
 
 async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, found: RefundResult): Promise<void> {
@@ -66,12 +96,12 @@ async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, f
     }
     const status = row?.status ?? 'refunded';
     if (found.kind === 'refunded' && status !== 'refunded') {
-      await moveRefund(tx, at, 'refunded', found.refundId, [...OWED, 'failed']);
+      await moveRefund(tx, at, 'refunded', found, [...OWED, 'failed']);
       await markRefunded(tx, deps, attempt, payment.providerPaymentId, await readNow(tx));
     } else if (found.kind === 'refused' && status === 'refunded') {
       await markFailed(tx, deps, attempt, payment, found.refundId ?? null);
     } else if (found.kind === 'attention' && OWED.includes(status) && status !== 'attention') {
-      await moveRefund(tx, at, 'attention', found.refundId);
+      await moveRefund(tx, at, 'attention', found);
       alarmForAttention(deps, attempt.id);
     }
   });
@@ -92,7 +122,7 @@ async function markFailed(
   const { amountMinor, currency } = attempt;
   // A refund that was made at the provider has no row before it fails.
   await insertRefund(tx, { ...at, reference, amountMinor, currency });
-  await moveRefund(tx, at, 'failed', refundId, [...OWED, 'refunded']);
+  await moveRefund(tx, at, 'failed', { refundId }, [...OWED, 'refunded']);
   const nowMs = await readNow(tx);
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
   // A second payment that could not go back leaves what the first one bought.

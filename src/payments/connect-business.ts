@@ -1,4 +1,6 @@
 import { type Database, inTransaction } from '#src/database/client.ts';
+import type { PaymentProvider, ProviderCredentials } from '#src/payment-providers/provider.ts';
+import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -7,7 +9,6 @@ import { findTakenPayment } from './attempt-repository.ts';
 import { findBusiness, insertBusiness, isBusinessLinked, updateBusiness } from './business-repository.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
 import type { PaymentProviders } from './payment-providers.ts';
-import type { PaymentProvider, ProviderCredentials, ProviderName } from './providers/provider.ts';
 import type { PaymentBusiness } from './types.ts';
 
 export interface BusinessDeps {
@@ -137,9 +138,6 @@ async function isSameAccount(
   if (accountId !== null && known.accountId !== undefined) return accountId === known.accountId;
   const taken = await findTakenPayment(deps.db, business.id);
   if (taken === undefined) return true;
-  const handle = {
-    reference: taken.providerReference ?? '',
-    ...(taken.page?.provider === 'provider_a' ? { checkoutSessionId: taken.page.checkoutSessionId } : {}),
-  };
+  const handle = { reference: taken.providerReference ?? '', page: taken.page };
   return (await deps.payments.of(business).readCheckout(credentials, handle)).kind !== 'missing';
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { ProviderCredentials } from './providers/provider.ts';
 import type { PaymentBusiness } from './types.ts';
 
 const schema = z.object({

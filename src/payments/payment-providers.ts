@@ -1,13 +1,9 @@
 import { refuse } from '#src/http/refusals.ts';
-import type { PaymentProvider, ProviderName } from './providers/provider.ts';
-import { createProviderA } from './providers/provider-a.ts';
-import { createProviderB } from './providers/provider-b.ts';
+import type { PaymentProvider } from '#src/payment-providers/provider.ts';
+import { PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 
 /** Where the providers answer. The real ones unless set otherwise. */
-export interface ProviderAddresses {
-  readonly providerA?: string | undefined;
-  readonly providerB?: string | undefined;
-}
+export type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
 
 /** The adapters: those of the real providers, and those of the sandbox where one runs. */
 export interface PaymentProviders {
@@ -18,33 +14,29 @@ export interface PaymentProviders {
   close(): Promise<void>;
 }
 
-type Pair = Readonly<Record<ProviderName, PaymentProvider>>;
+type Adapters = ReadonlyMap<ProviderName, PaymentProvider>;
 
-function createPair(now: () => number, addresses: ProviderAddresses): Pair {
-  return {
-    provider_a: createProviderA({ now, baseUrl: addresses.providerA }),
-    provider_b: createProviderB({ now, baseUrl: addresses.providerB }),
-  };
+function connectAll(now: () => number, addressOf: (name: ProviderName) => string | undefined): Adapters {
+  return new Map(PROVIDER_NAMES.map((name) => [name, providerKind(name).connect({ now, baseUrl: addressOf(name) })]));
 }
 
+/** @param sandboxUrl where the sandbox plays every provider; undefined where none runs */
 export function createPaymentProviders(
   now: () => number,
   addresses: ProviderAddresses,
-  sandbox: ProviderAddresses | undefined,
+  sandboxUrl: string | undefined,
 ): PaymentProviders {
-  const real = createPair(now, addresses);
-  const played = sandbox === undefined ? undefined : createPair(now, sandbox);
+  const real = connectAll(now, (name) => addresses[name]);
+  const played = sandboxUrl === undefined ? undefined : connectAll(now, () => sandboxUrl);
   return {
-    of(business) {
-      if (!business.sandbox) return real[business.provider];
-      if (played === undefined) throw refuse('sandbox_elsewhere');
-      return played[business.provider];
+    of({ provider, sandbox }) {
+      const adapter = (sandbox ? played : real)?.get(provider);
+      if (adapter === undefined) throw refuse('sandbox_elsewhere');
+      return adapter;
     },
-    rules: (name) => real[name].money,
+    rules: (name) => providerKind(name).money,
     async close() {
-      for (const pair of [real, played]) {
-        for (const provider of Object.values(pair ?? {})) await provider.close();
-      }
+      for (const adapter of [...real.values(), ...(played?.values() ?? [])]) await adapter.close();
     },
   };
 }

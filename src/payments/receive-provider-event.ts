@@ -3,6 +3,7 @@ import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { isAttemptId, type WebhookNotice } from '#src/payment-providers/provider.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
@@ -20,10 +21,14 @@ import {
   listUnmatchedEvents,
   type ProviderEvent,
 } from './provider-event-repository.ts';
-import { isAttemptId, type WebhookNotice } from './providers/provider.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
 
-const payload = z.strictObject({ businessId: z.string(), eventKey: z.string() });
+const payload = z.strictObject({
+  businessId: z.string(),
+  eventKey: z.string(),
+  /** A payment alone: nothing of it went back, so no refunds are looked for. */
+  isPayment: z.boolean().optional(),
+});
 type ProcessProviderEvent = z.output<typeof payload>;
 const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, group: 'payments', payload } as const;
 
@@ -34,7 +39,7 @@ const KEPT_MS = 30 * DAY_MS;
 /**
  * Takes a provider's message: verified over the bytes as they came, stored once, answered at once; a job does the rest
  * (completions 7.2). The message is a hint, so nothing in it is believed but which attempt to ask about.
- * @throws ApiError 404 for an unknown business, 400 for what the provider did not sign or no one can read
+ * @throws ApiError 404 for an unknown business, 400 for what the provider did not sign
  */
 export async function receiveProviderEvent(
   deps: PaymentDeps,
@@ -46,10 +51,10 @@ export async function receiveProviderEvent(
   if (business === undefined || business.provider !== provider) throw notFound();
   const verdict = deps.payments.of(business).verifyWebhook(openCredentials(deps.secrets, business), rawBody, headers);
   if (verdict.kind !== 'genuine') {
-    deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was refused');
-    throw badRequest(
-      verdict.kind === 'forged' ? 'The signature of this message is not right.' : 'This message cannot be read.',
-    );
+    deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');
+    if (verdict.kind === 'forged') throw badRequest('The signature of this message is not right.');
+    // The provider signed it: sent again it would say no more, and its other messages would wait behind it.
+    return ok({ received: true });
   }
   await store(deps, business, verdict.notice, rawBody);
   return ok({ received: true });
@@ -79,7 +84,7 @@ async function store(
     });
     if (!isNew || notice.topic === 'other') return;
     if (notice.topic === 'account') return planBusinessCheck(tx, business.id, null);
-    const job = { businessId: business.id, eventKey: notice.eventKey };
+    const job = { businessId: business.id, eventKey: notice.eventKey, isPayment: notice.topic === 'payment' };
     await enqueue(tx, PROCESS_PROVIDER_EVENT, job);
   });
 }
@@ -100,7 +105,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
     return;
   }
   await askProvider(deps, attempt, { always: true });
-  await checkRefunds(deps, attempt);
+  await checkRefunds(deps, attempt, job.isPayment !== true);
   await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
 }
 
@@ -115,7 +120,7 @@ async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<vo
   );
 }
 
-/** By every reference that a message may hold: refunds of provider_b name nothing but the transaction's reference. */
+/** By every reference that a message may hold: a refund may name nothing but the reference of its payment. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));

@@ -85,12 +85,20 @@ export async function moveRefund(
   executor: Executor,
   ref: RefundRef,
   status: Refund['status'],
-  refundId: string | null,
+  { refundId = null, amountMinor = null }: { readonly refundId?: string | null; readonly amountMinor?: number | null },
   from: readonly Refund['status'][] = OWED,
 ): Promise<Refund | undefined> {
   const [row] = await executor
     .update(paymentRefunds)
-    .set({ status, updatedAt: sql`${nowMs}`, ...(refundId === null ? {} : { refundId }) })
+    .set({
+      status,
+      updatedAt: sql`${nowMs}`,
+      ...(refundId === null ? {} : { refundId }),
+      // A payer who bore the provider's fees has them back too; the rest of a payment that went back in parts is less.
+      ...(amountMinor === null
+        ? {}
+        : { amountMinor: sql`greatest(${paymentRefunds.amountMinor}, ${amountMinor}::bigint)` }),
+    })
     .where(and(at(ref), inArray(paymentRefunds.status, [...from])))
     .returning();
   return row;

@@ -1,11 +1,11 @@
-import { HOUR_MS } from '#src/platform/clock.ts';
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
+import { appendAttempt } from '#src/payment-providers/return-url.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { findAttemptById } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { amountInMainUnit } from './providers/currencies.ts';
-import type { CheckoutPage } from './providers/provider.ts';
-import { appendAttempt } from './providers/return-url.ts';
 import { settlePayment } from './settle-payment.ts';
 import type { PaymentAttempt } from './types.ts';
 
@@ -17,12 +17,10 @@ export type Outcome = (typeof OUTCOMES)[number];
 /** The page of an attempt in the shape that pages of its provider have. */
 export function rehearsalPage(
   { config }: { readonly config: { readonly baseUrl: string } },
-  { id, provider, createdAt }: PaymentAttempt,
+  { id, provider }: PaymentAttempt,
 ): CheckoutPage {
   const checkoutUrl = `${config.baseUrl}/rehearsal-payments/${id}`;
-  return provider === 'provider_a'
-    ? { provider, checkoutUrl, checkoutSessionId: `rehearsal_${id}`, expiresAtMs: createdAt + HOUR_MS }
-    : { provider, checkoutUrl, accessCode: `rehearsal_${id}`, reference: `rehearsal_${id}` };
+  return { provider, checkoutUrl, ...providerKind(provider).rehearsedPage(`rehearsal_${id}`) };
 }
 
 /** What the page shows, and where it leads. */

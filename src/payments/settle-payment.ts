@@ -1,17 +1,17 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import {
+  type PaymentMismatch,
+  type ProviderPayment,
+  type ProviderState,
+  paymentMismatch,
+} from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import {
-  type PaymentMismatch,
-  type ProviderPayment,
-  type ProviderState,
-  paymentMismatch,
-} from './providers/provider.ts';
 import { type PaymentFact, recordPayment } from './record-payment.ts';
 import { giveBack, markRefunded } from './refund-payment.ts';
 import { findRefund, insertRefund, moveRefund } from './refund-repository.ts';
@@ -173,7 +173,7 @@ async function applyReversed(
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   // One that failed is held against the list of refunds: the payment's own state may be of the refund that failed.
-  const ours = await moveRefund(tx, refund, 'refunded', null);
+  const ours = await moveRefund(tx, refund, 'refunded', {});
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.
   if ((await findRefund(tx, refund)) !== undefined) return;
@@ -197,7 +197,7 @@ async function applyReversed(
       currency: attempt.currency,
     };
     if (await insertRefund(tx, row)) {
-      await moveRefund(tx, refund, 'refunded', null);
+      await moveRefund(tx, refund, 'refunded', {});
       await markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
     }
     return;

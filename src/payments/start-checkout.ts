@@ -4,7 +4,9 @@ import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
+import { type CheckoutPage, PaymentProviderRefused } from '#src/payment-providers/provider.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
+import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { callProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
@@ -25,7 +27,6 @@ import { noteRefusal } from './check-business.ts';
 import { openCredentials } from './credentials.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { countCall } from './provider-budget.ts';
-import { type CheckoutPage, PaymentProviderRefused } from './providers/provider.ts';
 import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
@@ -45,8 +46,6 @@ export interface CheckoutOrder {
 }
 
 const CHECKOUTS_PER_HOUR = 10;
-/** An unpaid attempt of provider_b is given up after this time; pages of provider_a say themselves when they end. */
-const GIVE_UP_MS = DAY_MS;
 
 /**
  * The first call of a checkout: stores what is wanted, has the provider make a page, and answers 402 with the way to it
@@ -130,7 +129,7 @@ async function createAttempt(
     currency: order.currency,
     request: { ...order.request },
     terms: order.terms,
-    expiresAt: nowMs + (business.provider === 'provider_a' ? HOUR_MS : GIVE_UP_MS),
+    expiresAt: nowMs + providerKind(business.provider).pageLifeMs,
     requestKey: claim?.requestKeys[0] ?? null,
     checkAt: rehearsal ? null : nowMs + MINUTE_MS,
     createdAt: nowMs,
@@ -169,7 +168,7 @@ export async function openPage(
   if (business === undefined) throw new Error('a payment business is gone');
   const page = attempt.rehearsal ? rehearsalPage(deps, attempt) : await requestPage(deps, attempt, business, until);
   return inTransaction(deps.db, async (tx) => {
-    const expiresAt = page.provider === 'provider_a' ? page.expiresAtMs : attempt.createdAt + GIVE_UP_MS;
+    const expiresAt = page.expiresAtMs ?? attempt.createdAt + providerKind(attempt.provider).pageLifeMs;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
     // A payment may be reported before this commit: then only the page is noted.
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });

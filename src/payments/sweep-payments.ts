@@ -1,4 +1,5 @@
 import { readNow } from '#src/database/database-clock.ts';
+import { isAttemptId, type ListedReversal, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -8,7 +9,6 @@ import { listBusinessesSince } from './business-repository.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { isAttemptId, type ListedReversal, PaymentProviderUnavailable } from './providers/provider.ts';
 import { matchAgain } from './receive-provider-event.ts';
 import { listRefunds } from './refund-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
@@ -49,7 +49,7 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
   const found = new Map<string, { attempt: PaymentAttempt; listed: ListedReversal[] }>();
   for await (const reversal of provider.listReversals(openCredentials(deps.secrets, business), sinceMs)) {
     const attempt = await attemptOf(deps, business, reversal);
-    if (attempt === undefined || isPart(reversal, attempt)) continue;
+    if (attempt === undefined) continue;
     const known = found.get(attempt.id) ?? { attempt, listed: [] };
     known.listed.push(reversal);
     found.set(attempt.id, known);
@@ -74,9 +74,25 @@ async function attemptOf(
   return found?.paymentBusinessId === business.id ? found : undefined;
 }
 
-/** A part that goes back leaves the payment as it is. */
-function isPart({ kind, amountMinor }: ListedReversal, attempt: PaymentAttempt): boolean {
-  return kind === 'refund' && amountMinor !== null && amountMinor < attempt.amountMinor;
+/** What the listed refunds of an attempt's own payment give back, and what is under way besides; a dispute takes all of it. */
+function sumReversals(attempt: PaymentAttempt, listed: readonly ListedReversal[]) {
+  const sum = (some: readonly ListedReversal[]): number =>
+    some.reduce(
+      (total, { kind, amountMinor }) =>
+        total + (kind === 'dispute' ? attempt.amountMinor : (amountMinor ?? attempt.amountMinor)),
+      0,
+    );
+  const isOwn = ({ providerPaymentId, reference }: ListedReversal): boolean =>
+    providerPaymentId === attempt.providerPaymentId || reference === attempt.providerReference;
+  const done = listed.filter(({ status }) => status === 'done');
+  const underWay = listed.filter(({ status }) => status !== 'failed');
+  const { amountMinor: whole } = attempt;
+  const ownMinor = sum(done.filter(isOwn));
+  return {
+    isBack: sum(done) >= whole,
+    isUnderWay: sum(underWay) >= whole,
+    partMinor: ownMinor < whole ? ownMinor : 0,
+  };
 }
 
 /** Whether the provider's list says something else than what is known of an attempt. */
@@ -88,10 +104,10 @@ async function differs(
   const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
   const failed = rows.some(({ status }) => status === 'failed');
   const wentBack = attempt.refundedAt !== null || (attempt.reversedAt !== null && !failed);
-  const isBack = listed.some(({ status }) => status === 'done');
-  const isUnderWay = listed.some(({ status }) => status === 'pending');
+  const { isBack, isUnderWay, partMinor } = sumReversals(attempt, listed);
+  if (!isBack && !wentBack) return partMinor !== attempt.partRefundedMinor;
   const dueOnly = rows.length > 0 && rows.every(({ status }) => status === 'refunded');
-  return isBack ? !wentBack && !dueOnly : wentBack && !isUnderWay && listed.some(({ kind }) => kind === 'refund');
+  return isBack ? !wentBack && !dueOnly : !isUnderWay && listed.some(({ kind }) => kind === 'refund');
 }
 
 /** Money that came for an attempt after it had ended, without a message: it goes back. Fees that are settled by now are kept. */

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
-import type { CheckoutPage, ProviderName } from './providers/provider.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './types.ts';
 
 export const paymentBusinesses = pgTable(
@@ -85,6 +86,10 @@ export const paymentAttempts = pgTable(
     paidAt: timeMs('paid_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
+    /** What its merchant gave back of it at the provider while that is a part: the rest, and what it bought, stays. */
+    partRefundedMinor: integer('part_refunded_minor').notNull().default(0),
+    /** When that was learnt first. */
+    partRefundedAt: timeMs('part_refunded_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
   },

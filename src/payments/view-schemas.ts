@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import { ATTEMPT_STATUSES, PAYMENT_PURPOSES } from './types.ts';
 
-const provider = z.enum(['provider_a', 'provider_b']);
+const provider = z.enum(PROVIDER_NAMES);
 const status = z.enum(ATTEMPT_STATUSES);
 
 /** A payment business (contract, "Payment business"). */
@@ -22,7 +23,7 @@ export const businessView = z
     examples: [
       {
         id: EXAMPLE.business,
-        provider: 'provider_a',
+        provider: EXAMPLE.provider,
         displayName: 'Reading club',
         country: 'DE',
         ready: true,
@@ -37,7 +38,7 @@ const ATTEMPT_EXAMPLE = {
   votingEventId: EXAMPLE.event,
   purpose: 'vote' as const,
   status: 'succeeded' as const,
-  provider: 'provider_a' as const,
+  provider: EXAMPLE.provider,
   livemode: true,
   amountMinor: 500,
   currency: 'usd',
@@ -89,11 +90,14 @@ const organizerPart = {
     .meta({ description: 'Once the provider has taken money.' }),
   refund: z
     .object({
-      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed']).meta({
+      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed', 'partially_refunded']).meta({
         description:
-          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand.',
+          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand. `partially_refunded`: you gave a part back at the provider; what was bought stays.',
       }),
-      amountMinor: z.int(),
+      amountMinor: z.int().meta({
+        description:
+          'What goes back: with the fees that the payer bore, where the provider adds them; a part only where the status says so.',
+      }),
       requestedAt: timeShape(),
       finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),
     })
@@ -121,6 +125,11 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
 });
 export type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
+/** One object for each provider, of which the one that is paid through is present. */
+const pageViews = Object.fromEntries(
+  PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
+) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;
+
 /** The body of a 402 (contract, "Payment-required body"). */
 export const paymentRequiredView = z
   .object({
@@ -129,19 +138,7 @@ export const paymentRequiredView = z
     amount: z.number().meta({ description: "In the currency's main unit." }),
     currency: z.string(),
     provider: provider.meta({ description: 'Says which of the two objects is present.' }),
-    provider_a: z
-      .object({
-        checkoutUrl: z.string().meta({ description: 'The hosted page; valid for one hour.' }),
-        checkoutSessionId: z.string(),
-      })
-      .optional(),
-    provider_b: z
-      .object({
-        checkoutUrl: z.string().meta({ description: 'The hosted page.' }),
-        accessCode: z.string(),
-        reference: z.string(),
-      })
-      .optional(),
+    ...pageViews,
     credits: z.int().optional().meta({ description: 'Credit checkouts only.' }),
     pricingModel: z.enum(['ratio', 'tiered']).optional().meta({ description: 'Credit checkouts only.' }),
     next: z.string().meta({ description: 'What to do now, for people.' }),
@@ -156,8 +153,8 @@ export const paymentRequiredView = z
         paymentAttemptId: EXAMPLE.payment,
         amount: 5,
         currency: 'usd',
-        provider: 'provider_a',
-        provider_a: { checkoutUrl: 'https://pay.example/c/cs_1', checkoutSessionId: 'cs_1' },
+        provider: EXAMPLE.provider,
+        [EXAMPLE.provider]: { checkoutUrl: 'https://pay.example/c/cs_1', checkoutSessionId: 'cs_1' },
         next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${EXAMPLE.payment}" }.`,
       },
     ],

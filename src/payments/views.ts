@@ -1,6 +1,7 @@
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import { isProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { amountInMainUnit } from './providers/currencies.ts';
-import type { CheckoutPage } from './providers/provider.ts';
 import type { Refund } from './refund-repository.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentBusiness, RefundStatus } from './types.ts';
 import type { AttemptView, BusinessView, OrganizerAttemptView, PaymentRequiredView } from './view-schemas.ts';
@@ -63,13 +64,24 @@ function statusOfOwed(status: RefundStatus | undefined) {
   return status === 'attention' ? 'needs_attention' : 'pending';
 }
 
+/** A part that its merchant gave back; none once all of it went. `refundedAt` stays null, and so does the end of the refund. */
+function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
+  if (partRefundedAt === null || reversedAt !== null) return null;
+  return {
+    status: 'partially_refunded',
+    amountMinor: partRefundedMinor,
+    requestedAt: partRefundedAt,
+    finishedAt: null,
+  };
+}
+
 /** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
 export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
   const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
   const isLive = status === 'fulfilled' || status === 'succeeded';
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
   const row = own ?? (isLive ? undefined : refunds.at(-1));
-  if (row === undefined && refundedAt === null) return null;
+  if (row === undefined && refundedAt === null) return partOf(attempt);
   return {
     status: refundedAt === null ? statusOfOwed(row?.status) : 'refunded',
     amountMinor: row?.amountMinor ?? amountMinor,
@@ -100,10 +112,8 @@ export const viewListedAttempt = (attempt: PaymentAttempt, background: AttemptBa
 });
 
 function providerPart(page: CheckoutPage) {
-  if (page.provider === 'provider_a') {
-    return { provider_a: { checkoutUrl: page.checkoutUrl, checkoutSessionId: page.checkoutSessionId } };
-  }
-  return { provider_b: { checkoutUrl: page.checkoutUrl, accessCode: page.accessCode, reference: page.reference } };
+  if (!isProviderName(page.provider)) throw new Error('a page is of no provider that is known');
+  return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
 }
 
 /** The payment-required body (contract, section of that name). A repeated one also says where the payment stands. */

@@ -241,7 +241,7 @@ const EXAMPLE_PARAMETERS: Readonly<Record<string, string | number>> = {
   idOrCode: EXAMPLE.eventCode,
   deliveryId: EXAMPLE.delivery,
   businessId: EXAMPLE.business,
-  provider: 'provider_a',
+  provider: EXAMPLE.provider,
   positionId: EXAMPLE.position,
   visitorId: EXAMPLE.visitor,
   token: EXAMPLE.downloadToken,

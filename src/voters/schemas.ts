@@ -9,6 +9,7 @@ import {
   uniqueIdsField,
   voterIdField,
 } from '#src/http/fields.ts';
+import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { numberToMicro } from '#src/platform/decimal.ts';
 
 const MAX_WEIGHT = 1_000_000_000;
@@ -126,7 +127,7 @@ export const pollIdentity = {
   voterId: voterIdField().optional().describe('Needed where the poll requires voter IDs.'),
   email: emailField()
     .optional()
-    .describe('Needed where the poll saves voter information, and to pay with `provider_b`.'),
+    .describe(`Needed where the poll saves voter information, and to pay with ${providersThatNeed('email')}.`),
 };
 
 export const castDetails = { name: nameField().optional(), countryCode: countryCodeField().optional() };

@@ -3,6 +3,7 @@ import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniq
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/language.ts';
+import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { InviteRole, Price } from './types.ts';
 
 export const votingEvents = pgTable(
@@ -50,7 +51,7 @@ export const votingEvents = pgTable(
     paidVotes: boolean('paid_votes').notNull().default(false),
     paymentBusinessId: text('payment_business_id'),
     /** The provider of the linked business, so that no request has to look it up. */
-    paymentProvider: text('payment_provider').$type<'provider_a' | 'provider_b'>(),
+    paymentProvider: text('payment_provider').$type<ProviderName>(),
     /** Whether the linked business takes real money; null without one. */
     paymentLivemode: boolean('payment_livemode'),
     /** Where voters vote: mails link there, with the key in the fragment. */

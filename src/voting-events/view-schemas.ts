@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { LANGUAGES } from '#src/mail/language.ts';
+import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
 
 export const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
   id: 'Price',
@@ -164,7 +165,7 @@ export const contextView = z
     }),
     payments: z.object({
       required: z.boolean().meta({ description: 'Whether a cast begins a checkout.' }),
-      provider: z.enum(['provider_a', 'provider_b']).nullable(),
+      provider: z.enum(PROVIDER_NAMES).nullable(),
       livemode: z.boolean().nullable().meta({
         description: 'False where the linked business takes play money; null where none is linked.',
       }),

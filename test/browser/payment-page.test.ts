@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
-import { createProviderA } from '#src/payments/providers/provider-a.ts';
+import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
@@ -36,9 +36,7 @@ async function openCheckout() {
     cancelUrl: `${sandbox.url}/done/cancel`,
     createdAtMs: Date.now(),
   });
-  if (page.provider !== 'provider_a') throw new Error('a page of provider_a');
-  const read = () =>
-    provider.readCheckout(credentials, { reference: attemptId, checkoutSessionId: page.checkoutSessionId });
+  const read = () => provider.readCheckout(credentials, { reference: attemptId, page });
   return { url: page.checkoutUrl, attemptId, read };
 }
 

@@ -389,6 +389,8 @@ CREATE TABLE payment_attempts (
   livemode boolean DEFAULT true NOT NULL,
   fee_minor integer,
   rehearsal boolean DEFAULT false NOT NULL,
+  part_refunded_minor integer DEFAULT 0 NOT NULL,
+  part_refunded_at bigint,
   CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
   CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
 );

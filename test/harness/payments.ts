@@ -75,7 +75,7 @@ export async function startPaidTestService(options: TestServiceOptions = {}): Pr
         : `http://127.0.0.1:${port}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`,
     ...(judge === undefined ? {} : { judge }),
   });
-  const service = await startTestService({ ...options, sandbox: { providerA: sandbox.url, providerB: sandbox.url } });
+  const service = await startTestService({ ...options, sandboxUrl: sandbox.url });
   port = service.port;
   return {
     service,

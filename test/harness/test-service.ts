@@ -8,7 +8,6 @@ import type { PlanName } from '#src/accounts/plans.ts';
 import { readConfig } from '#src/config.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
-import type { ProviderAddresses } from '#src/payments/payment-providers.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
@@ -55,7 +54,7 @@ export async function readContract(port: number): Promise<ApiContract> {
 
 export interface TestServiceOptions {
   /** Where the providers of sandbox businesses answer. */
-  readonly sandbox?: ProviderAddresses;
+  readonly sandboxUrl?: string;
   /** Receivers of webhooks may run on this machine; they may unless said otherwise. */
   readonly webhookAllowPrivate?: boolean;
   /** Where its log lines go; nowhere unless said otherwise. */
@@ -68,6 +67,8 @@ export interface TestServiceOptions {
   readonly databaseUrl?: string;
   /** The key under which the database's values were sealed; a fresh one otherwise. */
   readonly secretKey?: string;
+  /** More settings. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** The setting of that name; no witness unless said otherwise. */
   readonly witnesses?: string;
   /** Where the keys of events stand: a folder of this service unless said otherwise; '' for the database. */
@@ -98,8 +99,9 @@ async function serve(
     WORKER: worker ? 'on' : 'off',
     // Receivers of webhooks run on this machine.
     WEBHOOK_ALLOW_PRIVATE: options.webhookAllowPrivate === false ? 'off' : 'on',
+    ...options.environment,
   });
-  const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandbox);
+  const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandboxUrl);
   const service: Service = await startService(deps, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);

@@ -13,7 +13,7 @@ setTimeOffset(Number(process.env['DRIVER_OFFSET_MS'] ?? 0));
 const config = readConfig();
 const databaseUrl = config.databaseUrl ?? '';
 const provider = process.env['DRIVER_PROVIDER_URL'];
-const deps = createDeps(config, databaseUrl, createLog(config.logLevel), { providerA: provider, providerB: provider });
+const deps = createDeps(config, databaseUrl, createLog(config.logLevel), provider);
 const service = await startService(deps, databaseUrl);
 process.on('message', (order: Order) => {
   if (order.do === 'time') {

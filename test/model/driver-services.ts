@@ -30,7 +30,7 @@ export const startWithin: StartService = async (environment) => {
   const config = readConfig(environment);
   const url = config.databaseUrl ?? '';
   const provider = environment['DRIVER_PROVIDER_URL'];
-  const deps = createDeps(config, url, createLog(config.logLevel), { providerA: provider, providerB: provider });
+  const deps = createDeps(config, url, createLog(config.logLevel), provider);
   const service = await startService(deps, url);
   return {
     port: service.port,

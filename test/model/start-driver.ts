@@ -95,7 +95,7 @@ class RunningDriver implements Driver {
   }
 
   #createDeps(): Deps {
-    const played = { providerA: this.#payments.url, providerB: this.#payments.url };
+    const played = this.#payments.url;
     return createDeps(readConfig(this.#environment(1)), this.#database.url, createLog('silent'), played);
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
+import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
@@ -44,10 +45,11 @@ export class Merchant {
   async pay({ url, attempt }: Begun): Promise<void> {
     await decide(url, 'pay');
     // The payer comes back and asks for the ballot, whether the provider's message came or was lost.
-    await this.#until(attempt, (status) => status !== 'created' && status !== 'pending');
+    await this.until(attempt, (status) => status !== 'created' && status !== 'pending');
   }
 
-  async #until(attempt: string, holds: (status: string) => boolean): Promise<void> {
+  /** Looks at a payment, as a second call and the jobs do, until its status is right. */
+  async until(attempt: string, holds: (status: string) => boolean): Promise<void> {
     await eventually(async () => {
       const { rows } = await this.query('SELECT status, voting_event_id AS event FROM payment_attempts WHERE id = $1', [
         attempt,
@@ -56,6 +58,23 @@ export class Merchant {
       await this.look([attempt]);
       await delay(100);
       return undefined;
+    });
+  }
+
+  /** A payer is refused while the provider restricts the account. */
+  async isRefused(event: PaidEvent): Promise<void> {
+    const [position] = event.positions;
+    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
+    demand(await this.post(event, 'cast', body), 403);
+  }
+
+  /** The business takes payments again: the provider said so, or was asked. */
+  async isReady({ businessId }: PaidEvent): Promise<void> {
+    await eventually(async () => {
+      await checkUnreadyBusinesses(paymentDeps(this.paid.service.deps));
+      const { rows } = await this.query('SELECT ready FROM payment_businesses WHERE id = $1', [businessId]);
+      return rows[0].ready === true ? true : undefined;
     });
   }
 
@@ -78,7 +97,7 @@ export class Merchant {
   async endPage({ event, attempt }: Begun): Promise<void> {
     if (event.provider === 'provider_a') this.paid.sandbox.advance(HOUR_MS);
     await this.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
-    await this.#until(attempt, (status) => status === 'failed' || status === 'cancelled');
+    await this.until(attempt, (status) => status === 'failed' || status === 'cancelled');
     if (event.provider === 'provider_a') this.paid.sandbox.advance(-HOUR_MS);
   }
 

@@ -3567,10 +3567,11 @@ export interface components {
             /** @description Once the payment was given back, or is to be. */
             refund: {
                 /**
-                 * @description `needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand.
+                 * @description `needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand. `partially_refunded`: you gave a part back at the provider; what was bought stays.
                  * @enum {string}
                  */
-                status: "pending" | "needs_attention" | "refunded" | "failed";
+                status: "pending" | "needs_attention" | "refunded" | "failed" | "partially_refunded";
+                /** @description What goes back: with the fees that the payer bore, where the provider adds them; a part only where the status says so. */
                 amountMinor: number;
                 /** @description Unix time in milliseconds. */
                 requestedAt: number;

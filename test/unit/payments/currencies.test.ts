@@ -6,7 +6,7 @@ import {
   currencyDecimals,
   PROVIDER_A_MONEY,
   PROVIDER_B_MONEY,
-} from '#src/payments/providers/currencies.ts';
+} from '#src/payment-providers/currencies.ts';
 
 describe('money', () => {
   test('has the decimals of ISO 4217 for every currency that a provider takes', () => {

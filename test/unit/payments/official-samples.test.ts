@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { readRefundObject as readRefundA, readSession } from '#src/payments/providers/provider-a-state.ts';
-import { verifyWebhookA } from '#src/payments/providers/provider-a-webhook.ts';
-import { readRefundObject as readRefundB, readTransaction } from '#src/payments/providers/provider-b-state.ts';
-import { signatureOf, verifyWebhookB } from '#src/payments/providers/provider-b-webhook.ts';
+import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
+import { readMessageTargets, verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { readRefundObject as readRefundB, readTransaction } from '#src/payment-providers/provider-b-state.ts';
+import { signatureOf, verifyWebhookB } from '#src/payment-providers/provider-b-webhook.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
 const present = existsSync(CASES);
@@ -24,6 +24,13 @@ describe.runIf(present)('the official samples', () => {
     const { resources } = read('stripe-official-fixtures.json');
     expect(readSession(resources['checkout.session']).state.kind).toBe('unpaid');
     expect(['refunded', 'pending', 'refused']).toContain(readRefundA(resources.refund).kind);
+  });
+
+  test('of provider_a: an address of messages says what is missing', () => {
+    const { resources } = read('stripe-official-fixtures.json');
+    const [target] = readMessageTargets({ data: [resources.webhook_endpoint] });
+    expect(target).toMatchObject({ url: 'https://example.com/my/webhook/endpoint', enabled: true });
+    expect(target?.missingKinds).toContain('charge.dispute.closed');
   });
 
   test('of provider_a: an event of an older version is genuine under its signature, and names its session', () => {

@@ -1,44 +1,77 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
-import { createPaymentProviders } from '#src/payments/payment-providers.ts';
+import { startSandbox } from '#sandbox/start-sandbox.ts';
 import {
-  type CheckoutPage,
+  type AdapterOptions,
   type CheckoutRequest,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
-} from '#src/payments/providers/provider.ts';
-import { createProviderA } from '#src/payments/providers/provider-a.ts';
-import { createProviderB } from '#src/payments/providers/provider-b.ts';
-import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
+} from '#src/payment-providers/provider.ts';
+import { createProviderA } from '#src/payment-providers/provider-a.ts';
+import { createProviderB } from '#src/payment-providers/provider-b.ts';
+import { createPaymentProviders } from '#src/payments/payment-providers.ts';
+import { decide, PRICE, publishedSchemas } from '#test/harness/payments.ts';
+import { PROVIDER_C, startThirdProvider } from '#test/harness/third-provider.ts';
 
 const judge = publishedSchemas();
 
-/** What both adapters promise, asked of each over real HTTP with a provider that also misbehaves. */
-describe.each(PROVIDERS)('the adapter of %s', (name) => {
-  let sandbox: Sandbox;
+const playBoth = () =>
+  startSandbox({
+    production: false,
+    now: () => Date.now(),
+    webhookTarget: () => undefined,
+    ...(judge === undefined ? {} : { judge }),
+  });
+const sandboxCredentials = (country: string): ProviderCredentials => {
+  const secretKey = sandboxKey('biz_test', country, randomBytes(16).toString('hex'));
+  return { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
+};
+
+/** Each adapter, with what plays its provider. */
+const SUBJECTS = [
+  {
+    name: 'provider_a',
+    country: 'DE',
+    price: PRICE.provider_a,
+    start: playBoth,
+    connect: (options: AdapterOptions) => createProviderA({ ...options, maxNetworkRetries: 0 }),
+    credentials: () => sandboxCredentials('DE'),
+  },
+  {
+    name: 'provider_b',
+    country: 'GH',
+    price: PRICE.provider_b,
+    start: playBoth,
+    connect: createProviderB,
+    credentials: () => sandboxCredentials('GH'),
+  },
+  {
+    name: 'a third provider',
+    country: 'FR',
+    price: { amountMinor: 500, currency: 'eur' },
+    start: startThirdProvider,
+    connect: PROVIDER_C.connect,
+    credentials: () => ({ secretKey: `sk_test_third_${randomBytes(8).toString('hex')}` }),
+  },
+];
+
+/** What all adapters promise, asked of each over real HTTP with a provider that also misbehaves. */
+describe.each(SUBJECTS)('the adapter of $name', (subject) => {
+  const { name, country, price } = subject;
+  let sandbox: Awaited<ReturnType<typeof subject.start>>;
   let provider: PaymentProvider;
   let credentials: ProviderCredentials;
 
   const connect = (timeoutMs: number): PaymentProvider =>
-    name === 'provider_a'
-      ? createProviderA({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs, maxNetworkRetries: 0 })
-      : createProviderB({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs });
+    subject.connect({ now: () => Date.now(), baseUrl: sandbox.url, timeoutMs });
 
   beforeEach(async () => {
-    sandbox = await startSandbox({
-      production: false,
-      now: () => Date.now(),
-      webhookTarget: () => undefined,
-      ...(judge === undefined ? {} : { judge }),
-    });
+    sandbox = await subject.start();
     provider = connect(10_000);
-    const country = name === 'provider_a' ? 'DE' : 'GH';
-    const secretKey = sandboxKey('biz_test', country, randomBytes(16).toString('hex'));
-    credentials = { secretKey, webhookSecret: sandboxWebhookSecret(secretKey) };
+    credentials = subject.credentials();
   });
   afterEach(async () => {
     await provider.close();
@@ -50,7 +83,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
     return {
       attemptId,
       reference: provider.referenceFor(attemptId, 1),
-      ...PRICE[name],
+      ...price,
       title: 'Wahl & "Ọlá" <山田>',
       description: 'Your vote',
       email: 'payer@mail.example',
@@ -60,20 +93,16 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
       ...more,
     };
   };
-  const handleOf = (page: CheckoutPage, reference: string) => ({
-    reference,
-    ...(page.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
-  });
   const open = async (more: Partial<CheckoutRequest> = {}) => {
     const request = order(more);
     const page = await provider.createCheckout(credentials, request);
-    return { request, page, read: () => provider.readCheckout(credentials, handleOf(page, request.reference)) };
+    return { request, page, read: () => provider.readCheckout(credentials, { reference: request.reference, page }) };
   };
 
   test('describes an account: ready, its country, currencies that its price table knows', async () => {
     const described = await provider.describeAccount(credentials);
-    expect(described).toMatchObject({ ready: true, country: name === 'provider_a' ? 'DE' : 'GH', livemode: false });
-    expect(described.supportedCurrencies).toContain(PRICE[name].currency);
+    expect(described).toMatchObject({ ready: true, country, livemode: false });
+    expect(described.supportedCurrencies).toContain(price.currency);
     expect(described.supportedCurrencies.every((code) => provider.money.currencies.includes(code))).toBe(true);
   });
 
@@ -87,7 +116,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
     expect(state).toMatchObject({
       kind: 'paid',
       payment: {
-        ...PRICE[name],
+        ...price,
         reference: paid.request.reference,
         attemptId: paid.request.attemptId,
         livemode: false,
@@ -118,7 +147,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
       reference: request.reference,
       providerPaymentId,
       sinceMs: 0,
-      ...PRICE[name],
+      ...price,
     };
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
@@ -136,7 +165,7 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
       reference: request.reference,
       providerPaymentId,
       sinceMs: 0,
-      ...PRICE[name],
+      ...price,
     };
     sandbox.faults.refuseRefunds = true;
     expect((await provider.refund(credentials, refund)).kind).toBe('refused');
@@ -163,12 +192,12 @@ describe.each(PROVIDERS)('the adapter of %s', (name) => {
   });
 
   test('knows nothing of a page that was never made', async () => {
-    if (name === 'provider_a') {
-      const ask = provider.readCheckout(credentials, { reference: 'x', checkoutSessionId: 'cs_test_none' });
-      await expect(ask).rejects.toBeInstanceOf(PaymentProviderRefused);
-    } else {
-      expect(await provider.readCheckout(credentials, { reference: 'never-made' })).toEqual({ kind: 'missing' });
-    }
+    const handle = { reference: 'never-made', page: null };
+    expect(await provider.readCheckout(credentials, handle)).toEqual({ kind: 'missing' });
+    if (name !== 'provider_a') return;
+    const page = { provider: name, checkoutUrl: '', checkoutSessionId: 'cs_test_none' };
+    const ask = provider.readCheckout(credentials, { ...handle, page });
+    await expect(ask).rejects.toBeInstanceOf(PaymentProviderRefused);
   });
 });
 

@@ -12,9 +12,9 @@ import {
   type ProviderCredentials,
   paymentMismatch,
   type WebhookVerdict,
-} from '#src/payments/providers/provider.ts';
-import { createProviderA } from '#src/payments/providers/provider-a.ts';
-import { createProviderB } from '#src/payments/providers/provider-b.ts';
+} from '#src/payment-providers/provider.ts';
+import { createProviderA } from '#src/payment-providers/provider-a.ts';
+import { createProviderB } from '#src/payment-providers/provider-b.ts';
 import { decide, PRICE, PROVIDERS, publishedSchemas } from '#test/harness/payments.ts';
 
 const HOUR_MS = 3_600_000;
@@ -85,10 +85,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
       ...more,
     };
   };
-  const handleOf = (page: CheckoutPage, reference: string) => ({
-    reference,
-    ...(page.provider === 'provider_a' ? { checkoutSessionId: page.checkoutSessionId } : {}),
-  });
+  const handleOf = (page: CheckoutPage, reference: string) => ({ reference, page });
   const open = async () => {
     const request = order();
     const page = await provider.createCheckout(credentials, request);
@@ -146,7 +143,9 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
         await expect(provider.createCheckout(credentials, request)).rejects.toMatchObject({
           code: 'duplicate_reference',
         });
-        expect((await provider.readCheckout(credentials, { reference: request.reference })).kind).toBe('unpaid');
+        expect((await provider.readCheckout(credentials, { reference: request.reference, page: null })).kind).toBe(
+          'unpaid',
+        );
         const second = provider.referenceFor(request.attemptId, 2);
         expect(await provider.createCheckout(credentials, { ...request, reference: second })).toMatchObject({
           reference: second,

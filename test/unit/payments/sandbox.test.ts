@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '#sandbox/start-sandbox.ts';
-import type { CheckoutRequest } from '#src/payments/providers/provider.ts';
-import { createProviderA } from '#src/payments/providers/provider-a.ts';
-import { createProviderB } from '#src/payments/providers/provider-b.ts';
+import type { CheckoutRequest } from '#src/payment-providers/provider.ts';
+import { createProviderA } from '#src/payment-providers/provider-a.ts';
+import { createProviderB } from '#src/payment-providers/provider-b.ts';
 import { decide } from '#test/harness/payments.ts';
 
 let folder: string;

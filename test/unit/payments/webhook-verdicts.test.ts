@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { verifyWebhookA } from '#src/payments/providers/provider-a-webhook.ts';
-import { signatureOf, verifyWebhookB } from '#src/payments/providers/provider-b-webhook.ts';
+import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { signatureOf, verifyWebhookB } from '#src/payment-providers/provider-b-webhook.ts';
 
 const AT_SECONDS = 1_700_000_000;
 const SECRET = 'whsec_right';

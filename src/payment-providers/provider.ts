@@ -1,11 +1,10 @@
+import type { z } from 'zod';
 import type { MoneyRules } from './currencies.ts';
-
-export type ProviderName = 'provider_a' | 'provider_b';
 
 /** What a payment business holds sealed. Never logged, never part of an error. */
 export interface ProviderCredentials {
   readonly secretKey: string;
-  /** provider_a signs webhooks with a secret of their own; provider_b with the secret key. */
+  /** Where messages are signed with a secret of their own; otherwise the secret key signs them. */
   readonly webhookSecret?: string | undefined;
   /** As `describeAccount` gave it when the business was connected: a webhook that names another account is refused. */
   readonly accountId?: string | undefined;
@@ -34,33 +33,29 @@ export interface CheckoutRequest {
   readonly currency: string;
   readonly title: string;
   readonly description?: string | undefined;
-  /** Required by provider_b. */
+  /** Present where the provider's kind needs it. */
   readonly email?: string | undefined;
-  /** Required by provider_a. `paymentAttemptId` is appended here, callers pass it as they got it. */
+  /** Present where the provider's kind needs it. `paymentAttemptId` is appended here, callers pass it as they got it. */
   readonly returnUrl?: string | undefined;
-  /** provider_a only. */
+  /** Without one, and where a provider knows none, payers who change their mind go to `returnUrl`. */
   readonly cancelUrl?: string | undefined;
   readonly createdAtMs: number;
 }
 
-export type CheckoutPage =
-  | {
-      readonly provider: 'provider_a';
-      readonly checkoutUrl: string;
-      readonly checkoutSessionId: string;
-      readonly expiresAtMs: number;
-    }
-  | {
-      readonly provider: 'provider_b';
-      readonly checkoutUrl: string;
-      readonly accessCode: string;
-      readonly reference: string;
-    };
+/** A page at a provider, as it is stored; what its adapter needs to find it again stands beside the address. */
+export interface CheckoutPage {
+  readonly provider: string;
+  readonly checkoutUrl: string;
+  /** When it stops taking money; absent where the provider ends none by itself. */
+  readonly expiresAtMs?: number;
+  readonly [own: string]: unknown;
+}
 
-/** How a page is found again: provider_a by its session, provider_b by the reference. */
+/** How a page is found again. */
 export interface CheckoutHandle {
   readonly reference: string;
-  readonly checkoutSessionId?: string | undefined;
+  /** The newest page; null before the provider has answered with one. */
+  readonly page: CheckoutPage | null;
 }
 
 /** What the provider says that somebody paid. Nothing of it is compared yet: that is what `paymentMismatch` is for. */
@@ -116,12 +111,14 @@ export interface ListedPayment {
   readonly atMs: number;
 }
 
-export type RefundResult =
+/** `amountMinor` is what the refund itself names: more than was paid for where the payer bore the provider's fees too. */
+export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
   /** Waits for the merchant, who has to do something at the provider. */
   | { readonly kind: 'attention'; readonly refundId: string }
-  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string };
+  | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string }
+);
 
 /** A payment whose refunds are looked for. */
 export interface RefundedPayment {
@@ -140,9 +137,35 @@ const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
   refused: 3,
 };
 
-/** The one of a payment's refunds that gives most hope: a payment is given back once, however often that failed before. */
-export function bestRefund(refunds: readonly RefundResult[]): RefundResult | null {
-  return refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind])[0] ?? null;
+/** The refunds of one payment, those of its merchant included. */
+export interface PaymentRefunds {
+  /** How the return of the whole payment stands, in one refund or in parts that add up to it; null where there is none. */
+  readonly whole: RefundResult | null;
+  /** What refunds of parts have given back while they are less than the whole, in the currency's smallest unit. */
+  readonly partMinor: number;
+}
+
+const byHope = (refunds: readonly RefundResult[]): RefundResult[] =>
+  refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind]);
+
+/**
+ * What a list of a payment's refunds comes to. The one that gives most hope counts: a payment is given back once, however often
+ * that failed before.
+ * @param amountMinor what was paid
+ */
+export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: number): PaymentRefunds {
+  const sizeOf = (refund: RefundResult): number => refund.amountMinor ?? amountMinor;
+  const [single] = byHope(refunds.filter((refund) => sizeOf(refund) >= amountMinor));
+  if (single !== undefined && single.kind !== 'refused') return { whole: single, partMinor: 0 };
+  const parts = refunds.filter((refund) => sizeOf(refund) < amountMinor);
+  const sum = (some: readonly RefundResult[]): number => some.reduce((total, refund) => total + sizeOf(refund), 0);
+  const live = parts.filter(({ kind }) => kind !== 'refused');
+  const partMinor = sum(live.filter(({ kind }) => kind === 'refunded'));
+  const [slowest] = byHope(live).toReversed();
+  if (slowest !== undefined && sum(live) >= amountMinor) return { whole: { ...slowest, amountMinor }, partMinor: 0 };
+  // The rest of what parts had given back was refused.
+  const rest = parts.find((refund) => refund.kind === 'refused' && partMinor + sizeOf(refund) >= amountMinor);
+  return { whole: single ?? rest ?? null, partMinor };
 }
 
 /** Money on its way back, as a provider lists it: a refund or a dispute, begun by the merchant, the payer or this service. */
@@ -185,12 +208,38 @@ export type WebhookVerdict =
   /** Signed by the provider, and not what its documentation describes. */
   | { readonly kind: 'unreadable' };
 
+/** What a payer has to send before a page can be made. */
+export type PayerNeed = 'email' | 'returnUrl';
+
+export interface AdapterOptions {
+  readonly now: () => number;
+  /** Scheme, host and port, where it is not the provider's own: the sandbox's in tests and in the demo. */
+  readonly baseUrl?: string | undefined;
+  readonly timeoutMs?: number;
+}
+
+/** What differs between providers before one is asked, and the way to its adapter. */
+export interface ProviderKind {
+  readonly money: MoneyRules;
+  /** Required of a first call (contract, "Checkout flow"). */
+  readonly needs: readonly PayerNeed[];
+  /** Messages are signed with a secret of their own. */
+  readonly needsWebhookSecret: boolean;
+  /** How long a page is waited for that does not say itself when it ends. */
+  readonly pageLifeMs: number;
+  /** What callers are shown of a page: fields of `CheckoutPage`, with their descriptions for the API document. */
+  readonly pageView: z.ZodObject;
+  /** What stands in a rehearsal's page in place of what the provider would have called it. */
+  rehearsedPage(id: string): Readonly<Record<string, string>>;
+  connect(options: AdapterOptions): PaymentProvider;
+}
+
 /**
  * One hosted-checkout provider. Every call may throw `PaymentProviderUnavailable` (try again) or
  * `PaymentProviderRefused` (the same call will be refused again).
  */
 export interface PaymentProvider {
-  readonly name: ProviderName;
+  readonly name: string;
   readonly money: MoneyRules;
   /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
   referenceFor(attemptId: string, ordinal: number): string;
@@ -201,12 +250,12 @@ export interface PaymentProvider {
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
   /** Closes an unpaid page, where the provider can, and answers the state it is in then. */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Gives the whole amount back. Asking again for the same attempt never pays twice. */
+  /** Gives back what is left of a payment, with the fees that the payer bore. Asking again for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
   /** How a refund that was `pending` went on. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
-  /** How the refunds of a whole payment stand, those of its merchant included; null where there is none. */
-  findRefund(credentials: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult | null>;
+  /** How the refunds of a payment stand, those of its merchant included. */
+  findRefunds(credentials: ProviderCredentials, payment: RefundedPayment): Promise<PaymentRefunds>;
   /** The attempt that a reference was made for by `referenceFor`; null for any other. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */
@@ -215,8 +264,6 @@ export interface PaymentProvider {
   listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
-  /** Messages are signed with a secret of their own. */
-  readonly needsWebhookSecret: boolean;
   /** Where messages go, as far as the provider can be asked. */
   listMessageTargets?(credentials: ProviderCredentials): Promise<MessageTarget[]>;
   /** @param rawBody the bytes as they came: the signature is over them. */
@@ -228,11 +275,11 @@ export type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' 
 
 /** The provider could not be asked, or gave no answer that can be used. Nothing is known; asking again may help. */
 export class PaymentProviderUnavailable extends Error {
-  readonly provider: ProviderName;
+  readonly provider: string;
   readonly reason: UnavailableReason;
   readonly status: number | null;
 
-  constructor(provider: ProviderName, reason: UnavailableReason, status: number | null = null, cause?: unknown) {
+  constructor(provider: string, reason: UnavailableReason, status: number | null = null, cause?: unknown) {
     super(`${provider} is unavailable: ${reason}${status === null ? '' : ` (${status})`}`, { cause });
     this.name = 'PaymentProviderUnavailable';
     this.provider = provider;
@@ -246,7 +293,7 @@ export type PayerField = 'email' | 'returnUrl' | 'cancelUrl';
 
 /** The provider understood and said no. Its words are left out: they may repeat a key or what a payer typed. */
 export class PaymentProviderRefused extends Error {
-  readonly provider: ProviderName;
+  readonly provider: string;
   readonly status: number;
   /** The provider's error code, such as `duplicate_reference`. */
   readonly code: string | null;
@@ -255,7 +302,7 @@ export class PaymentProviderRefused extends Error {
   /** The account takes no payment at all: its keys are refused, or the provider has restricted it. */
   readonly blocksAccount: boolean;
 
-  constructor(provider: ProviderName, status: number, code: string | null, field: PayerField | null = null) {
+  constructor(provider: string, status: number, code: string | null, field: PayerField | null = null) {
     super(`${provider} refused: ${status}${code === null ? '' : ` ${code}`}`);
     this.name = 'PaymentProviderRefused';
     this.provider = provider;
@@ -276,7 +323,7 @@ function isAboutAccount(status: number, code: string | null): boolean {
 
 /** The failure that an HTTP status stands for, when it is none of success. */
 export function failureOf(
-  provider: ProviderName,
+  provider: string,
   status: number,
   code: unknown,
   field: PayerField | null = null,

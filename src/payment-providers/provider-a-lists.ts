@@ -27,20 +27,28 @@ const reversalSchema = z.object({
   charge: z.string().nullish(),
 });
 
-type ListParameters = { created: { gte: number }; limit: number; starting_after?: string };
+type ListParameters = { limit: number; starting_after?: string };
 
-/** Every object of a list, newest first, a page at a time. */
-async function* listAll<T extends { readonly id: string }>(
+/** Every object of a list since a moment, newest first, a page at a time. */
+function listSince<T extends { readonly id: string }>(
   schema: z.ZodType<T>,
   sinceMs: number,
+  ask: (parameters: ListParameters & { created: { gte: number } }) => Promise<unknown>,
+): AsyncGenerator<T> {
+  const created = { gte: Math.floor(sinceMs / 1_000) };
+  return listAll(schema, (parameters) => ask({ created, ...parameters }));
+}
+
+/** Every object of a list, newest first, a page at a time. */
+export async function* listAll<T extends { readonly id: string }>(
+  schema: z.ZodType<T>,
   ask: (parameters: ListParameters) => Promise<unknown>,
 ): AsyncGenerator<T> {
   const page = z.object({ has_more: z.boolean(), data: z.array(schema) });
-  const created = { gte: Math.floor(sinceMs / 1_000) };
   let after: string | undefined;
   do {
     const more = after === undefined ? {} : { starting_after: after };
-    const { data, has_more: goesOn } = readAnswer(page, await ask({ created, limit: LISTED_AT_ONCE, ...more }));
+    const { data, has_more: goesOn } = readAnswer(page, await ask({ limit: LISTED_AT_ONCE, ...more }));
     yield* data;
     after = goesOn ? data.at(-1)?.id : undefined;
   } while (after !== undefined);
@@ -54,7 +62,7 @@ export async function* listPaymentsA(
   apiKey: string,
   sinceMs: number,
 ): AsyncGenerator<ListedPayment> {
-  for await (const charge of listAll(chargeSchema, sinceMs, (list) =>
+  for await (const charge of listSince(chargeSchema, sinceMs, (list) =>
     ask(client.charges.list({ ...list, expand: ['data.balance_transaction'] }, { apiKey })),
   )) {
     const currency = charge.currency.toLowerCase();
@@ -100,10 +108,12 @@ export async function* listReversalsA(
     reference: null,
     amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency.toLowerCase(), one.amount),
   });
-  for await (const refund of listAll(reversalSchema, sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {
+  for await (const refund of listSince(reversalSchema, sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {
     yield view('refund', REFUND_ENDS, refund);
   }
-  for await (const dispute of listAll(reversalSchema, sinceMs, (list) => ask(client.disputes.list(list, { apiKey })))) {
+  for await (const dispute of listSince(reversalSchema, sinceMs, (list) =>
+    ask(client.disputes.list(list, { apiKey })),
+  )) {
     yield view('dispute', DISPUTE_ENDS, dispute);
   }
 }

@@ -36,7 +36,12 @@ const transactionSchema = z.object({
   created_at: z.string().nullish(),
   metadata: z.unknown().optional(),
 });
-const refundSchema = z.object({ id: idSchema, status: z.string() });
+const refundSchema = z.object({
+  id: idSchema,
+  status: z.string(),
+  amount: amountSchema.nullish(),
+  currency: z.string().nullish(),
+});
 type Transaction = z.infer<typeof transactionSchema>;
 
 /** Reads an answer of provider_b by a schema. @throws PaymentProviderUnavailable when it is not what it should be. */
@@ -96,6 +101,14 @@ const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued
 
 /** How long a page is waited for. The provider ends none by itself. */
 export const LONGEST_PAGE_MS = DAY_MS;
+/** How long after a page was opened a payment on it is looked for. */
+export const LATEST_PAYMENT_MS = 30 * DAY_MS;
+
+/** What a payer paid in all, in the provider's unit: with the fees, where those were theirs. */
+export const grossOf = (answer: unknown): number => readAnswer(transactionSchema, answer).amount;
+
+/** What an object of a list is called, or the object itself where it has no name. */
+export const identityOf = (listed: unknown): unknown => z.object({ id: idSchema }).safeParse(listed).data?.id ?? listed;
 
 /**
  * Reads a transaction as `verify` and the webhooks show it. One that failed may still be paid: its payer tries another card on the
@@ -141,26 +154,23 @@ export function attemptOfReference(reference: string): string | null {
 
 const refundedTransactionSchema = z.object({
   transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
-  amount: amountSchema.nullish(),
 });
 
-/** Whether a refund gives back this payment, all of it; it names it by its ID, or by an object that holds ID and reference. */
+/** Whether a refund is of this payment; it names it by its ID, or by an object that holds ID and reference. */
 export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
   const parsed = refundedTransactionSchema.safeParse(refund).data;
   if (parsed === undefined) return false;
-  const { transaction, amount } = parsed;
-  const paid = PROVIDER_B_MONEY.toProviderAmount(payment.currency, payment.amountMinor);
-  if ((amount ?? paid) < paid) return false;
+  const { transaction } = parsed;
   if (typeof transaction !== 'object') return transaction === payment.providerPaymentId;
   return transaction.id === payment.providerPaymentId || transaction.reference === payment.reference;
 }
 
 export function readRefundObject(answer: unknown): RefundResult {
-  const refund = readAnswer(refundSchema, answer);
-  if (refund.status === 'processed') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed') return { kind: 'refused', code: refund.status, refundId: refund.id };
-  if (refund.status === 'needs-attention') return { kind: 'attention', refundId: refund.id };
-  return { kind: 'pending', refundId: refund.id };
+  const { id: refundId, status, amount, currency } = readAnswer(refundSchema, answer);
+  const amountMinor = PROVIDER_B_MONEY.fromProviderAmount((currency ?? '').toLowerCase(), amount ?? Number.NaN);
+  if (status === 'processed') return { kind: 'refunded', refundId, amountMinor };
+  if (status === 'failed') return { kind: 'refused', code: status, refundId, amountMinor };
+  return { kind: status === 'needs-attention' ? 'attention' : 'pending', refundId, amountMinor };
 }
 
 const reversalSchema = z.object({

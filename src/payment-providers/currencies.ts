@@ -35,7 +35,7 @@ export function amountInMainUnit(amountMinor: number, currency: string): number 
 }
 
 /** How a provider counts one currency. Amounts are in the provider's own unit, which need not be that of ISO 4217. */
-interface ProviderCurrency {
+export interface ProviderCurrency {
   readonly decimals: number;
   /** Every amount is a multiple of this. */
   readonly step: number;
@@ -63,7 +63,8 @@ function shiftDecimals(amount: number, places: number): number | null {
   return Number.isSafeInteger(shifted) ? shifted : null;
 }
 
-function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): MoneyRules {
+/** @param table by lowercase currency code */
+export function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): MoneyRules {
   function place(currency: string): { rule: ProviderCurrency; places: number } | undefined {
     const rule = table.get(currency);
     return rule && { rule, places: rule.decimals - currencyDecimals(currency) };

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
-  bestRefund,
   type CheckoutPage,
   PaymentProviderUnavailable,
+  type PaymentRefunds,
   type ProviderPayment,
   type ProviderState,
   type RefundResult,
+  summariseRefunds,
 } from './provider.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
@@ -41,7 +42,12 @@ const sessionSchema = z.object({
   payment_intent: z.union([z.string(), intentSchema]).nullish(),
 });
 const openedSchema = z.object({ id: z.string().min(1), url: z.url({ protocol: /^https?$/ }), expires_at: z.int() });
-const refundSchema = z.object({ id: z.string(), status: z.string().nullish(), amount: z.int().nullish() });
+const refundSchema = z.object({
+  id: z.string(),
+  status: z.string().nullish(),
+  amount: z.int().nullish(),
+  currency: z.string().nullish(),
+});
 
 type Session = z.infer<typeof sessionSchema>;
 
@@ -140,17 +146,14 @@ function unpaidState(session: Session): ProviderState {
 }
 
 export function readRefundObject(answer: unknown): RefundResult {
-  const refund = readAnswer(refundSchema, answer);
-  if (refund.status === 'succeeded') return { kind: 'refunded', refundId: refund.id };
-  if (refund.status === 'failed' || refund.status === 'canceled') {
-    return { kind: 'refused', code: refund.status, refundId: refund.id };
-  }
-  if (refund.status === 'requires_action') return { kind: 'attention', refundId: refund.id };
-  return { kind: 'pending', refundId: refund.id };
+  const { id: refundId, status, amount, currency } = readAnswer(refundSchema, answer);
+  const known = amount === null || amount === undefined ? Number.NaN : amount;
+  const amountMinor = PROVIDER_A_MONEY.fromProviderAmount((currency ?? '').toLowerCase(), known);
+  if (status === 'succeeded') return { kind: 'refunded', refundId, amountMinor };
+  if (status === 'failed' || status === 'canceled') return { kind: 'refused', code: status, refundId, amountMinor };
+  return { kind: status === 'requires_action' ? 'attention' : 'pending', refundId, amountMinor };
 }
 
-/** How the refunds of a payment stand, of a list of its own. @param amount what was paid, in the provider's unit */
-export function readRefunds(answer: unknown, amount: number): RefundResult | null {
-  const { data } = readAnswer(z.object({ data: z.array(refundSchema) }), answer);
-  return bestRefund(data.filter((refund) => (refund.amount ?? amount) >= amount).map(readRefundObject));
-}
+/** How the refunds of a payment stand, of a list of its own. @param amountMinor what was paid */
+export const summariseRefundList = (refunds: readonly unknown[], amountMinor: number): PaymentRefunds =>
+  summariseRefunds(refunds.map(readRefundObject), amountMinor);

@@ -4,7 +4,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_B_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
-  bestRefund,
+  type AdapterOptions,
   type CheckoutHandle,
   type CheckoutPage,
   type CheckoutRequest,
@@ -15,16 +15,21 @@ import {
   PaymentProviderRefused,
   PaymentProviderUnavailable,
   type ProviderCredentials,
+  type ProviderKind,
   type ProviderState,
   type RefundedPayment,
   type RefundRequest,
   type RefundResult,
   secretKeyFault,
+  summariseRefunds,
 } from './provider.ts';
 import { createProviderBHttp, TransactionNotFound } from './provider-b-http.ts';
 import {
   attemptOfReference,
+  grossOf,
+  identityOf,
   isRefundOf,
+  LATEST_PAYMENT_MS,
   LONGEST_PAGE_MS,
   readAnswer,
   readPayments,
@@ -39,12 +44,6 @@ const NAME = 'provider_b';
 const DEFAULT_BASE_URL = 'https://api.paystack.co';
 const LISTED_AT_ONCE = 100;
 const REFERENCE = /^[A-Za-z0-9.=-]{1,100}$/;
-
-export interface ProviderBOptions {
-  readonly now: () => number;
-  readonly baseUrl?: string | undefined;
-  readonly timeoutMs?: number;
-}
 
 const openedSchema = z.object({
   authorization_url: z.url({ protocol: /^https?$/ }),
@@ -82,8 +81,14 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
   };
 }
 
+/** @throws any failure that is no refusal of one refund */
+function refusalOf(fault: unknown): RefundResult {
+  if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
+  return { kind: 'refused', code: fault.code };
+}
+
 /** The adapter of provider_b: its HTTP API, JSON both ways. */
-export function createProviderB(options: ProviderBOptions): PaymentProvider {
+export function createProviderB(options: AdapterOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
   /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
@@ -114,75 +119,76 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
     };
   }
 
-  async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    const path = `/transaction/verify/${encodeURIComponent(handle.reference)}`;
+  async function readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     try {
-      return readTransaction(await http.call({ method: 'GET', path, secretKey }), options.now());
+      return readTransaction(await verify(credentials, handle.reference), options.now());
     } catch (fault) {
       if (fault instanceof TransactionNotFound) return { kind: 'missing' };
       throw fault;
     }
   }
 
-  /** A list, a page at a time. */
+  /**
+   * A list, a page at a time, until there is nothing new: the provider may give fewer at once than it was asked for, and calls
+   * the size of a page by either name.
+   */
   async function* listPages(
     secretKey: string,
     path: string,
     parameters: Record<string, string>,
   ): AsyncGenerator<unknown[]> {
+    const size = String(LISTED_AT_ONCE);
+    const seen = new Set<unknown>();
     for (let page = 1; ; page += 1) {
-      const query = new URLSearchParams({ ...parameters, perPage: String(LISTED_AT_ONCE), page: String(page) });
-      const listed = readAnswer(
-        z.array(z.unknown()),
-        await http.call({ method: 'GET', path: `${path}?${query}`, secretKey }),
-      );
-      yield listed;
-      if (listed.length < LISTED_AT_ONCE) return;
+      const query = new URLSearchParams({ ...parameters, perPage: size, per_page: size, page: String(page) });
+      const answer = await http.call({ method: 'GET', path: `${path}?${query}`, secretKey });
+      const listed = readAnswer(z.array(z.unknown()), answer);
+      const fresh = listed.filter((one) => !seen.has(identityOf(one)));
+      if (fresh.length === 0) return;
+      for (const one of fresh) seen.add(identityOf(one));
+      yield fresh;
     }
   }
 
   /** The provider's list knows no transaction to filter by: every refund since the payment is looked through. */
-  async function findRefund(
-    { secretKey }: ProviderCredentials,
-    payment: RefundedPayment,
-  ): Promise<RefundResult | null> {
+  async function listOwn({ secretKey }: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult[]> {
     const own: RefundResult[] = [];
     for await (const refunds of listPages(secretKey, '/refund', { from: new Date(payment.sinceMs).toISOString() })) {
       own.push(...refunds.filter((refund) => isRefundOf(refund, payment)).map(readRefundObject));
     }
-    return bestRefund(own);
+    return own;
   }
 
-  /** The refund that a transaction already has, as far as it has one that did not fail. */
-  async function madeAlready(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult | null> {
-    const state = await readCheckout(credentials, { reference: request.reference });
-    if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
-    const found = await findRefund(credentials, request);
-    return found?.kind === 'refused' ? null : found;
+  const verify = ({ secretKey }: ProviderCredentials, reference: string): Promise<unknown> =>
+    http.call({ method: 'GET', path: `/transaction/verify/${encodeURIComponent(reference)}`, secretKey });
+
+  /** @param amount in the provider's unit; all that was paid, with the payer's fees, where there is none */
+  async function askRefund({ secretKey }: ProviderCredentials, request: RefundRequest, amount?: number) {
+    const note = { merchant_note: `Refund of ${request.attemptId}` };
+    const body = { transaction: request.reference, ...note, ...(amount === undefined ? {} : { amount }) };
+    return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
   }
 
   /**
    * There is no idempotency key. The provider refuses to give back more than was paid, so a repeated call is safe; what
-   * is there then shows whether the refusal means that the money is on its way already.
+   * is there then shows whether the refusal means that the money is on its way already, or that a part of it went before.
    */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
-    const { secretKey } = credentials;
-    const body = {
-      transaction: request.reference,
-      amount: PROVIDER_B_MONEY.toProviderAmount(request.currency, request.amountMinor),
-      merchant_note: `Refund of ${request.attemptId}`,
-    };
-    try {
-      return readRefundObject(await http.call({ method: 'POST', path: '/refund', secretKey, body }));
-    } catch (fault) {
-      if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
-      return (await madeAlready(credentials, request)) ?? { kind: 'refused', code: fault.code };
-    }
+    const refused = await askRefund(credentials, request).catch(refusalOf);
+    if (refused.kind !== 'refused') return refused;
+    const state = await readCheckout(credentials, { reference: request.reference, page: null });
+    if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
+    const { whole, partMinor } = summariseRefunds(await listOwn(credentials, request), request.amountMinor);
+    if (whole !== null && whole.kind !== 'refused') return whole;
+    if (partMinor === 0) return refused;
+    const gross = grossOf(await verify(credentials, request.reference));
+    const rest = gross - PROVIDER_B_MONEY.toProviderAmount(request.currency, partMinor);
+    return askRefund(credentials, request, rest).catch(refusalOf);
   }
 
   async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
-    // The provider lists by when a page was opened: those of the day before may have been paid since.
-    const from = new Date(sinceMs - LONGEST_PAGE_MS).toISOString();
+    // The provider lists by when a page was opened, and ends none: those that were opened before may have been paid since.
+    const from = new Date(Math.max(0, sinceMs - LATEST_PAYMENT_MS)).toISOString();
     for await (const listed of listPages(secretKey, '/transaction', { from })) {
       yield* readPayments(listed).filter(({ atMs }) => atMs >= sinceMs);
     }
@@ -203,19 +209,33 @@ export function createProviderB(options: ProviderBOptions): PaymentProvider {
     attemptOfReference,
     listPayments,
     listReversals,
-    notListed: 'payments since the moment on pages that were opened more than a day before it',
+    notListed: 'payments since the moment on pages that were opened more than 30 days before it',
     describeAccount,
     createCheckout,
     readCheckout,
     refund,
-    findRefund,
+    findRefunds: async (credentials, payment) =>
+      summariseRefunds(await listOwn(credentials, payment), payment.amountMinor),
     async readRefund({ secretKey }, refundId) {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
     },
-    // The secret key signs them. The provider says nowhere where they go.
-    needsWebhookSecret: false,
+    // The provider says nowhere where its messages go.
     verifyWebhook: verifyWebhookB,
     close: () => http.close(),
   };
 }
+
+export const PROVIDER_B: ProviderKind = {
+  money: PROVIDER_B_MONEY,
+  needs: ['email'],
+  needsWebhookSecret: false,
+  pageLifeMs: LONGEST_PAGE_MS,
+  pageView: z.object({
+    checkoutUrl: z.string().meta({ description: 'The hosted page.' }),
+    accessCode: z.string(),
+    reference: z.string(),
+  }),
+  rehearsedPage: (id) => ({ accessCode: id, reference: id }),
+  connect: createProviderB,
+};

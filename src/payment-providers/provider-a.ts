@@ -6,7 +6,9 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
   type AccountDescription,
+  type AdapterOptions,
   type CheckoutHandle,
+  type CheckoutPage,
   type CheckoutRequest,
   failureOf,
   isAttemptId,
@@ -15,15 +17,23 @@ import {
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
+  type PaymentRefunds,
   type ProviderCredentials,
+  type ProviderKind,
   type ProviderState,
   type RefundedPayment,
   type RefundRequest,
   type RefundResult,
   secretKeyFault,
 } from './provider.ts';
-import { listPaymentsA, listReversalsA } from './provider-a-lists.ts';
-import { readAnswer, readOpenedSession, readRefundObject, readRefunds, readSession } from './provider-a-state.ts';
+import { listAll, listPaymentsA, listReversalsA } from './provider-a-lists.ts';
+import {
+  readAnswer,
+  readOpenedSession,
+  readRefundObject,
+  readSession,
+  summariseRefundList,
+} from './provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
@@ -42,11 +52,7 @@ const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
   ['cancel_url', 'cancelUrl'],
 ]);
 
-export interface ProviderAOptions {
-  readonly now: () => number;
-  /** Scheme, host and port; the sandbox's address in tests and in the demo. */
-  readonly baseUrl?: string | undefined;
-  readonly timeoutMs?: number;
+export interface ProviderAOptions extends AdapterOptions {
   readonly maxNetworkRetries?: number;
 }
 
@@ -134,6 +140,9 @@ function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
   return refusedAtMs === undefined ? `refund-${attemptId}` : `refund-${attemptId}-${refusedAtMs}`;
 }
 
+const pageSchema = z.object({ checkoutSessionId: z.string() });
+const sessionIdOf = (page: CheckoutPage): string => pageSchema.parse(page).checkoutSessionId;
+
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
 const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
@@ -172,10 +181,11 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    // A page is found by its session alone. Without one, no payer was sent to a page.
+    if (handle.page === null) return { kind: 'missing' };
     const answer = await ask(
       client.checkout.sessions.retrieve(
-        handle.checkoutSessionId,
+        sessionIdOf(handle.page),
         { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
         { apiKey: secretKey },
       ),
@@ -185,9 +195,9 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function expireCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    assert(handle.checkoutSessionId !== undefined, 'a checkout of provider_a is found by its session');
+    if (handle.page === null) return { kind: 'missing' };
     const call = client.checkout.sessions.expire(
-      handle.checkoutSessionId,
+      sessionIdOf(handle.page),
       { expand: ['payment_intent.latest_charge'] },
       { apiKey: credentials.secretKey },
     );
@@ -200,36 +210,29 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     }
   }
 
-  async function findRefund(
+  async function findRefunds(
     { secretKey }: ProviderCredentials,
-    payment: RefundedPayment,
-  ): Promise<RefundResult | null> {
-    const { providerPaymentId, currency, amountMinor } = payment;
-    const call = client.refunds.list(
-      { payment_intent: providerPaymentId, limit: LISTED_AT_ONCE },
-      { apiKey: secretKey },
-    );
-    return readRefunds(await ask(call), PROVIDER_A_MONEY.toProviderAmount(currency, amountMinor));
+    { providerPaymentId, amountMinor }: RefundedPayment,
+  ): Promise<PaymentRefunds> {
+    const own: unknown[] = [];
+    const list = (page: ProviderClient.RefundListParams) =>
+      ask(client.refunds.list({ payment_intent: providerPaymentId, ...page }, { apiKey: secretKey }));
+    for await (const refund of listAll(z.looseObject({ id: z.string() }), list)) own.push(refund);
+    return summariseRefundList(own, amountMinor);
   }
 
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
+    // Without an amount, all that its merchant has not given back yet.
     const call = client.refunds.create(
-      {
-        payment_intent: request.providerPaymentId,
-        amount: PROVIDER_A_MONEY.toProviderAmount(request.currency, request.amountMinor),
-        metadata: { [ATTEMPT_PARAMETER]: request.attemptId },
-      },
-      {
-        apiKey: secretKey,
-        idempotencyKey: refundKey(request),
-      },
+      { payment_intent: request.providerPaymentId, metadata: { [ATTEMPT_PARAMETER]: request.attemptId } },
+      { apiKey: secretKey, idempotencyKey: refundKey(request) },
     );
     try {
       return readRefundObject(await ask(call));
     } catch (fault) {
       if (!(fault instanceof PaymentProviderRefused) || !REFUND_REFUSALS.has(fault.status)) throw fault;
       if (fault.code === 'charge_already_refunded') {
-        return (await findRefund({ secretKey }, request)) ?? { kind: 'refunded', refundId: null };
+        return (await findRefunds({ secretKey }, request)).whole ?? { kind: 'refunded', refundId: null };
       }
       return { kind: 'refused', code: fault.code };
     }
@@ -261,8 +264,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     readCheckout,
     expireCheckout,
     refund,
-    findRefund,
-    needsWebhookSecret: true,
+    findRefunds,
     listMessageTargets: async ({ secretKey }) =>
       readMessageTargets(await ask(client.webhookEndpoints.list({ limit: LISTED_AT_ONCE }, { apiKey: secretKey }))),
     readRefund: async ({ secretKey }, refundId) =>
@@ -272,3 +274,16 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     close: async () => undefined,
   };
 }
+
+export const PROVIDER_A: ProviderKind = {
+  money: PROVIDER_A_MONEY,
+  needs: ['returnUrl'],
+  needsWebhookSecret: true,
+  pageLifeMs: PAGE_VALIDITY_MS,
+  pageView: z.object({
+    checkoutUrl: z.string().meta({ description: 'The hosted page; valid for one hour.' }),
+    checkoutSessionId: z.string(),
+  }),
+  rehearsedPage: (id) => ({ checkoutSessionId: id }),
+  connect: createProviderA,
+};

@@ -1,0 +1,29 @@
+import type { Deps } from '#src/deps.ts';
+import { findBusinessEver } from '#src/payments/business-repository.ts';
+import { listOwed, type OwedPayment } from '#src/payments/list-owed.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Answer } from './cli.ts';
+
+const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch', string>> = {
+  failed: 'pay it back by hand',
+  refused: 'the provider refuses: look there; it is asked again for 30 days',
+  attention: 'open the refund at the provider',
+  due: 'the provider does not answer: look there',
+  pending: 'under way for more than a day: look at the provider',
+  refunded: '',
+  mismatch: 'another amount was paid than was asked for: look at the payment, and pay it back by hand',
+};
+
+/**
+ * Lists the payments whose money a person has to look after.
+ * @throws ApiError 404 for an unknown business
+ */
+export async function showOwed(deps: Deps, businessId: string): Promise<Answer> {
+  if ((await findBusinessEver(deps.db, businessId)) === undefined) throw notFound();
+  const owed = (await listOwed(deps.db, businessId)).map((payment) => ({
+    ...{ attempt: payment.attemptId, event: payment.votingEventId, payment: payment.providerPaymentId },
+    ...{ reference: payment.reference, amountMinor: payment.amountMinor, currency: payment.currency },
+    ...{ refund: payment.refund, since: payment.sinceMs, next: WHAT_TO_DO[payment.refund ?? 'mismatch'] },
+  }));
+  return { value: { businessId, payments: owed }, shown: owed, refused: owed.length > 0 };
+}

@@ -1,0 +1,18 @@
+import type { PayerNeed, ProviderKind } from './provider.ts';
+import { PROVIDERS } from './registration.ts';
+
+export type ProviderName = keyof typeof PROVIDERS;
+
+/** In the order of the API document. */
+export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...ProviderName[]];
+
+export const isProviderName = (text: string): text is ProviderName => Object.hasOwn(PROVIDERS, text);
+
+/** What is known of a provider without asking it. */
+export const providerKind = (name: ProviderName): ProviderKind => PROVIDERS[name];
+
+/** The providers that cannot do without something of the payer, for descriptions: `provider_a`. */
+export const providersThatNeed = (need: PayerNeed): string =>
+  PROVIDER_NAMES.filter((name) => providerKind(name).needs.includes(need))
+    .map((name) => `\`${name}\``)
+    .join(' or ');

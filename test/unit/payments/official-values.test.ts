@@ -1,0 +1,402 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import ProviderClient from 'stripe';
+import { describe, expect, test } from 'vitest';
+import { type ProviderState, summariseRefunds } from '#src/payment-providers/provider.ts';
+import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
+import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import {
+  readPayments,
+  readRefundObject as readRefundB,
+  readReversals,
+  readTransaction,
+} from '#src/payment-providers/provider-b-state.ts';
+import { signatureOf, verifyWebhookB } from '#src/payment-providers/provider-b-webhook.ts';
+import { effectOf } from '#test/harness/effect-of-state.ts';
+
+const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
+const present = existsSync(CASES);
+if (!present) console.info('payments: the official samples are absent, passed over');
+
+// biome-ignore lint/suspicious/noExplicitAny: samples of any shape are read, which is what is tested
+type Any = any;
+const read = (name: string): Any => (present ? JSON.parse(readFileSync(path.join(CASES, name), 'utf8')) : {});
+const samplesA: Any = read('stripe-official-fixtures.json').resources ?? {};
+const eventA: Any = read('stripe-event-checkout_session_completed.json');
+const samplesB: Any = read('paystack-official-events.json');
+const at = (root: Any, place: string): Any => place.split('/').reduce((value, name) => value?.[name], root);
+
+const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
+const valuesOf = (state: ProviderState) =>
+  state.kind === 'paid' || state.kind === 'reversed' ? state.payment : undefined;
+
+const session = (changes: object, intent?: object | null, charge?: object): Any => ({
+  ...samplesA['checkout.session'],
+  ...changes,
+  ...(intent === undefined
+    ? {}
+    : { payment_intent: intent && { ...samplesA['payment_intent'], ...intent, latest_charge: charge ?? null } }),
+});
+const charge = (changes: object): Any => ({ ...samplesA['charge'], ...changes });
+const PAID = { payment_status: 'paid', status: 'complete', amount_total: 1_099, currency: 'usd' };
+const OURS = { client_reference_id: 'pay_x', metadata: { paymentAttemptId: 'pay_x' } };
+const RECEIVED = { status: 'succeeded', amount_received: 1_099 };
+
+describe.runIf(present)('an official object of provider_a, value by value,', () => {
+  test.each<[string, () => Any, string, object | undefined]>([
+    ['the session as it is', () => samplesA['checkout.session'], 'stays pending', undefined],
+    [
+      'the session of its message, which names no attempt',
+      () => eventA.data.object,
+      'is not paid: reference',
+      {
+        amountMinor: 999,
+        currency: 'eur',
+        reference: null,
+        attemptId: null,
+        livemode: true,
+        providerPaymentId: 'pi_1IqxJOJDPojXS6LN9uOebAea',
+        feeMinor: null,
+        paidAtMs: null,
+      },
+    ],
+    [
+      'a paid session with its charge',
+      () => session({ ...PAID, ...OURS }, RECEIVED, charge({})),
+      'succeeds',
+      {
+        amountMinor: 1_099,
+        currency: 'usd',
+        reference: 'pay_x',
+        attemptId: 'pay_x',
+        livemode: false,
+        providerPaymentId: 'pi_1PgafyB7WZ01zgkWSjxsAJo3',
+        feeMinor: null,
+        paidAtMs: 1_234_567_890_000,
+      },
+    ],
+    [
+      'its charge with what it was settled by',
+      () => session({ ...PAID, ...OURS }, RECEIVED, charge({ balance_transaction: samplesA['balance_transaction'] })),
+      'succeeds',
+      { feeMinor: 0 },
+    ],
+    [
+      'less received than was asked for',
+      () => session({ ...PAID, ...OURS }, { ...RECEIVED, amount_received: 1_000 }, charge({})),
+      'succeeds',
+      { amountMinor: 1_000 },
+    ],
+    [
+      'a charge that went back whole',
+      () =>
+        session({ ...PAID, ...OURS }, RECEIVED, charge({ refunded: true, refunds: { data: [samplesA['refund']] } })),
+      'is reversed',
+      { amountMinor: 1_099 },
+    ],
+    [
+      'a charge whose refund is under way',
+      () =>
+        session(
+          { ...PAID, ...OURS },
+          RECEIVED,
+          charge({ refunded: true, refunds: { data: [{ ...samplesA['refund'], status: 'pending' }] } }),
+        ),
+      'succeeds',
+      {},
+    ],
+    [
+      'a charge of which a part went back',
+      () =>
+        session(
+          { ...PAID, ...OURS },
+          RECEIVED,
+          charge({ refunded: false, amount_refunded: 100, refunds: { data: [samplesA['refund']] } }),
+        ),
+      'succeeds',
+      {},
+    ],
+    ['a disputed charge', () => session({ ...PAID, ...OURS }, RECEIVED, charge({ disputed: true })), 'succeeds', {}],
+    [
+      'a delayed method under way',
+      () => session({ status: 'complete', ...OURS }, { status: 'processing', last_payment_error: null }),
+      'stays pending for days',
+      undefined,
+    ],
+    ['a delayed method that bounced', () => session({ status: 'complete', ...OURS }, {}), 'failed', undefined],
+    ['an open page after a declined card', () => session({ ...OURS }, {}), 'stays pending, declined', undefined],
+    ['an expired page', () => session({ status: 'expired', ...OURS }, null), 'expired', undefined],
+    [
+      'an expired page that was paid all the same',
+      () => session({ ...PAID, ...OURS, status: 'expired' }, RECEIVED, charge({})),
+      'succeeds',
+      { amountMinor: 1_099 },
+    ],
+  ])('%s', (_what, object, effect, values) => {
+    const { state } = readSession(object());
+    expect(effectOf(state, object().livemode)).toBe(effect);
+    if (values === undefined) expect(valuesOf(state)).toBe(undefined);
+    else expect(valuesOf(state)).toMatchObject(values);
+  });
+
+  test.each([
+    ['succeeded', { kind: 'refunded', refundId: 're_1Pgc72B7WZ01zgkWqPvrRrPE', amountMinor: 100 }],
+    ['pending', { kind: 'pending', refundId: 're_1Pgc72B7WZ01zgkWqPvrRrPE', amountMinor: 100 }],
+    ['requires_action', { kind: 'attention', refundId: 're_1Pgc72B7WZ01zgkWqPvrRrPE', amountMinor: 100 }],
+    ['failed', { kind: 'refused', code: 'failed', refundId: 're_1Pgc72B7WZ01zgkWqPvrRrPE', amountMinor: 100 }],
+    ['canceled', { kind: 'refused', code: 'canceled', refundId: 're_1Pgc72B7WZ01zgkWqPvrRrPE', amountMinor: 100 }],
+  ])('a refund that is %s, and what it means for a payment of 100 and of 1,099', (status, result) => {
+    const refund = readRefundA({ ...samplesA['refund'], status });
+    expect(refund).toEqual(result);
+    expect(summariseRefunds([refund], 100)).toEqual({ whole: refund, partMinor: 0 });
+    const partMinor = status === 'succeeded' ? 100 : 0;
+    expect(summariseRefunds([refund], 1_099)).toEqual({ whole: null, partMinor });
+  });
+
+  test.each([
+    ['charge', 'refund', 'charge.refunded', null],
+    ['refund', 'refund', 'refund.failed', null],
+    ['dispute', 'dispute', 'charge.dispute.closed', null],
+    ['payment_intent', 'payment', 'payment_intent.payment_failed', 'pi_1PgafyB7WZ01zgkWSjxsAJo3'],
+    ['checkout.session', 'payment', 'checkout.session.completed', 'pi_1PgafyB7WZ01zgkWSjxsAJo3'],
+    ['account', 'account', 'account.updated', null],
+  ])('a message about its %s says of which payment to ask', (kind, topic, type, providerPaymentId) => {
+    const body = JSON.stringify({ ...samplesA['event'], type, data: { object: samplesA[kind] } });
+    const header = ProviderClient.webhooks.generateTestHeaderString({ payload: body, secret: 'whsec_s', timestamp: 1 });
+    const credentials = { secretKey: 'sk_test_x', webhookSecret: 'whsec_s' };
+    const verdict = verifyWebhookA(credentials, Buffer.from(body), new Headers({ 'stripe-signature': header }), 1_000);
+    expect(verdict).toMatchObject({
+      kind: 'genuine',
+      notice: { eventKey: 'evt_1Pgc76B7WZ01zgkWwyRHS12y', topic: expect.stringMatching(topic), providerPaymentId },
+    });
+  });
+});
+
+const B = (place: string) => () => at(samplesB, place);
+describe.runIf(present)('an official object of provider_b, value by value,', () => {
+  test.each<[string, () => Any, string, object | undefined]>([
+    [
+      'a verified transaction whose payer bore the fees',
+      B('verify/200/data/data'),
+      'succeeds',
+      {
+        amountMinor: 30_050,
+        currency: 'ngn',
+        reference: 're4lyvq3s3',
+        attemptId: null,
+        providerPaymentId: '4099260516',
+        feeMinor: 10_283,
+        livemode: false,
+        paidAtMs: Date.parse('2024-08-22T09:15:02.000Z'),
+      },
+    ],
+    [
+      'a card',
+      B('webhook_events/transaction_successful/data'),
+      'succeeds',
+      {
+        amountMinor: 10_000,
+        currency: 'ngn',
+        reference: 'qTPrJoy9Bx',
+        providerPaymentId: '302961',
+        feeMinor: null,
+        livemode: true,
+      },
+    ],
+    [
+      'a bank transfer',
+      B('bank_transfer_events/charge_successful/data'),
+      'succeeds',
+      {
+        amountMinor: 25_000,
+        currency: 'ngn',
+        reference: 'zuz8ggd1ro',
+        providerPaymentId: '3104021987',
+        feeMinor: 375,
+        livemode: false,
+      },
+    ],
+    [
+      'a bank transfer in Kenya',
+      B('pesalink_events/charge_successful/data'),
+      'succeeds',
+      {
+        amountMinor: 1_000,
+        currency: 'kes',
+        reference: 'uybxnzf71231',
+        providerPaymentId: '519558290',
+        feeMinor: 15,
+        livemode: true,
+      },
+    ],
+    [
+      'mobile money',
+      B('mobile_money_event/json/data'),
+      'succeeds',
+      {
+        amountMinor: 100,
+        currency: 'ghs',
+        reference: 'gf4n3ykzj6a7u89',
+        providerPaymentId: '59214',
+        feeMinor: 153,
+        livemode: true,
+      },
+    ],
+    [
+      'USSD',
+      B('ussd_event/json/data'),
+      'succeeds',
+      {
+        amountMinor: 150_000,
+        currency: 'ngn',
+        reference: '2ofkbk0yie6dvzb',
+        providerPaymentId: '53561',
+        feeMinor: null,
+        livemode: true,
+      },
+    ],
+    [
+      'a QR code',
+      B('qr_event/json/data'),
+      'succeeds',
+      {
+        amountMinor: 186_677,
+        currency: 'zar',
+        reference: '48rx32f1womvcr4',
+        providerPaymentId: '59565',
+        feeMinor: 6_342,
+        livemode: false,
+      },
+    ],
+    [
+      'EFT',
+      B('eft_event/json/data'),
+      'succeeds',
+      {
+        amountMinor: 100,
+        currency: 'ghs',
+        reference: 'gf4n3ykzj6a7u89',
+        providerPaymentId: '59214',
+        feeMinor: 153,
+        livemode: true,
+      },
+    ],
+    [
+      'the payment of a lost dispute',
+      () => ({
+        ...at(samplesB, 'webhook_events/charge_dispute_resolve/data/transaction'),
+      }),
+      'is reversed',
+      {
+        amountMinor: 5_700,
+        currency: 'ngn',
+        reference: '5qm4pv2mxs9rltp',
+        providerPaymentId: '896467592',
+        feeMinor: 52,
+      },
+    ],
+    [
+      'the payment of an open dispute',
+      () => ({
+        ...at(samplesB, 'webhook_events/charge_dispute_create/data/transaction'),
+      }),
+      'succeeds',
+      {
+        amountMinor: 5_800,
+        currency: 'ngn',
+        reference: 'v3mjfgbnc19v97x',
+        providerPaymentId: '896467688',
+        feeMinor: 53,
+      },
+    ],
+    [
+      'an abandoned page',
+      () => ({ ...at(samplesB, 'verify/200/data/data'), status: 'abandoned' }),
+      'stays pending',
+      undefined,
+    ],
+    [
+      'a transfer under way',
+      () => ({ ...at(samplesB, 'verify/200/data/data'), status: 'pending' }),
+      'stays pending for days',
+      undefined,
+    ],
+    [
+      'a declined card on a page of today',
+      () => ({
+        ...at(samplesB, 'verify/200/data/data'),
+        status: 'failed',
+        created_at: '2025-12-31T23:00:00.000Z',
+      }),
+      'stays pending, declined',
+      undefined,
+    ],
+    [
+      'a declined card on a page that is over',
+      () => ({ ...at(samplesB, 'verify/200/data/data'), status: 'failed' }),
+      'failed',
+      undefined,
+    ],
+  ])('%s', (_what, object, effect, values) => {
+    const state = readTransaction(object(), NOW_MS);
+    expect(effectOf(state, object().domain === 'live')).toBe(effect);
+    if (values === undefined) expect(valuesOf(state)).toBe(undefined);
+    else expect(valuesOf(state)).toMatchObject(values);
+  });
+
+  test.each([
+    ['refund_create/200/data/data', { kind: 'pending', refundId: '3018284', amountMinor: 10_000 }],
+    ['refund_fetch/200/data/data', { kind: 'refunded', refundId: '1', amountMinor: 500_000 }],
+  ])('a refund (%s)', (place, result) => {
+    expect(readRefundB(at(samplesB, place))).toEqual(result);
+  });
+
+  test.each([
+    ['webhook_events/charge_dispute_create/data', 'pending', '896467688', 'v3mjfgbnc19v97x', 5_800],
+    ['webhook_events/charge_dispute_remind/data', 'pending', '896467688', 'v3mjfgbnc19v97x', 5_800],
+    ['webhook_events/charge_dispute_resolve/data', 'done', '896467592', '5qm4pv2mxs9rltp', 5_700],
+  ])('a dispute in a list (%s)', (place, status, providerPaymentId, reference, amountMinor) => {
+    const [dispute] = readReversals('dispute', [at(samplesB, place)]);
+    expect(dispute).toMatchObject({ kind: 'dispute', status, amountMinor });
+    if (status === 'done' || place.includes('create')) expect(dispute).toMatchObject({ providerPaymentId, reference });
+  });
+
+  test.each([
+    ['refund_create/200/data/data', 'pending', '1004723697', 10_000],
+    ['refund_fetch/200/data/data', 'done', '1641', 500_000],
+  ])('a refund in a list (%s)', (place, status, providerPaymentId, amountMinor) => {
+    const [refund] = readReversals('refund', [at(samplesB, place)]);
+    expect(refund).toMatchObject({ kind: 'refund', status, providerPaymentId, amountMinor });
+  });
+
+  test.each([
+    ['refund_failed', 'T9171231_412325_3be2736c_n6tml'],
+    ['refund_needs_attention', '88bfa94509eb96aa9785641c26cc57cc'],
+    ['refund_pending', 'tvunjbbd_412829_4b18075d_c7had'],
+    ['refund_processed', 'T2154954_412829_3be32076_6lcg3'],
+    ['refund_processing', 'tvunjbbd_412829_4b18075d_c7had'],
+  ])('a message of a refund (%s) names the payment by its reference, and no other', (name, reference) => {
+    const body = Buffer.from(JSON.stringify(samplesB.refund_events[name]));
+    const headers = new Headers({ 'x-paystack-signature': signatureOf(body, 'sk_live_x') });
+    expect(verifyWebhookB({ secretKey: 'sk_live_x' }, body, headers)).toMatchObject({
+      kind: 'genuine',
+      notice: { topic: 'refund', reference, providerPaymentId: null, attemptId: null },
+    });
+  });
+
+  test('a list of transactions gives each payment with its values, and leaves out what was not paid', () => {
+    const paid = at(samplesB, 'verify/200/data/data');
+    expect(readPayments([paid, { ...paid, id: 2, status: 'abandoned' }])).toEqual([
+      {
+        providerPaymentId: '4099260516',
+        attemptId: null,
+        amountMinor: 30_050,
+        currency: 'ngn',
+        providerStatus: 'success',
+        paid: true,
+        feeMinor: 10_283,
+        atMs: Date.parse('2024-08-22T09:15:02.000Z'),
+      },
+    ]);
+  });
+});
