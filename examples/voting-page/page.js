@@ -179,7 +179,8 @@ function showReview(confirmationCode, isPaid) {
 async function enter() {
   const { eligible, reason } = await ask('check', memory.who);
   if (!eligible) throw new Refused('You may not vote here.', { reason });
-  showBallot();
+  // Drawn again it would lose what was chosen meanwhile.
+  if (find('vote').hidden) showBallot();
 }
 
 /** The payer is back. The server makes the second call once the money has arrived. */

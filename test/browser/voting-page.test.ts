@@ -74,7 +74,13 @@ async function expectSound(page: Page, state: string): Promise<void> {
 }
 
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 2, name });
-const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).click();
+/** Presses a button. Where there is none in time, the error says what is there instead. */
+async function press(page: Page, name: string | RegExp): Promise<void> {
+  const button = page.getByRole('button', { name });
+  await button.click().catch(async (fault: unknown) => {
+    throw new Error(`no ${name} at ${page.url()}: ${await page.locator('body').innerText()}`, { cause: fault });
+  });
+}
 
 /** The link of the mail that brought a voter key, led to the page under test. */
 async function linkFromMail(voting: VotingPage, email: string): Promise<string> {
@@ -292,6 +298,23 @@ describe.runIf(hasBrowser)('the voting page', LIMIT, () => {
       key: voting.demo.readKey,
     });
     expect(body.data).toHaveLength(1);
+  });
+
+  test('keeps what is chosen while it still asks whether this visitor may vote', async () => {
+    const { voting, page } = await openVoter();
+    const asked = Promise.withResolvers<void>();
+    const answered = page.waitForResponse('**/check');
+    await page.route('**/check', async (route) => {
+      await asked.promise;
+      await route.continue();
+    });
+    await page.goto(voting.poll);
+    await page.getByLabel('Curry').check();
+    asked.resolve();
+    await answered;
+    // What the answer changes is drawn before the next frame.
+    await page.evaluate('new Promise(requestAnimationFrame)');
+    expect(await page.getByLabel('Curry').isChecked()).toBe(true);
   });
 
   test('pays nothing twice where the network fails after the payment', async () => {
