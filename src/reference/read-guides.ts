@@ -26,6 +26,8 @@ export interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
+  /** In Markdown, as it is written. */
+  readonly text: string;
   readonly content: Html;
 }
 
@@ -48,7 +50,7 @@ async function readGuide(name: string, summary: string, figures: Figures): Promi
     return html`<figure>${new Markup(drawn)}<figcaption>${words}</figcaption></figure>`;
   });
   const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
-  return { name, title, summary, content: html`<div class="prose">${content}</div>` };
+  return { name, title, summary, text, content: html`<div class="prose">${content}</div>` };
 }
 
 /** What stands in the guides as a word in capitals, and is known to the running service alone. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Html, html, Html as Markup } from './html.ts';
 import { PAGE_STYLE } from './page-style.ts';
+import { OVERVIEW } from './write-reference.ts';
 
 export interface Link {
   readonly name: string;
@@ -15,6 +16,9 @@ export interface Contents {
   readonly guides: readonly Link[];
   readonly sections: readonly Link[];
 }
+
+/** The same page in Markdown. */
+const markdownAddress = (name: string): string => `/reference/${name === '' ? OVERVIEW : name}.md`;
 
 const address = (name: string): string => (name === '' ? '/reference' : `/reference/${name}`);
 
@@ -44,8 +48,8 @@ export function renderPage(contents: Contents, current: string, title: string, c
   const { serviceName, guides, sections } = contents;
   const fullTitle = title === serviceName ? title : `${title} · ${serviceName}`;
   return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>${fullTitle}</title><style>${new Markup(PAGE_STYLE)}</style></head>
-<body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a class="to-contents" href="#contents">Contents</a><a class="to-openapi" href="/openapi.json">OpenAPI</a></header>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><link rel="alternate" type="text/markdown" href="${markdownAddress(current)}"><title>${fullTitle}</title><style>${new Markup(PAGE_STYLE)}</style></head>
+<body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a class="to-contents" href="#contents">Contents</a><a class="to-openapi" href="${markdownAddress(current)}">Markdown</a><a class="to-openapi" href="/openapi.json">OpenAPI</a></header>
 <div class="frame"><main id="content">${content}${renderTurn(contents, current)}</main>
 <nav id="contents" aria-label="Contents">${renderLinks([{ name: '', title: 'Overview' }], current)}<p>Guides</p>${renderLinks(guides, current)}<p>Reference</p>${renderLinks(sections, current)}</nav></div></body></html>
 `.text;
