@@ -1,5 +1,7 @@
-import { answersText } from '#src/http/answer-shapes.ts';
+import { z } from 'zod';
+import { answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { operation } from '#src/http/operation.ts';
+import { searchEntry } from './search-index.ts';
 
 export const getReference = operation({
   operationId: 'getReference',
@@ -8,6 +10,24 @@ export const getReference = operation({
   path: '/reference',
   scope: 'none',
   answers: answersText('text/html', 'A page.'),
+});
+
+export const getReferenceScript = operation({
+  operationId: 'getReferenceScript',
+  summary: 'Read the script of the pages',
+  method: 'GET',
+  path: '/reference/page.js',
+  scope: 'none',
+  answers: answersText('text/javascript', 'The search, and buttons that copy.'),
+});
+
+export const getReferenceSearch = operation({
+  operationId: 'getReferenceSearch',
+  summary: 'Read the index of the search',
+  method: 'GET',
+  path: '/reference/search.json',
+  scope: 'none',
+  answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
 });
 
 export const getReferencePage = operation({

@@ -6,10 +6,12 @@ import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
 import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
+import { PAGE_SCRIPT } from './page-script.ts';
 import { type Figures, type Guide, readGuides } from './read-guides.ts';
 import * as operations from './reference-operations.ts';
 import { PAGE_POLICY } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
+import { indexReference } from './search-index.ts';
 import { writeIndex, writeReference } from './write-reference.ts';
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
@@ -20,6 +22,12 @@ const textAnswer = (content: string, type: string, headers = {}): Answer => ({
   headers: { ...CACHED, ...headers },
 });
 
+const jsonAnswer = (data: unknown): Answer => ({
+  status: 200,
+  text: { content: JSON.stringify({ data }), type: 'application/json' },
+  headers: CACHED,
+});
+
 /** Everything that the reference answers, as it is sent, by its name: the page `polls` beside `polls.md`. */
 function makeAnswers(document: ReferenceDocument, guides: readonly Guide[]): ReadonlyMap<string, Answer> {
   const policy = { 'Content-Security-Policy': PAGE_POLICY };
@@ -28,6 +36,8 @@ function makeAnswers(document: ReferenceDocument, guides: readonly Guide[]): Rea
   return new Map([
     ...pages.map(([name, text]): [string, Answer] => [name, textAnswer(text, 'text/html', policy)]),
     ...written.map(([name, text]): [string, Answer] => [`${name}.md`, textAnswer(text, 'text/markdown')]),
+    ['page.js', textAnswer(PAGE_SCRIPT, 'text/javascript')],
+    ['search.json', jsonAnswer(indexReference(document, guides))],
     ['llms.txt', textAnswer(writeIndex(document, guides), 'text/plain')],
   ]);
 }
@@ -51,6 +61,8 @@ export function referenceRouter(describe: () => JsonSchema, readFigures: () => P
   const router = new Hono<Env>();
   router.on(...operations.getReference, async (c) => answer(c, await find('')));
   router.on(...operations.getReferenceIndex, async (c) => answer(c, await find('llms.txt')));
+  router.on(...operations.getReferenceScript, async (c) => answer(c, await find('page.js')));
+  router.on(...operations.getReferenceSearch, async (c) => answer(c, await find('search.json')));
   router.on(...operations.getReferencePage, async (c) => answer(c, await find(c.req.param('page'))));
   return router;
 }

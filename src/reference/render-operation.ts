@@ -16,7 +16,7 @@ import { renderFields } from './render-schema.ts';
 function renderParameters(placed: PlacedOperation, document: ReferenceDocument): Html {
   const parameters = parametersOf(placed, document).filter(({ name }) => name !== 'idOrCode');
   if (parameters.length === 0) return html``;
-  return html`<h4>Parameters</h4><ul class="fields">${parameters.map(
+  return html`<h3>Parameters</h3><ul class="fields">${parameters.map(
     ({ name, in: place, required, description, schema }) =>
       html`<li><code class="field">${name}</code> <span class="type">${place} · ${readType(schema, document.components.schemas)}</span>${
         place !== 'path' && required && html` <span class="must">required</span>`
@@ -29,8 +29,8 @@ function renderBody(operation: OperationShape, document: ReferenceDocument): Htm
   if (content?.schema === undefined) return html``;
   const { schemas } = document.components;
   const choices = content.schema['oneOf'];
-  if (!Array.isArray(choices)) return html`<h4>Body</h4>${renderFields(readFields(content.schema, schemas), true)}`;
-  return html`<h4>Body: one of these</h4>${choices.map((choice, index) => {
+  if (!Array.isArray(choices)) return html`<h3>Body</h3>${renderFields(readFields(content.schema, schemas), true)}`;
+  return html`<h3>Body: one of these</h3>${choices.map((choice, index) => {
     const name = schemaName(choice) ?? '';
     const { summary = name } = content.examples?.[name] ?? {};
     return html`<details${index === 0 && html` open`}><summary>${summary}</summary>${renderFields(readFields(choice, schemas), true)}</details>`;
@@ -41,7 +41,7 @@ function renderAnswer(status: string, response: ResponseShape, document: Referen
   const json = response.content?.['application/json'];
   const [type] = Object.keys(response.content ?? {});
   const fields = json?.schema === undefined ? [] : readFields(json.schema, document.components.schemas);
-  return html`<h4><span class="status">${status}</span> ${renderLine(response.description)}</h4>${
+  return html`<h3><span class="status">${status}</span> ${renderLine(response.description)}</h3>${
     json === undefined && type !== undefined && html`<p>A body of the type <code>${type}</code>.</p>`
   }${
     fields.some((list) => list.length > 0) &&
@@ -79,7 +79,7 @@ function renderExamples(placed: PlacedOperation, document: ReferenceDocument): H
 export function renderOperation(placed: PlacedOperation, document: ReferenceDocument): Html {
   const { method, path, operation } = placed;
   const answers = answersOf(operation, document);
-  return html`<article class="op" id="${operation.operationId}"><h3><a href="#${operation.operationId}">${operation.summary}</a></h3>
+  return html`<article class="op" id="${operation.operationId}"><h2><a href="#${operation.operationId}">${operation.summary}</a></h2>
 <p class="line"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
 <div class="sides"><div>${renderMarkdown(operation.description)}${renderParameters(placed, document)}${renderBody(operation, document)}${answers.map(
     ([status, response]) => renderAnswer(status, response, document),
@@ -89,7 +89,7 @@ export function renderOperation(placed: PlacedOperation, document: ReferenceDocu
 /** One message to a webhook endpoint: what it means, its fields, and how it looks. */
 export function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
   const content = bodyOf(operation);
-  return html`<article class="op" id="${type}"><h3><a href="#${type}"><code>${type}</code></a></h3><div class="sides"><div>${renderMarkdown(operation.description)}${
+  return html`<article class="op" id="${type}"><h2><a href="#${type}"><code>${type}</code></a></h2><div class="sides"><div>${renderMarkdown(operation.description)}${
     content?.schema !== undefined &&
     html`<details><summary>Fields</summary>${renderFields(readFields(content.schema, document.components.schemas), false)}</details>`
   }</div><div class="examples">${renderCode(pretty(content?.example), 'json', `The body of ${type}`)}</div></div></article>`;

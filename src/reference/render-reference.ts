@@ -2,7 +2,7 @@ import type { ReferenceDocument } from './document-shape.ts';
 import { type Html, html } from './html.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
-import { renderLine, renderMarkdown } from './render-markdown.ts';
+import { type Heading, renderLine, renderMarkdown } from './render-markdown.ts';
 import { renderMessage, renderOperation } from './render-operation.ts';
 import { type Contents, renderPage } from './render-page.ts';
 
@@ -32,6 +32,11 @@ function renderMessages(document: ReferenceDocument): Html {
 const renderSection = ({ title, description, operations }: Section, document: ReferenceDocument): Html =>
   html`<h1>${title}</h1><p class="lead">${renderLine(description)}</p>${operations.map((placed) => renderOperation(placed, document))}`;
 
+const ERROR_HEADINGS: readonly Heading[] = [
+  { depth: 2, text: 'Every code', anchor: 'codes' },
+  { depth: 2, text: 'Every reason', anchor: 'reasons' },
+];
+
 /** Every code and every reason, below the guide to errors: made from the tables that the program uses. */
 function renderErrorTables(): Html {
   const table = (head: string, rows: readonly ErrorRow[]): Html =>
@@ -59,14 +64,19 @@ export function renderReference(document: ReferenceDocument, guides: readonly Gu
       },
     ],
   };
-  const page = (name: string, title: string, content: Html): [string, string] => [
+  const page = (name: string, title: string, content: Html, headings?: readonly Heading[]): [string, string] => [
     name,
-    renderPage(contents, name, title, content),
+    renderPage(contents, name, title, content, headings),
   ];
   return new Map([
     page('', document.info.title, renderOverview(document, guides, sections)),
-    ...guides.map(({ name, title, content }) =>
-      page(name, title, name === 'errors' ? html`${content}<div class="prose">${renderErrorTables()}</div>` : content),
+    ...guides.map(({ name, title, content, headings }) =>
+      name === 'errors'
+        ? page(name, title, html`${content}<div class="prose">${renderErrorTables()}</div>`, [
+            ...headings,
+            ...ERROR_HEADINGS,
+          ])
+        : page(name, title, content, headings),
     ),
     ...sections.map((section) => page(section.name, section.title, renderSection(section, document))),
     page(MESSAGES.name, MESSAGES.title, renderMessages(document)),
