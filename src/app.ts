@@ -114,7 +114,7 @@ export function createApp(
   const describe = () => describeApp([...operations.values()], deps);
   const verifier = verifierBundles();
   const figures = async () => ({ VERIFIER_SHA256: (await verifier.file()).sha256 });
-  app.route('/reference', referenceRouter(describe, figures));
+  app.route('/', referenceRouter(describe, figures));
   app.route('/verify', verifierRouter(deps.config.companyName, verifier));
   app.route('/sdk', sdkRouter());
   app.route('/openapi.json', documentRouter(describe));

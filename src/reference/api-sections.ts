@@ -85,7 +85,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
   {
     name: 'Service',
     description: 'Who this is, whether it is well, and its documentation.',
-    paths: /^\/($|me$|docs|health|openapi\.json|reference|sdk\/)/,
+    paths: /^\/($|me$|docs|health|openapi\.json|llms\.txt|reference|sdk\/)/,
   },
 ];
 

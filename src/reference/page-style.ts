@@ -19,11 +19,11 @@ nav ul{list-style:none;margin:0;padding:0}
 nav a{display:block;padding:.5rem .6rem;border-radius:6px;color:inherit;text-decoration:none}
 nav a:hover{background:var(--shade)}nav a[aria-current]{background:var(--shade);color:var(--accent);font-weight:600}
 nav ul ul a{padding-left:1.4rem;font-size:.9rem;color:var(--soft)}
-h1,h2,h3,h4{line-height:1.25;text-wrap:balance}
+h1,h2,h3{line-height:1.25;text-wrap:balance}
 h1{font-size:1.9rem;letter-spacing:-.01em;margin:.2rem 0 .8rem}
 h2{font-size:1.35rem;margin:2.4rem 0 .7rem}
-h3{font-size:1.15rem;margin:0 0 .4rem}
-h4{font-size:.98rem;margin:1.5rem 0 .5rem}
+h3{font-size:1.1rem;margin:1.8rem 0 .5rem}
+.op h2{font-size:1.15rem;margin:0 0 .4rem}.op h3{font-size:.98rem;margin:1.5rem 0 .5rem}
 h2 a,h3 a{color:inherit;text-decoration:none}h2 a:hover,h3 a:hover{text-decoration:underline}
 p,ul,ol{margin:.6rem 0}.prose{max-width:46rem}
 .lead{font-size:1.08rem;color:var(--soft);max-width:46rem}

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Html, html, Html as Markup } from './html.ts';
-import { renderGuide } from './render-markdown.ts';
+import { type Heading, headingsOf, renderGuide } from './render-markdown.ts';
 
 /** In the order in which they are best read. */
 const GUIDES = [
@@ -26,7 +26,10 @@ export interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
+  /** In Markdown, as it is written. */
+  readonly text: string;
   readonly content: Html;
+  readonly headings: readonly Heading[];
 }
 
 /** The pictures of a guide, drawn into its page: they take on the colours of the page around them. */
@@ -48,7 +51,7 @@ async function readGuide(name: string, summary: string, figures: Figures): Promi
     return html`<figure>${new Markup(drawn)}<figcaption>${words}</figcaption></figure>`;
   });
   const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
-  return { name, title, summary, content: html`<div class="prose">${content}</div>` };
+  return { name, title, summary, text, content: html`<div class="prose">${content}</div>`, headings: headingsOf(text) };
 }
 
 /** What stands in the guides as a word in capitals, and is known to the running service alone. */

@@ -11,7 +11,7 @@ export function renderJson(text: string): Html {
 /** A block of code that scrolls by itself and can be reached by the keyboard. */
 export function renderCode(text: string, language: string, label: string): Html {
   const content = language === 'json' ? renderJson(text) : text;
-  return html`<pre tabindex="0" aria-label="${label}"><code>${content}</code></pre>`;
+  return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code>${content}</code></pre></div>`;
 }
 
 /** Draws the picture that an image of a guide names. */
@@ -63,3 +63,20 @@ export const renderLine = (text: string): Html => new Html(plain.parseInline(tex
 /** A guide with its pictures. */
 export const renderGuide = (text: string, draw: DrawPicture): Html =>
   new Html(createMarked(draw).parse(text, { async: false }));
+
+export interface Heading {
+  readonly depth: number;
+  /** In Markdown, within a line. */
+  readonly text: string;
+  readonly anchor: string;
+}
+
+/** The headings of a guide below its title. */
+export const headingsOf = (text: string): Heading[] =>
+  plain
+    .lexer(text)
+    .flatMap((token) =>
+      token.type === 'heading' && token['depth'] > 1
+        ? [{ depth: Number(token['depth']), text: String(token['text']), anchor: slugOf(String(token['text'])) }]
+        : [],
+    );

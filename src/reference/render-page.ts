@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Html, html, Html as Markup } from './html.ts';
+import { SCRIPT_TAG, SEARCH_BUTTON, SEARCH_DIALOG } from './page-script.ts';
 import { PAGE_STYLE } from './page-style.ts';
+import { type Heading, renderLine } from './render-markdown.ts';
+import { TOOLS_STYLE } from './tools-style.ts';
+import { OVERVIEW } from './write-reference.ts';
 
 export interface Link {
   readonly name: string;
@@ -15,6 +19,9 @@ export interface Contents {
   readonly guides: readonly Link[];
   readonly sections: readonly Link[];
 }
+
+/** The same page in Markdown. */
+const markdownAddress = (name: string): string => `/reference/${name === '' ? OVERVIEW : name}.md`;
 
 const address = (name: string): string => (name === '' ? '/reference' : `/reference/${name}`);
 
@@ -39,19 +46,38 @@ function renderTurn({ guides, sections }: Contents, current: string): Html {
   }</div>`;
 }
 
-/** A whole page of the reference. It asks for nothing else: no script, no font, no picture from anywhere. */
-export function renderPage(contents: Contents, current: string, title: string, content: Html): string {
+/** The headings of a page beside its text, where there is room. */
+const renderHeadings = (headings: readonly Heading[]): Html =>
+  html`<nav class="on-page" aria-label="On this page"><p>On this page</p><ul>${headings.map(
+    ({ depth, text, anchor }) =>
+      html`<li><a href="#${anchor}"${depth > 2 && html` class="deep"`}>${renderLine(text)}</a></li>`,
+  )}</ul></nav>`;
+
+const STYLE = PAGE_STYLE + TOOLS_STYLE;
+
+/**
+ * A whole page of the reference. It asks for its own script and nothing else: no font, no picture from anywhere.
+ * @param headings shown beside the text; operations and messages stand in the contents of the reference already
+ */
+export function renderPage(
+  contents: Contents,
+  current: string,
+  title: string,
+  content: Html,
+  headings: readonly Heading[] = [],
+): string {
+  const isBeside = headings.length > 1;
   const { serviceName, guides, sections } = contents;
   const fullTitle = title === serviceName ? title : `${title} · ${serviceName}`;
   return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>${fullTitle}</title><style>${new Markup(PAGE_STYLE)}</style></head>
-<body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a class="to-contents" href="#contents">Contents</a><a class="to-openapi" href="/openapi.json">OpenAPI</a></header>
-<div class="frame"><main id="content">${content}${renderTurn(contents, current)}</main>
-<nav id="contents" aria-label="Contents">${renderLinks([{ name: '', title: 'Overview' }], current)}<p>Guides</p>${renderLinks(guides, current)}<p>Reference</p>${renderLinks(sections, current)}</nav></div></body></html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><link rel="alternate" type="text/markdown" href="${markdownAddress(current)}"><title>${fullTitle}</title><style>${new Markup(STYLE)}</style>${SCRIPT_TAG}</head>
+<body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong>${SEARCH_BUTTON}<a class="to-contents" href="#contents">Contents</a><a class="to-openapi" href="${markdownAddress(current)}">Markdown</a><a class="to-openapi" href="/openapi.json">OpenAPI</a></header>
+<div class="frame${isBeside && ' beside'}"><main id="content">${content}${renderTurn(contents, current)}</main>
+${isBeside && renderHeadings(headings)}<nav id="contents" aria-label="Contents">${renderLinks([{ name: '', title: 'Overview' }], current)}<p>Guides</p>${renderLinks(guides, current)}<p>Reference</p>${renderLinks(sections, current)}</nav></div>${SEARCH_DIALOG}</body></html>
 `.text;
 }
 
-const styleHash = createHash('sha256').update(PAGE_STYLE).digest('base64');
+const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** Nothing may be loaded or run on a page but its own stylesheet. */
-export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** Nothing may be loaded or run on a page but its own stylesheet and script, which may ask this service alone. */
+export const PAGE_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

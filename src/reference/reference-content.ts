@@ -1,0 +1,71 @@
+import { reasonAnchor } from '#src/http/errors.ts';
+import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
+import { type ErrorCode, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { CODE_WORDS } from './describe-operation.ts';
+import type { ReferenceDocument } from './document-shape.ts';
+import { slugOf } from './html.ts';
+import type { PlacedOperation } from './operation-parts.ts';
+
+const WEBHOOKS_TAG = 'Webhooks';
+
+/** The page of what is sent to webhook endpoints. */
+export const MESSAGES = {
+  name: 'webhook-messages',
+  title: 'Webhook messages',
+  summary: 'What is sent to webhook endpoints, with the body of each type.',
+} as const;
+
+/** A page of operations. */
+export interface Section {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly operations: readonly PlacedOperation[];
+}
+
+export function sectionsOf(document: ReferenceDocument): Section[] {
+  const placed = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, operation]): PlacedOperation => ({ method: method.toUpperCase(), path, operation }),
+    ),
+  );
+  return document.tags
+    .filter(({ name }) => name !== WEBHOOKS_TAG)
+    .map(({ name, description }) => ({
+      ...{ name: slugOf(name), title: name, description },
+      operations: placed.filter(({ operation }) => operation.tags.includes(name)),
+    }));
+}
+
+/** A row below the guide to errors. */
+export interface ErrorRow {
+  readonly status: number;
+  /** A code or a reason. */
+  readonly word: string;
+  /** In Markdown, within a line. */
+  readonly when: string;
+  /** Where links to it lead; none where another row has it already. */
+  readonly anchor: string | undefined;
+}
+
+const isCode = (code: string): code is ErrorCode => code in STATUS_BY_CODE;
+
+export const errorCodes = (): ErrorRow[] =>
+  Object.entries(STATUS_BY_CODE).map(([code, status]) => ({
+    ...{ status, word: code, anchor: code },
+    when: isCode(code) ? CODE_WORDS[code] : '',
+  }));
+
+export function errorReasons(): ErrorRow[] {
+  const named = new Set<string>();
+  return Object.entries(REFUSALS)
+    .filter(([name]) => hasReason(name as RefusalCase))
+    .map(([name, { code, when }]) => {
+      const [word, status] = [reasonOf(name as RefusalCase), STATUS_BY_CODE[code]];
+      const anchor = reasonAnchor(word, status);
+      // Two cases may give one reason with one status: the first one is where links lead.
+      const isFirst = !named.has(anchor);
+      named.add(anchor);
+      return { status, word, when, anchor: isFirst ? anchor : undefined };
+    });
+}

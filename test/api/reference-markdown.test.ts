@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ApiDocument } from '#test/harness/api-document.ts';
+import { guideNames, readGuideText } from '#test/harness/guides.ts';
+import { eventually, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+
+let service: TestService;
+let index: string;
+const pages = new Map<string, string>();
+
+/** This reader is faster than people are: where it is asked to come back later, it does. */
+const read = (path: string): Promise<TestAnswer> =>
+  eventually(async () => {
+    const answer = await service.call('GET', path);
+    return answer.headers.has('retry-after') ? undefined : answer;
+  });
+
+/** The texts of a page outside its blocks of code, where a link is a link. */
+const proseOf = (page: string): string => page.replaceAll(/^```[\s\S]*?^```/gm, '');
+const linksOf = (page: string): string[] =>
+  [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+const pathOf = (link: string): string => link.replace(service.deps.config.baseUrl, '').split('#')[0] ?? '';
+
+beforeAll(async () => {
+  service = await startTestService();
+  const answer = await read('/llms.txt');
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+  index = answer.body;
+  for (const path of linksOf(index)
+    .map(pathOf)
+    .filter((link) => link.endsWith('.md'))) {
+    const page = await read(path);
+    expect([path, page.status, page.headers.get('content-type'), page.headers.get('cache-control')]).toEqual([
+      path,
+      200,
+      'text/markdown; charset=utf-8',
+      'public, max-age=300',
+    ]);
+    pages.set(path, page.body);
+  }
+});
+afterAll(() => service.stop());
+
+describe('the reference as Markdown', () => {
+  test('has an index in the form of llmstxt.org: a title, a paragraph, and sections of links', () => {
+    const [title, paragraph, ...sections] = index.trim().split(/\n\n(?:## )?/);
+    expect(title).toMatch(/^# \S.*$/);
+    expect(paragraph).toMatch(/^> \S[^\n]*$/);
+    expect(sections.filter((_, at) => at % 2 === 0)).toEqual(['Guides', 'Reference']);
+    const entries = sections.filter((_, at) => at % 2 === 1).flatMap((list) => list.split('\n'));
+    expect(entries.filter((entry) => !/^- \[[^\]]+\]\(https?:\/\/\S+\): \S/.test(entry))).toEqual([]);
+    expect(linksOf(index).every((link) => link.startsWith(service.deps.config.baseUrl))).toBe(true);
+  });
+
+  test('has every guide and every operation, each once', async () => {
+    expect(guideNames().filter((name) => !pages.has(`/reference/${name}.md`))).toEqual([]);
+    const { body } = await read('/openapi.json');
+    const all = [...pages.values()].join('\n');
+    const missing = Object.entries((body as ApiDocument).paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .map(([method, { operationId }]) => `\`${method.toUpperCase()} ${path}\` · operation \`${operationId}\` · `)
+        .filter((line) => all.split(line).length !== 2),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test('says of an operation what its page says: scope, parameters, body, answers, refusals and a call', async () => {
+    const page = pages.get('/reference/ballots.md') ?? '';
+    const [, cast = ''] = page.split('\n## Cast a ballot\n');
+    for (const part of [
+      '· scope `vote`',
+      '### Body',
+      '### 201 ',
+      '### Refusals',
+      '- `votes` (array of ',
+      '| 409 | `conflict` | `already_voted` |',
+      'curl -X POST "$API/public/voting-events/',
+      '-H "Authorization: Bearer $VOTE_KEY"',
+    ])
+      expect(cast.split('\n## ')[0]).toContain(part);
+    expect(pages.get('/reference/results.md')).toContain('### Parameters');
+  });
+
+  test('leads from page to page, and nowhere that does not exist', () => {
+    const broken = [...pages].flatMap(([path, page]) =>
+      linksOf(page)
+        .filter((link) => !/^(https?:|#)/.test(link))
+        .filter((link) => !pages.has(pathOf(link)) && !['/openapi.json', '/verify'].includes(pathOf(link)))
+        .map((link) => `${path} → ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('gives guides as they are written, with what the running service alone knows', () => {
+    const first = readGuideText('first-vote').split('```')[1] ?? 'no code';
+    expect(pages.get('/reference/first-vote.md')).toContain(first);
+    expect(readGuideText('verifying-a-ballot')).toContain('VERIFIER_SHA256');
+    expect(pages.get('/reference/verifying-a-ballot.md')).toMatch(/[0-9a-f]{64}/);
+    expect([...pages.values()].join('\n')).not.toMatch(/VERIFIER_SHA256|!\[/);
+  });
+
+  test('lists every code and reason with the guide to errors', () => {
+    expect(pages.get('/reference/errors.md')).toContain('| 409 | `already_voted` | ');
+    expect(pages.get('/reference/errors.md')).toContain('| 422 | `validation_error` | ');
+  });
+
+  test('holds no markup of the pages', () => {
+    expect([...pages].filter(([, page]) => /<\/?(?:p|a|li|ul|code|h\d|div|span)\b[^>]*>/.test(proseOf(page)))).toEqual(
+      [],
+    );
+  });
+
+  test('is named by every page, for programs and for people', async () => {
+    for (const [page, markdown] of [
+      ['/reference', '/reference/index.md'],
+      ['/reference/errors', '/reference/errors.md'],
+      ['/reference/ballots', '/reference/ballots.md'],
+    ] as const) {
+      const { body } = await read(page);
+      expect(body).toContain(`<link rel="alternate" type="text/markdown" href="${markdown}">`);
+      expect(body).toContain(`href="${markdown}">Markdown</a>`);
+      expect(pages.has(markdown)).toBe(true);
+    }
+    expect((await read('/reference/no-such-page.md')).status).toBe(404);
+  });
+});
