@@ -65,7 +65,7 @@ const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterpri
 
 /** The built-in table, with what the operator's JSON file sets otherwise. @throws Error that names the file and what is wrong in it */
 export function readPlans(file: string | undefined): Plans {
-  if (file === undefined) return BUILT_IN;
+  if (file === undefined) return structuredClone(BUILT_IN);
   const parsed = plansSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
   if (!parsed.success)
     throw new Error(`PLANS_FILE ${file}: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);

@@ -18,7 +18,6 @@ import {
   endProviderEvent,
   findProviderEvent,
   insertProviderEvent,
-  listUnmatchedEvents,
   type ProviderEvent,
 } from './provider-event-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
@@ -139,17 +138,15 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
 }
 
 /**
- * Matches messages again that named no attempt when they came: a database that was set back may know the attempt by now.
+ * Matches a message again that named no attempt when it came: a database that was set back may know the attempt by now.
  * @throws what asking the provider throws
  */
-export async function matchAgain(deps: PaymentDeps): Promise<void> {
-  for (const event of await listUnmatchedEvents(deps.db)) {
-    const attempt = await attemptOf(deps, event);
-    if (attempt === undefined) continue;
-    await askProvider(deps, attempt, { always: true });
-    await checkRefunds(deps, attempt);
-    await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
-  }
+export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
+  const attempt = await attemptOf(deps, event);
+  if (attempt === undefined) return;
+  await askProvider(deps, attempt, { always: true });
+  await checkRefunds(deps, attempt);
+  await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
 }
 
 /** Forgets messages after 30 days. */

@@ -9,6 +9,7 @@ import { listBusinessesSince } from './business-repository.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
 import type { PaymentDeps } from './payment-deps.ts';
+import { listUnmatchedEvents } from './provider-event-repository.ts';
 import { matchAgain } from './receive-provider-event.ts';
 import { listRefunds } from './refund-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './types.ts';
@@ -24,21 +25,22 @@ const LATE_PAYMENTS_MS = 3 * DAY_MS;
  */
 export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   const nowMs = await readNow(deps.db);
-  await orWarn(deps, null, () => matchAgain(deps));
+  for (const event of await listUnmatchedEvents(deps.db))
+    await orWarn(deps, event.paymentBusinessId, () => matchAgain(deps, event));
   for (const business of await listBusinessesSince(deps.db, nowMs - LOOK_BACK_MS)) {
-    await orWarn(deps, business, () => sweepReversals(deps, business, nowMs - LOOK_BACK_MS));
-    await orWarn(deps, business, () => sweepLatePayments(deps, business, nowMs - LATE_PAYMENTS_MS));
+    await orWarn(deps, business.id, () => sweepReversals(deps, business, nowMs - LOOK_BACK_MS));
+    await orWarn(deps, business.id, () => sweepLatePayments(deps, business, nowMs - LATE_PAYMENTS_MS));
   }
 }
 
 /** One provider that is away keeps no other waiting; its turn comes again with the next sweep. */
-async function orWarn(deps: PaymentDeps, business: PaymentBusiness | null, work: () => Promise<void>): Promise<void> {
+async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (fault) {
     const expected = fault instanceof PaymentProviderUnavailable || fault instanceof ApiError;
     deps.log[expected ? 'warn' : 'error'](
-      { business: business?.id, fault: summariseFault(fault) },
+      { business: businessId, fault: summariseFault(fault) },
       'payments were not held against the lists of their provider',
     );
   }

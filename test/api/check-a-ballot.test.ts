@@ -69,7 +69,7 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
     CODE: confirmationCode,
     PROMISE: logPromise,
     EVENT: event.id,
-    URL: `http://127.0.0.1:${service.port}`,
+    API: `http://127.0.0.1:${service.port}`,
     VOTING_KEY: await createObserverKey(service, account, event.id),
   };
   const lines = readmeLines();

@@ -13,7 +13,7 @@ import {
   RETURN_URL,
   startPaidTestService,
 } from '#test/harness/payments.ts';
-import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
 
 let paid: PaidTestService;
 let other: TestService;
@@ -30,7 +30,8 @@ afterAll(async () => {
 const either = (index: number): TestService => (index % 2 === 0 ? paid.service : other);
 
 function call(on: TestService, event: PaidEvent, method: string, path: string, body?: unknown, headers = {}) {
-  return on.call(method, `/public/voting-events/${event.id}${path}`, body, { key: event.account.vote, headers });
+  const target = `/public/voting-events/${event.id}${path}`;
+  return patiently(() => on.call(method, target, body, { key: event.account.vote, headers }));
 }
 
 async function begin(

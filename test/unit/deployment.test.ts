@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
+import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
 import { ALARMS } from '#src/platform/alarms.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -14,7 +15,10 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
 
 /** The settings that the service knows, from the one place that reads them. */
-const SETTINGS = [...read('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map((match) => match[1] ?? '');
+const SETTINGS = [
+  ...[...read('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+): /gm)].map((match) => match[1] ?? ''),
+  ...PROVIDER_NAMES.map((name) => `${name.toUpperCase()}_API_URL`),
+];
 
 /** The lines of a block of compose.yaml: those below its name that stand further in. */
 function blockOf(text: string, name: RegExp): string[] {
