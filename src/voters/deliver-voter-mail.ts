@@ -6,10 +6,10 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { findVoter, storeVoter } from './repository.ts';
+import { findVoter } from './repository.ts';
 import type { Voter } from './types.ts';
 import { viewVoter } from './views.ts';
-import { noteBeforeRehearsal } from './voter-key-repository.ts';
+import { noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
 export interface VoterMailDeps extends RecordDeps {
   readonly db: Database;
@@ -56,7 +56,7 @@ async function recordOutcome(
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
     if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
     await noteBeforeRehearsal(tx, votingEventId, id);
-    if (holdsKey && voter.keyStatus !== 'used') await storeVoter(tx, votingEventId, id, { keyStatus });
+    if (holdsKey) await storeKeyMailEnd(tx, votingEventId, id, keyStatus);
     if (isSent) return;
     await publishMailFailure(tx, deps, event, holdsKey ? { ...voter, keyStatus } : voter);
   });

@@ -9,12 +9,12 @@ import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
 import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
-import { findVoter, storeVoter } from './repository.ts';
+import { findVoter } from './repository.ts';
 import type { SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Notification, Voter } from './types.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { keyMail } from './voter-key-mail.ts';
-import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal } from './voter-key-repository.ts';
+import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
 const payload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
 export type MailNotified = z.output<typeof payload>;
@@ -95,8 +95,7 @@ async function endNotifiedMail(
     if (end !== 'skipped' && end !== 'voted') await noteBeforeRehearsal(tx, notification.votingEventId, voterId);
     if (end === 'sent' || (end === 'failed' && isTold)) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
-      if (voter !== undefined && voter.keyStatus !== 'used')
-        await storeVoter(tx, notification.votingEventId, voterId, { keyStatus: end });
+      await storeKeyMailEnd(tx, notification.votingEventId, voterId, end);
       if (end === 'failed' && event !== undefined && voter !== undefined)
         await publishMailFailure(tx, deps, event, { ...voter, keyStatus: end });
     }

@@ -1,8 +1,8 @@
-import { and, eq, inArray, sql } from 'drizzle-orm';
+import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/types.ts';
-import { voterKeys } from './tables.ts';
+import { voterKeys, voters } from './tables.ts';
 
 /**
  * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
@@ -28,6 +28,19 @@ export async function insertVoterKey(
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   return rowCount === 1;
+}
+
+/** Stores how the mail with a key ended. A key may be used before its mail is noted as sent: that one stays used. */
+export async function storeKeyMailEnd(
+  tx: Transaction,
+  eventId: string,
+  voterId: string,
+  keyStatus: 'sent' | 'failed',
+): Promise<void> {
+  await tx
+    .update(voters)
+    .set({ keyStatus })
+    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId), ne(voters.keyStatus, 'used')));
 }
 
 /** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */

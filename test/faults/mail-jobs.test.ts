@@ -142,6 +142,30 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   expect(metrics).toMatch(/voting_jobs_failed\{task="mail_registration"\} 0/);
 });
 
+test('a key that is used while its mail is still noted as sent stays used', async () => {
+  const roll = await createRoll(service, account, 1);
+  const [voter = { id: '', email: '' }] = roll.voters;
+  const client = await service.deps.db.$client.connect();
+  const used = Promise.withResolvers<void>();
+  mails.answerWith(async () => {
+    await client.query('BEGIN');
+    await client.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [voter.id]);
+    // The job waits for the row by then.
+    void pause(500).then(() => client.query('COMMIT').then(() => used.resolve(), used.reject));
+    return undefined;
+  });
+  await roll.mail(roll.voters);
+  await work();
+  await used.promise;
+  await eventually(async () => {
+    const left = await listJobs(service.deps.db, { task: 'send_voter_key' });
+    return left.length === 0 ? true : undefined;
+  }, 60_000);
+  client.release();
+  const { rows } = await service.deps.db.$client.query('SELECT key_status FROM voters WHERE id = $1', [voter.id]);
+  expect(rows).toEqual([{ key_status: 'used' }]);
+});
+
 test('kill -9 loses no mail and doubles at most those under way, each with its key and name', {
   timeout: 120_000,
 }, async () => {
