@@ -140,7 +140,8 @@ export async function onOwnConnection<T>(
 
 /** A row that stays locked fails a statement after this many seconds (`TIME_LIMITS`): so often is it tried again. */
 const PATIENT_TRIES = 30;
-const LOCK_NOT_AVAILABLE = '55P03';
+/** A lock that was not had in time, and a statement that took too long: neither changed anything. */
+const WAITED_IN_VAIN = ['55P03', '57014'];
 
 /**
  * Writes down what cannot be undone, such as a mail that has left: a row that somebody else holds for a while is waited for.
@@ -151,7 +152,8 @@ export async function inPatientTransaction<T>(db: Database, work: (tx: Transacti
     try {
       return await inTransaction(db, work);
     } catch (fault) {
-      if (attempt >= PATIENT_TRIES || databaseErrorCode(fault) !== LOCK_NOT_AVAILABLE) throw fault;
+      const code = databaseErrorCode(fault);
+      if (attempt >= PATIENT_TRIES || code === undefined || !WAITED_IN_VAIN.includes(code)) throw fault;
     }
   }
 }
