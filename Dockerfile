@@ -16,7 +16,7 @@ RUN install -d -o node -g node /data && install -d -m 700 -o node -g node /ballo
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY migrations migrations
-COPY docs/guides docs/guides
+COPY docs docs
 COPY verifier verifier
 COPY sandbox sandbox
 COPY sdk sdk

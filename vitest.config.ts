@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const ALONE = [
   'test/api/change-places.test.ts',
   'test/api/third-provider.test.ts',
-  'test/unit/ballot-paper/shuffled-ballot.test.ts',
+  'test/unit/ballot-definition/shuffled-ballot.test.ts',
   'test/unit/results/count-in-turns.test.ts',
 ];
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { loadEnvironmentFile, readConfig } from '#src/config.ts';
+import { offersConsole } from '#src/console/offer-console.ts';
 
 // `npm run example`: the voting page as customers copy it, beside the demo of `npm start`.
 
@@ -19,8 +20,12 @@ function readDemo(dataDir: string): NodeJS.Dict<string> {
 }
 
 loadEnvironmentFile();
-const { dataDir, port } = readConfig();
+const config = readConfig();
+const { dataDir, port, host } = config;
 // One port after the sandbox's.
 Object.assign(process.env, readDemo(dataDir), { PORT: String(port + 2) });
 await import(new URL('voting-page/server.mjs', import.meta.url).href);
-process.stdout.write(`Mails with voter keys, as of vera@club.example, come into ${path.join(dataDir, 'mail')}\n`);
+const consoleToo = offersConsole(config) ? `http://${host}:${port}/console, and as files into ` : '';
+process.stdout.write(
+  `Mails with voter keys, as of vera@club.example, come into ${consoleToo}${path.join(dataDir, 'mail')}\n`,
+);

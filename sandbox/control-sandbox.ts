@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DISPUTE_STATUSES, type DisputeStatus, REFUND_STATUSES, type RefundStatus } from './checkouts.ts';
 import { NO_FAULTS, type SandboxFaults, someFaultsSchema } from './faults.ts';
+import type { ListedPage } from './list-pages.ts';
 import type { ApiAnswer, ApiRequest } from './sandbox-context.ts';
 import { readSandboxKey } from './sandbox-keys.ts';
 
@@ -9,6 +10,8 @@ export interface SandboxControls {
   readonly faults: SandboxFaults;
   /** The newest requests to the APIs, oldest first. */
   readonly requests: readonly ApiRequest[];
+  /** The newest pages of both providers, newest first. */
+  pages(): readonly ListedPage[];
   /** Lets time pass for the pages that are open, so that they expire; pages that are opened later have their whole hour. */
   advance(ms: number): void;
   /**
@@ -82,7 +85,8 @@ function listRequests(controls: SandboxControls): ApiAnswer {
 /**
  * Answers `/_sandbox/…`: `POST faults` switches some of them (`DELETE` all of them off), `POST clock { advanceMs }`,
  * `POST reversals { reference, kind, amount? }`, `POST disputes { reference, status }`, `POST delayed { reference, arrives }`,
- * `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults` and `GET requests`.
+ * `POST refunds { reference, status }`, `POST accounts { secretKey, ready }`, `POST webhooks { secretKey, url }`, `GET faults`, `GET pages` and
+ * `GET requests`.
  */
 export async function answerControl(
   controls: SandboxControls,
@@ -122,6 +126,8 @@ export async function answerControl(
         controls.registerWebhook(secretKey, url);
         return { url };
       });
+    case 'GET pages':
+      return done(controls.pages());
     case 'GET requests':
       return listRequests(controls);
     default:

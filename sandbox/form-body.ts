@@ -1,4 +1,4 @@
-export type FormValue = string | FormValue[] | { [name: string]: FormValue };
+type FormValue = string | FormValue[] | { [name: string]: FormValue };
 type FormObject = { [name: string]: FormValue };
 
 /** Reads `line_items[0][price_data][currency]=usd` into nested objects and lists, as provider_a's API takes them. */

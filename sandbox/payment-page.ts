@@ -46,7 +46,7 @@ const CARD = `<svg width="36" height="26" viewBox="0 0 36 26" aria-hidden="true"
 <rect y="6" width="36" height="5" fill="#0f2a7a"/><rect x="4" y="16" width="10" height="3" rx="1.5" fill="#dbe5ff"/></svg>`;
 
 /** `(123450, 'usd')` of provider_a → `USD 1,234.50`: as the payer knows the money, not as the provider counts it. */
-function shownAmount({ provider, amount, currency }: Checkout): string {
+export function shownAmount({ provider, amount, currency }: Checkout): string {
   const code = currency.toLowerCase();
   const money = provider === 'provider_a' ? PROVIDER_A_MONEY : PROVIDER_B_MONEY;
   const minor = money.fromProviderAmount(code, amount);

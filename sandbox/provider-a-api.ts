@@ -41,7 +41,7 @@ const LONGEST_PAGE_MS = 24 * 3_600_000;
 const SLACK_MS = 60_000;
 
 /** Currencies that an account of the sandbox takes at provider_a, and how many decimals each is counted with there. */
-export const SANDBOX_A_CURRENCIES =
+const SANDBOX_A_CURRENCIES =
   'aed aud bhd brl cad chf czk dkk eur gbp ghs hkd huf idr ils inr isk jod jpy kes krw kwd mxn myr ngn nok nzd omr php pln ron sek sgd thb tnd try twd ugx usd vnd xof zar'.split(
     ' ',
   );
@@ -51,7 +51,7 @@ function failure(status: number, code: string, message: string): ApiAnswer {
 }
 
 /** A Checkout Session as provider_a shows it. */
-export const viewSession = (context: SandboxContext, checkout: Checkout, expanded = false) =>
+const viewSession = (context: SandboxContext, checkout: Checkout, expanded = false) =>
   viewSessionA(context.origin(), checkout, expanded);
 
 /** The object and kind of provider_a's message about a happening. */

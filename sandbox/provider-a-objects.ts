@@ -7,7 +7,7 @@ const currencyOf = (checkout: Checkout): string => checkout.paidCurrency ?? chec
 const NO_ADDRESS = { city: null, country: null, line1: null, line2: null, postal_code: null, state: null };
 
 /** What was settled: 2.9 % and 30 of the provider's unit are kept. */
-export function viewBalanceA(checkout: Checkout) {
+function viewBalanceA(checkout: Checkout) {
   const paid = checkout.paidAmount ?? 0;
   const fee = Math.floor((paid * 29) / 1_000) + 30;
   const currency = currencyOf(checkout);

@@ -17,7 +17,7 @@ const initializeParameters = z.strictObject({
   metadata: z.looseObject({}),
 });
 /** Currencies that an account of the sandbox takes at provider_b. */
-export const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'XOF', 'EGP', 'RWF', 'USD'];
+const SANDBOX_B_CURRENCIES = ['NGN', 'GHS', 'ZAR', 'KES', 'XOF', 'EGP', 'RWF', 'USD'];
 
 const CURRENCY_OF_COUNTRY: Readonly<Record<string, string>> = {
   NG: 'NGN',

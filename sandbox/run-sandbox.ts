@@ -3,7 +3,7 @@ import { removeSandboxAddress, writeSandboxAddress } from './sandbox-address.ts'
 import { readSandboxKey } from './sandbox-keys.ts';
 import { type Sandbox, startSandbox } from './start-sandbox.ts';
 
-export interface LocalSandboxOptions {
+interface LocalSandboxOptions {
   readonly dataDir: string;
   /** The first choice, so that pages keep their address over restarts; any free port when it is taken. */
   readonly port: number;

@@ -136,7 +136,7 @@ export async function finishDelayed(context: SandboxContext, reference: string, 
   await context.tell(checkout, arrives ? 'arrived' : 'failed');
 }
 
-/** A page of provider_b that nobody paid in this time is given up: it ends none by itself. */
+/** How long a page of provider_b may stay unpaid before the service gives it up. The provider itself ends no page. */
 const PROVIDER_B_PAGE_MS = 24 * 3_600_000;
 
 /** The last try to pay was refused, on a page that ends with it. */

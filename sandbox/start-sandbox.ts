@@ -4,6 +4,7 @@ import { type Checkout, Checkouts, expireWhenOver, newNumber } from './checkouts
 import { answerControl, type SandboxControls } from './control-sandbox.ts';
 import { NO_FAULTS, type SandboxFaults, takeFault } from './faults.ts';
 import { parseForm } from './form-body.ts';
+import { listPages } from './list-pages.ts';
 import { closingPage, endedPage, paymentPage } from './payment-page.ts';
 import { answerProviderA } from './provider-a-api.ts';
 import { answerProviderB } from './provider-b-api.ts';
@@ -91,13 +92,16 @@ function wayBack(checkout: Checkout, outcome: string): string {
   return back ?? `/done/${checkout.pageId}`;
 }
 
+/** Whether a payer can still decide on a page. */
+const takesPayment = ({ faults }: SandboxContext, { status }: Checkout): boolean =>
+  status === 'open' || (status === 'expired' && faults.payAfterExpiry);
+
 /**
  * `pay` pays, unless the card is declined: then the payer stays on the page and may try another one. `fail` is a payer whose last
  * try was refused on a page that ends with it. `cancel` goes back and leaves the page as it is.
  */
 async function decide(context: SandboxContext, checkout: Checkout, outcome: string): Promise<'back' | 'stay'> {
-  const mayPay = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
-  if (!mayPay || outcome === 'cancel') return 'back';
+  if (!takesPayment(context, checkout) || outcome === 'cancel') return 'back';
   if (outcome === 'pay' && takeFault(context.faults, 'declineTimes')) {
     checkout.declined = true;
     context.checkouts.save();
@@ -130,7 +134,7 @@ async function servePage(
   if (checkout === undefined)
     return sendPage(response, 404, closingPage('No such payment', 'The address is not complete.'));
   expireWhenOver(checkout, context.now());
-  const usable = checkout.status === 'open' || (checkout.status === 'expired' && context.faults.payAfterExpiry);
+  const usable = takesPayment(context, checkout);
   if (request.method !== 'POST') {
     const page = usable
       ? paymentPage(checkout)
@@ -287,6 +291,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const controls: SandboxControls = {
     faults: context.faults,
     requests: memory.requests,
+    pages: () => listPages(context.checkouts, origin, context.now(), (one) => takesPayment(context, one)),
     advance: (ms) => context.checkouts.age(ms),
     reverse: (reference, kind, amount) => reversePayment(context, reference, kind, { id: newNumber(), amount }),
     dispute: (reference, status) => disputePayment(context, reference, status),

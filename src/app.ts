@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { Hono } from 'hono';
 import { accountRouter } from '#src/accounts/routes.ts';
+import { candidateRouter } from '#src/ballot-definition/candidate-routes.ts';
+import { definitionRouter } from '#src/ballot-definition/definition-routes.ts';
+import { groupRouter } from '#src/ballot-definition/group-routes.ts';
+import { positionRouter } from '#src/ballot-definition/position-routes.ts';
+import { publicBallotDefinitionRouter } from '#src/ballot-definition/public-routes.ts';
+import { sponsorRouter } from '#src/ballot-definition/sponsor-routes.ts';
 import { createLogReceipts } from '#src/ballot-log/promise-leaf.ts';
 import { ballotLogRouter, logKeyRouter } from '#src/ballot-log/public-routes.ts';
-import { definitionRouter } from '#src/ballot-paper/definition-routes.ts';
-import { candidateRouter, groupRouter, positionRouter, sponsorRouter } from '#src/ballot-paper/organizer-routes.ts';
-import { publicBallotPaperRouter } from '#src/ballot-paper/public-routes.ts';
-import { ballotRouter } from '#src/ballots/public-routes.ts';
+import { castRouter } from '#src/ballots/cast-ballot.ts';
+import { confirmRouter } from '#src/ballots/confirm-ballot.ts';
+import { guardConsole } from '#src/console/guard-console.ts';
+import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
-import type { Deps } from '#src/deps.ts';
-import { paymentDeps, registrationCheckout } from '#src/fulfilments.ts';
 import { admitKeyless } from '#src/http/admit-keyless.ts';
 import { createChangePlaces } from '#src/http/answer-once.ts';
 import { authenticate } from '#src/http/authenticate.ts';
@@ -39,18 +43,19 @@ import { exportRouter } from '#src/results/export-routes.ts';
 import { resultRouter } from '#src/results/routes.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { serviceLogRouter } from '#src/service-log/public-routes.ts';
-import { confirmationRouter } from '#src/voters/confirmation-routes.ts';
-import { copyRouter } from '#src/voters/copy-routes.ts';
+import { confirmationRouter } from '#src/voters/confirm-address.ts';
+import { copyRouter } from '#src/voters/copy-event.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
-import { voterRouter } from '#src/voters/organizer-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
-import { requireOpenLog } from '#src/voting-events/access.ts';
+import { voterRouter } from '#src/voters/voter-routes.ts';
+import { findAccess, requireOpenLog } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
-import { findAccess } from '#src/voting-events/find-access.ts';
+import { eventRouter } from '#src/voting-events/event-routes.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
-import { eventRouter } from '#src/voting-events/organizer-routes.ts';
-import { webhookMessages } from '#src/webhook-messages.ts';
 import { webhookRouter } from '#src/webhooks/routes.ts';
+import type { Deps } from './deps.ts';
+import { paymentDeps, registrationCheckout } from './fulfilments.ts';
+import { webhookMessages } from './webhook-messages.ts';
 
 const EVENT = '/voting-events/:idOrCode';
 const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
@@ -70,6 +75,7 @@ export function createApp(
   const app = new Hono<Env>();
   app.use(logRequest(deps.log, observe));
   app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
+  app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load)); // 500
   app.use(authenticate({ authenticator: deps.authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
@@ -101,17 +107,20 @@ export function createApp(
     '/',
     webhookRouter(deps, (accountId, reference) => findAccess(deps.db, accountId, reference)),
   );
-  app.route(PUBLIC_EVENT, publicBallotPaperRouter(deps, registrationCheckout(payments)));
+  app.route(PUBLIC_EVENT, publicBallotDefinitionRouter(deps, registrationCheckout(payments)));
   app.route(PUBLIC_EVENT, publicVoterRouter(deps));
   app.route('/confirm-address', confirmationRouter(deps));
-  app.route(`${PUBLIC_EVENT}/ballot`, ballotRouter(deps, payments, createLogReceipts(deps)));
+  app.route(`${PUBLIC_EVENT}/ballot`, castRouter(deps, payments));
+  app.route(`${PUBLIC_EVENT}/ballot`, confirmRouter(deps, rateLimiter, createLogReceipts(deps)));
   app.route(`${PUBLIC_EVENT}/quadratic-credits`, publicCreditRouter(deps, payments));
   app.route('/', publicPaymentRouter(deps, payments));
   app.route('/rehearsal-payments', rehearsedPaymentRouter(payments));
   app.route('/.well-known/voting-log-key', logKeyRouter(deps));
   app.route(`${PUBLIC_EVENT}/log`, ballotLogRouter(deps, rateLimiter));
   app.route('/', serviceLogRouter(deps));
-  const describe = () => describeApp([...operations.values()], deps);
+  if (deps.consoleFeed !== undefined) app.route('/console', consoleRouter(deps, deps.consoleFeed));
+  const documented = () => [...operations.values()].filter(({ undocumented }) => undocumented !== true);
+  const describe = () => describeApp(documented(), deps);
   const verifier = verifierBundles();
   const figures = async () => ({ VERIFIER_SHA256: (await verifier.file()).sha256 });
   app.route('/', referenceRouter(describe, figures));

@@ -4,9 +4,10 @@ import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { within } from '#src/platform/within.ts';
-import { BallotAnnouncer } from '#src/webhooks/announce-ballots.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
+import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
+import { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import { allJobs } from '#src/work.ts';
 
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
@@ -15,7 +16,7 @@ const SENDER_GRACE_MS = 3_000;
 interface Running {
   readonly worker: JobRunner;
   readonly sender: WebhookSender;
-  readonly announcer: BallotAnnouncer;
+  readonly ballotPublisher: BallotPublisher;
 }
 
 /** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
@@ -71,11 +72,12 @@ export class BackgroundWork {
     const deps = this.#deps;
     const { mails, deletions, webhooks } = deps.jobDatabases;
     const worker = await runJobs({ mails, deletions, other: deps.db }, deps.log, allJobs(deps), this.#recurring);
-    const sender = new WebhookSender({ ...deps, db: webhooks }, createPoster(deps.config.webhookAllowPrivate));
+    const poster = posterWithInbox(createPoster(deps.config.webhookAllowPrivate), deps.ownInbox);
+    const sender = new WebhookSender({ ...deps, db: webhooks }, poster);
     sender.start();
-    const announcer = new BallotAnnouncer(deps.db, deps.log);
-    announcer.start();
-    this.#running = { worker, sender, announcer };
+    const ballotPublisher = new BallotPublisher(deps.db, deps.log);
+    ballotPublisher.start();
+    this.#running = { worker, sender, ballotPublisher };
   }
 
   async #end(): Promise<void> {
@@ -84,7 +86,7 @@ export class BackgroundWork {
     await Promise.all([
       within(running?.worker.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
       within(running?.sender.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
-      within(running?.announcer.stop(), TIME_LIMITS.closeMs),
+      within(running?.ballotPublisher.stop(), TIME_LIMITS.closeMs),
     ]);
   }
 }

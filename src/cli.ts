@@ -6,6 +6,7 @@ import { type Cli, commandLine } from '#src/commands/cli.ts';
 import { addCompletionCommand } from '#src/commands/completion.ts';
 import { addDoctorCommand } from '#src/commands/doctor-command.ts';
 import { addOperationCommands } from '#src/commands/operation.ts';
+import { addOrganizerCommands } from '#src/commands/organizer-commands.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
 import { addRecountCommand } from '#src/commands/recount-command.ts';
 import { addSecretCommands } from '#src/commands/secrets.ts';
@@ -21,10 +22,15 @@ const USAGE = 2;
 /** Wherever `--json` stands, and also where the rest of the line is wrong. */
 const isJson = (): boolean => process.argv.includes('--json');
 
+/** Whether the command that runs works over HTTP: its faults are explained without anything of a database. */
+let isRemote = false;
+
 const HELP = `
 Settings are those of the service: the environment, or the file .env of the checkout (DATABASE_URL, SECRET_KEY, DATA_DIR …).
 Without DATABASE_URL, commands use the embedded database below DATA_DIR, whether the service runs or not.
 Secrets come from the environment or standard input, and are never printed again.
+Organizers’ commands (event, watch, results, voters notify, voters import) work over HTTP with VOTING_API_KEY, a key of an
+account, on the service at VOTING_API, and need no database.
 
 First steps:
   $ ${commandLine('accounts create --name "Reading club"')}
@@ -57,6 +63,11 @@ const cli: Cli = {
   withDatabase: async (work) => (await import('#src/run-command.ts')).withDatabase(work, isJson()),
   withServer: async (work) => (await import('#src/run-command.ts')).withServer(work, isJson()),
   withPrograms: async (work) => (await import('#src/run-command.ts')).withPrograms(work, isJson()),
+  withApi: async (work) => {
+    isRemote = true;
+    return (await import('#src/run-remote.ts')).withApi(work, isJson());
+  },
+  hasApiKey: async () => (await import('#src/run-remote.ts')).isRemote(),
   json: isJson,
   paymentCredentials: async () => (await import('#src/config.ts')).readPaymentCredentials(),
   votingKey: async (given) => given ?? (await import('#src/config.ts')).readVotingKey(),
@@ -66,6 +77,7 @@ const cli: Cli = {
 addAccountCommands(cli);
 addKeyCommands(cli);
 addVoterCommands(cli);
+addOrganizerCommands(cli);
 addPaymentBusinessCommands(cli);
 addRecountCommand(cli);
 addLogCommands(cli);
@@ -75,20 +87,20 @@ addSecretCommands(cli);
 addDoctorCommand(cli);
 addCompletionCommand(cli);
 
-const printFault = (message: string): void => {
-  process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
+const printFault = (error: { readonly message: string }): void => {
+  process.stdout.write(`${JSON.stringify({ error })}\n`);
 };
 
 /** Says what was wrong and what would be right; the exit status is for programs. */
 async function report(fault: unknown): Promise<number> {
   if (fault instanceof CommanderError) {
-    if (fault.exitCode !== 0 && isJson()) printFault(fault.message.replace(/^error: /, ''));
+    if (fault.exitCode !== 0 && isJson()) printFault({ message: fault.message.replace(/^error: /, '') });
     return fault.exitCode === 0 ? 0 : USAGE;
   }
-  const { wordsOf } = await import('#src/run-command.ts');
-  const words = wordsOf(fault);
+  const remote = isRemote ? await import('#src/run-remote.ts') : undefined;
+  const words = (remote ?? (await import('#src/run-command.ts'))).wordsOf(fault);
   if (words === undefined) throw fault;
-  if (isJson()) printFault(words);
+  if (isJson()) printFault(remote?.faultOf(fault) ?? { message: words });
   else process.stderr.write(`${words}\n`);
   return REFUSED;
 }

@@ -266,6 +266,29 @@ export function readVotingKey(environment: Environment = process.env): string | 
   return withoutEmpty(environment)['VOTING_KEY'];
 }
 
+/** The address of a service, and a key of one of its accounts. */
+interface ApiAccess {
+  readonly baseUrl: string;
+  readonly key: string;
+}
+
+/** Whether commands that can do so work over HTTP, with a key of an account. */
+export const hasApiKey = (environment: Environment = process.env): boolean =>
+  withoutEmpty(environment)['VOTING_API_KEY'] !== undefined;
+
+const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
+  VOTING_API_KEY: z
+    .string('must be set: a key of your account with the scopes read and write')
+    .regex(/^[\x21-\x7e]{1,255}$/, 'must be a key as it was shown once, without spaces or line breaks'),
+  VOTING_API: webUrl.optional(),
+});
+
+/** What organizers' commands reach a service with; the one of this machine unless an address is set. @throws ConfigError */
+export function readApiAccess(environment: Environment = process.env): ApiAccess {
+  const { VOTING_API_KEY: key, VOTING_API: address, PORT } = parseSettings(apiAccessSchema, environment);
+  return { key, baseUrl: address ?? `http://127.0.0.1:${PORT}` };
+}
+
 /** What the verifier runs with: this environment, and the key where one was given. */
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };

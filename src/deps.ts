@@ -1,10 +1,10 @@
 import type { Authenticator } from '#src/accounts/authenticate.ts';
 import type { Plans } from '#src/accounts/plans.ts';
+import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
-import type { Witness } from '#src/ballot-log/witness.ts';
-import type { PaperShelf } from '#src/ballot-paper/paper.ts';
-import type { BallotWriter } from '#src/ballots/ballot-writer.ts';
-import type { Config } from '#src/config.ts';
+import type { BallotWriter } from '#src/ballots/repository.ts';
+import type { ConsoleFeed } from '#src/console/console-feed.ts';
 import type { Database } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
 import type { Load } from '#src/http/load.ts';
@@ -19,6 +19,8 @@ import type { DomainCheck } from '#src/voters/email-domain.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
+import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
+import type { Config } from './config.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
@@ -46,15 +48,20 @@ export interface Deps {
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */
-  readonly witness: Witness;
+  readonly checkpoints: CheckpointMemory;
   /** Signs the service's own log, and remembers its head. */
   readonly serviceLog: ServiceLogKey;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
   readonly events: EventCache;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly domainCheck: DomainCheck;
   readonly ballots: BallotWriter;
   readonly payments: PaymentProviders;
   readonly pricing: Pricing;
+  /** What the console shows; undefined where the service has none. */
+  readonly consoleFeed: ConsoleFeed | undefined;
+  /** Where the sandbox of payment providers answers; undefined where there is none. */
+  readonly sandboxUrl: string | undefined;
+  readonly ownInbox: OwnInbox;
 }

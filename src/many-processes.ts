@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
+import { ConsoleFeed, type FeedEntry, type Start } from '#src/console/console-feed.ts';
+import { offersConsole } from '#src/console/offer-console.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { joinRunning } from '#src/prepare-start.ts';
@@ -11,7 +14,7 @@ import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
 /** What the first process sends the others: everything that is not in their environment. */
-export interface Prepared {
+interface Prepared {
   readonly databaseUrl: string;
   /** Where the sandbox plays the payment providers. */
   readonly sandboxUrl: string | undefined;
@@ -20,7 +23,22 @@ export interface Prepared {
 interface Order extends Prepared {
   /** One of them runs the jobs too. */
   readonly worker: boolean;
+  /** Where the service has a console. */
+  readonly console: Start | undefined;
 }
+
+/** How processes send each other what the console shows: each of them shows all of it. */
+interface Relayed {
+  readonly consoleEntry: FeedEntry;
+}
+
+const entryIn = (message: unknown): FeedEntry | undefined =>
+  typeof message === 'object' && message !== null && 'consoleEntry' in message
+    ? (message as Relayed).consoleEntry
+    : undefined;
+
+/** Gets what could not be sent to a process that has just ended: without it, Node would end this one for it. */
+const letGo = (): void => undefined;
 
 const RESTART_PAUSE_MS = 1_000;
 /** After that a process is killed: it ends by itself before, whatever hangs. */
@@ -32,6 +50,7 @@ export async function serveAsOneOfMany(): Promise<void> {
   const given = await joinRunning(withSecretKey(readConfig()), order.databaseUrl);
   const config: Config = { ...given, worker: given.worker && order.worker };
   const deps = createDeps(config, order.databaseUrl, createLog(config.logLevel), order.sandboxUrl);
+  if (order.console !== undefined) joinConsole(deps.consoleFeed, order.console);
   const service = await startService(deps, order.databaseUrl);
   const stop = (): void => {
     endInTime(STOP_MS - 1_000);
@@ -40,6 +59,17 @@ export async function serveAsOneOfMany(): Promise<void> {
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.send?.({ port: service.port });
+}
+
+function joinConsole(feed: ConsoleFeed | undefined, start: Start): void {
+  feed?.join(start, (consoleEntry) => {
+    const relayed: Relayed = { consoleEntry };
+    process.send?.(relayed, undefined, undefined, letGo);
+  });
+  process.on('message', (message) => {
+    const entry = entryIn(message);
+    if (entry !== undefined) feed?.take(entry);
+  });
 }
 
 /** Ends the process after a while, whatever hangs: who asked it to stop would kill it otherwise. */
@@ -83,12 +113,19 @@ async function stopWorker(worker: Worker): Promise<void> {
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
   if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();
+  // What a process that is new has to be given: it shows what came before it, too.
+  const feed = offersConsole(config) ? new ConsoleFeed(systemClock.now()) : undefined;
+  const relay = (from: Worker, consoleEntry: FeedEntry): void => {
+    feed?.take(consoleEntry);
+    for (const worker of workers.values())
+      if (worker !== from && worker.isConnected()) worker.send({ consoleEntry } satisfies Relayed, letGo);
+  };
   let stopping = false;
   let port = config.port;
   const start = async (place: number): Promise<void> => {
     const worker = cluster.fork();
     workers.set(place, worker);
-    worker.send({ ...prepared, worker: place === 0 } satisfies Order);
+    worker.send({ ...prepared, worker: place === 0, console: feed?.start } satisfies Order);
     worker.once('exit', (code) => {
       if (stopping) return;
       say(`Process ${place + 1} ended with status ${code} and is replaced`);
@@ -98,8 +135,11 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
     });
     await new Promise<void>((resolve, reject) => {
       worker.on('message', (message: unknown) => {
+        const entry = entryIn(message);
+        if (entry !== undefined) relay(worker, entry);
         const listening = portOf(message);
         if (listening === undefined) return;
+        for (const consoleEntry of feed?.entries() ?? []) worker.send({ consoleEntry } satisfies Relayed, letGo);
         port = listening;
         resolve();
       });

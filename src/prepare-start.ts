@@ -63,7 +63,7 @@ async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   await rm(probe, { force: true });
 }
 
-export interface Prepared {
+interface Prepared {
   readonly config: Config;
   /** What does not keep the service from starting, and should be known. */
   readonly warnings: readonly Finding[];

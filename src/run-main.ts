@@ -1,6 +1,6 @@
 import { runSandbox } from '#sandbox/run-sandbox.ts';
 import type { Sandbox } from '#sandbox/start-sandbox.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { type Config, ConfigError } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
@@ -40,6 +40,8 @@ interface Running {
   readonly service: Service;
   readonly sandbox: Sandbox | undefined;
   readonly database: EmbeddedDatabase | undefined;
+  /** How long requests are still taken when it stops: on a developer's own machine no proxy has to learn of it. */
+  readonly drainMs: number;
 }
 
 async function start(given: Config): Promise<Running> {
@@ -70,11 +72,11 @@ async function start(given: Config): Promise<Running> {
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
     say(`Listening on ${address}${processes}`);
-    const seal = (eventId: string): Promise<void> => tendBallotLog(sealDeps(deps), eventId, 1);
+    const seal = (eventId: string): Promise<void> => sequenceLog(sealDeps(deps), eventId, 1);
     if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
     // Among several processes this one only minds the others.
     if (!alone) await closeDeps(deps);
-    return { service, sandbox, database };
+    return { service, sandbox, database, drainMs: embedded && !config.production ? 0 : TIME_LIMITS.drainMs };
   } catch (fault) {
     await sandbox?.stop();
     await database?.stop();
@@ -92,10 +94,10 @@ export async function runMain(read: () => Config): Promise<void> {
     });
     process.on('SIGTERM', askToStop);
     process.on('SIGINT', askToStop);
-    const { service, sandbox, database } = await start(read());
+    const { service, sandbox, database, drainMs } = await start(read());
     await asked;
     endInTime(TIME_LIMITS.stopMs);
-    await service.stop(TIME_LIMITS.drainMs);
+    await service.stop(drainMs);
     await sandbox?.stop();
     await database?.stop();
     process.exit(0);

@@ -4,26 +4,27 @@ import path from 'node:path';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
-import { createApp } from '#src/app.ts';
-import { BackgroundWork } from '#src/background-work.ts';
+import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { createLogKey } from '#src/ballot-log/log-key.ts';
-import { Witness } from '#src/ballot-log/witness.ts';
-import { PaperShelf } from '#src/ballot-paper/paper.ts';
-import { BallotWriter } from '#src/ballots/ballot-writer.ts';
-import type { Config } from '#src/config.ts';
+import { BallotWriter } from '#src/ballots/repository.ts';
+import { ConsoleFeed, KEPT } from '#src/console/console-feed.ts';
+import { keepMails } from '#src/console/keep-mails.ts';
+import { offersConsole } from '#src/console/offer-console.ts';
+import { isOfConsole } from '#src/console/routes.ts';
 import { connectDatabase, cutConnections } from '#src/database/client.ts';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
-import type { Deps } from '#src/deps.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
+import { readTraces } from '#src/http/read-traces.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
 import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
-import { createFileMailer, createSmtpMailer } from '#src/mail/mailer.ts';
+import { createFileMailer, createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/check-price.ts';
 import { createPaymentProviders } from '#src/payments/payment-providers.ts';
 import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
@@ -34,7 +35,6 @@ import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { within } from '#src/platform/within.ts';
-import { readFigures } from '#src/read-figures.ts';
 import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
@@ -43,7 +43,13 @@ import { createServiceLogKey } from '#src/service-log/service-log-key.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
-import { allJobs, recurringJobs } from '#src/work.ts';
+import { OwnInbox } from '#src/webhooks/own-inbox.ts';
+import { createApp } from './app.ts';
+import { BackgroundWork } from './background-work.ts';
+import type { Config } from './config.ts';
+import type { Deps } from './deps.ts';
+import { readFigures } from './read-figures.ts';
+import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
@@ -65,9 +71,10 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys');
   const secrets = createSecrets(config.secretKeys, onUnreadable);
   const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
-  const papers = new PaperShelf(db);
+  const definitions = new BallotDefinitionCache(db);
   const logKey = createLogKey(config, secrets);
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
+  const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
   return {
     config,
     version: readVersion(),
@@ -83,30 +90,21 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
     ids: createIds(clock),
     log,
-    mailer:
-      config.smtpUrl === undefined
-        ? createFileMailer(path.join(config.dataDir, 'mail'), config.mailFrom, () => clock.now())
-        : createSmtpMailer({
-            url: config.smtpUrl,
-            from: config.mailFrom,
-            bounces: config.mailBounces,
-            connections: JOB_PLACES.mails,
-            log,
-          }),
+    mailer: createMailer(config, log, () => clock.now(), consoleFeed),
     secrets,
     ballotKeys,
     logKey,
-    witness: new Witness(config.dataDir, logKey),
+    checkpoints: new CheckpointMemory(config.dataDir, logKey),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator(db, clock, plans),
     events: new EventCache(db),
-    papers,
+    definitions,
     counting: new Counting({
       db,
       secrets,
       ballotKeys,
-      papers,
+      definitions,
       databaseUrl,
       secretKeys: config.secretKeys,
       keySettings: config,
@@ -115,7 +113,19 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     payments,
     pricing: createPricing(payments),
     domainCheck: config.emailDomainCheck ? canReceiveMail : acceptEveryDomain,
+    consoleFeed,
+    sandboxUrl,
+    ownInbox: new OwnInbox(),
   };
+}
+
+/** Mails that go to people stay between them and their mail server; files are for the developer, who sees them in the console, too. */
+function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => number, feed?: ConsoleFeed): Mailer {
+  const { mailFrom: from, mailBounces: bounces } = config;
+  if (smtpUrl !== undefined)
+    return createSmtpMailer({ url: smtpUrl, from, bounces, connections: JOB_PLACES.mails, log });
+  const files = createFileMailer(path.join(config.dataDir, 'mail'), from, now);
+  return feed === undefined ? files : keepMails(files, feed, now);
 }
 
 /**
@@ -216,7 +226,9 @@ export async function startService(
   const app = createApp(deps, rateLimiter, readHealth, (request) => {
     metrics.observe(request);
     traces.note(request);
+    if (deps.consoleFeed !== undefined && !isOfConsole(request)) deps.consoleFeed.addRequest(request, deps.clock.now());
   });
+  deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     fetch: (request, env) => app.fetch(request, env),
@@ -226,6 +238,7 @@ export async function startService(
     observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
   });
+  if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
   const notifications = listenForNotifications(
     databaseUrl,
     deps.log,
@@ -269,6 +282,7 @@ export async function startService(
     port: listener.port,
     async stop(drainMs = 0) {
       stopping = true;
+      deps.consoleFeed?.close();
       clearInterval(lastUsed);
       clearInterval(keys);
       durability.stop();

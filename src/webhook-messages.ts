@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { candidateView } from '#src/ballot-paper/view-schemas.ts';
+import { candidateView } from '#src/ballot-definition/candidate.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { attemptView } from '#src/payments/view-schemas.ts';
+import { attemptView } from '#src/payments/payment.ts';
 import type { WebhookMessage } from '#src/reference/describe-api.ts';
-import { voterView } from '#src/voters/view-schemas.ts';
-import { votingEventView } from '#src/voting-events/view-schemas.ts';
+import { voterView } from '#src/voters/voter.ts';
+import { votingEventView } from '#src/voting-events/voting-event.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import { endpointView } from '#src/webhooks/view-schemas.ts';
+import { endpointView } from '#src/webhooks/webhook-endpoint.ts';
 
 /** A fact that only webhooks publish. */
 const fact = <Shape extends z.ZodRawShape>(shape: Shape, example: z.output<z.ZodObject<Shape>>) =>

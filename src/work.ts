@@ -1,13 +1,12 @@
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
+import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/remove-dead-rows.ts';
-import { type SealDeps, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
-import { tendBallotLogJob } from '#src/ballot-log/tend-job.ts';
-import { removeDeletedRowsJob } from '#src/ballot-paper/remove-deleted-rows.ts';
+import { type SealDeps, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLogJob } from '#src/ballot-log/sequence-log-job.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
+import { packBallots } from '#src/ballots/pack-ballots.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import type { Deps } from '#src/deps.ts';
-import { paymentDeps } from '#src/fulfilments.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
@@ -22,7 +21,7 @@ import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-roll.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
-import { announceApprovedJob, discloseAllVoters, discloseVoters } from '#src/voters/disclose-voters.ts';
+import { discloseAllVoters, discloseVoters, publishApprovedJob } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { listNotifiedVotersJob } from '#src/voters/list-notified-voters.ts';
 import { mailNotifiedVoterJob } from '#src/voters/mail-notified-voter.ts';
@@ -30,21 +29,23 @@ import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { forgetOldImports } from '#src/voters/roll-import-repository.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
-import { announceClosingJob, mailClosingJob } from '#src/voting-events/announce-closing.ts';
-import { announceStatusJob, announceTimedEvents } from '#src/voting-events/announce-status.ts';
-import { removeDeletedEventJob } from '#src/voting-events/remove-deleted-event.ts';
+import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
+import { mailClosingJob, publishClosingJob } from '#src/voting-events/publish-closing.ts';
+import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
 import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
+import type { Deps } from './deps.ts';
+import { paymentDeps } from './fulfilments.ts';
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
     disclose: (eventId) => discloseVoters(deps.db, eventId),
-    async countFinally(paper) {
-      return deps.counting.finalCount(paper, await readNow(deps.db));
+    async countFinally(definition) {
+      return deps.counting.finalCount(definition, await readNow(deps.db));
     },
   };
 }
@@ -66,23 +67,23 @@ export function allJobs(deps: Deps): AnyJob[] {
     mailOldAddressJob(mails),
     sendInviteJob(mails),
     mailDisabledEndpointJob(mails),
-    tendBallotLogJob(sealDeps(deps)),
+    sequenceLogJob(sealDeps(deps)),
     removeDeadRowsJob({ db: deletions, log: deps.log }),
     askWitnessesJob(deps),
     processProviderEventJob(payments),
     refundPaymentJob(payments),
     checkBusinessJob(payments),
-    announceStatusJob(deps),
-    announceClosingJob(deps),
+    publishStatusJob(deps),
+    publishClosingJob(deps),
     mailClosingJob(mails),
-    announceApprovedJob(deps),
+    publishApprovedJob(deps),
   ];
 }
 
 /** Every job that runs by the clock. */
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
-    { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => tendBallotLogs(sealDeps(deps)) },
+    { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
     { name: 'tend_ballot_keys', schedule: '* * * * *', work: () => tendBallotKeys(deps) },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
@@ -93,6 +94,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'disclose_voters', schedule: '* * * * *', work: () => discloseAllVoters(deps) },
+    { name: 'pack_ballots', schedule: '* * * * *', work: async () => void (await packBallots(deps)) },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
       name: 'forget_full_quotas',
@@ -128,7 +130,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => sweepPayments(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
-    { name: 'announce_timed_events', schedule: '* * * * *', work: () => announceTimedEvents(deps) },
+    { name: 'announce_timed_events', schedule: '* * * * *', work: () => publishTimedEvents(deps) },
     {
       name: 'forget_webhook_deliveries',
       schedule: '23 * * * *',

@@ -1,7 +1,7 @@
+import { type BallotPosition, readBallotDefinition } from './ballot-definition.ts';
 import { brokenRule } from './check-rules.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
-import { type PaperPosition, readPaper } from './paper.ts';
 import { sha256 } from './primitives.ts';
 import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
@@ -84,15 +84,15 @@ export async function checkOpenings(
   const tieSeed = textOf(page['tieSeed']);
   requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
-  const paper = readPaper(page['configuration']);
+  const definition = readBallotDefinition(page['configuration']);
   const { close } = page;
   const { type } = fieldsOf(page['configuration']);
   if (log.open['v'] === 2 && (type === 'election') !== (log.roll !== undefined))
     throw new Unbelievable('the log of an election has a roll, and that of a poll none');
   if (type === 'election' && log.voided.size + log.reversed.size > 0)
     throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');
-  const tallies = paper.map((position) => new PositionTally(position));
-  const left = log.reversed.size === 0 ? undefined : paper.map((position) => new PositionTally(position));
+  const tallies = definition.map((position) => new PositionTally(position));
+  const left = log.reversed.size === 0 ? undefined : definition.map((position) => new PositionTally(position));
   let [newer, before] = [false, -1];
   let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
   for (;;) {
@@ -121,7 +121,7 @@ export async function checkOpenings(
       weight += micro;
       const votes = readVotes(one['votes'], index);
       if (micro <= 0n) throw new Unbelievable(`the ballot at ${index} has no weight`);
-      requireRules(paper, votes, index, type !== 'election');
+      requireRules(definition, votes, index, type !== 'election');
       takeIn(tallies, votes, micro, index);
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
@@ -147,17 +147,17 @@ function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[],
     tally.add(own, weight, 1n);
   }
   if (known !== votes.length)
-    throw new Unbelievable(`the ballot at ${index} names a position that is not on the paper`);
+    throw new Unbelievable(`the ballot at ${index} names a position that is not on the definition`);
 }
 
 /** @throws Unbelievable for a ballot that the service must not have taken */
 function requireRules(
-  paper: readonly PaperPosition[],
+  definition: readonly BallotPosition[],
   votes: readonly OpenedVote[],
   index: number,
   inPoll: boolean,
 ): void {
-  for (const position of paper) {
+  for (const position of definition) {
     const own = votes.filter(({ positionId }) => positionId === position.id);
     const broken = brokenRule(position, own, inPoll);
     if (broken !== undefined)
@@ -165,9 +165,9 @@ function requireRules(
   }
 }
 
-function requireCandidates(position: PaperPosition, votes: readonly OpenedVote[], index: number): void {
+function requireCandidates(position: BallotPosition, votes: readonly OpenedVote[], index: number): void {
   const ids = new Set(votes.map(({ candidateId }) => candidateId));
   const known = position.candidates.filter(({ id }) => ids.has(id)).length;
   if (known !== votes.length)
-    throw new Unbelievable(`the ballot at ${index} names a candidate twice or one not on the paper`);
+    throw new Unbelievable(`the ballot at ${index} names a candidate twice or one not on the definition`);
 }

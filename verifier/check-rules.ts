@@ -1,5 +1,5 @@
+import type { BallotPosition } from './ballot-definition.ts';
 import { numberOf } from './json.ts';
-import type { PaperPosition } from './paper.ts';
 import type { OpenedVote } from './recount.ts';
 
 const isWhole = (value: number | undefined): value is number => value !== undefined && Number.isSafeInteger(value);
@@ -11,12 +11,16 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
  * @param inPoll a participant of a poll may have bought credits, so that a budget of credits is only the least there was
  * @returns the rule that is broken, in words
  */
-export function brokenRule(position: PaperPosition, votes: readonly OpenedVote[], inPoll: boolean): string | undefined {
+export function brokenRule(
+  position: BallotPosition,
+  votes: readonly OpenedVote[],
+  inPoll: boolean,
+): string | undefined {
   if (votes.length === 0) return undefined;
   return brokenCount(position, votes.length) ?? brokenMarks(position, votes, inPoll);
 }
 
-function brokenCount({ settings, candidates }: PaperPosition, chosen: number): string | undefined {
+function brokenCount({ settings, candidates }: BallotPosition, chosen: number): string | undefined {
   // A limit that is the number of candidates has shrunk since with those who withdrew.
   const most = numberOf(settings['maxSelections']) + candidates.filter(({ withdrawn }) => withdrawn).length;
   const least = numberOf(settings['minSelections']);
@@ -25,7 +29,7 @@ function brokenCount({ settings, candidates }: PaperPosition, chosen: number): s
 }
 
 function brokenMarks(
-  { method, settings, candidates }: PaperPosition,
+  { method, settings, candidates }: BallotPosition,
   votes: readonly OpenedVote[],
   inPoll: boolean,
 ): string | undefined {

@@ -134,6 +134,8 @@ class LeafReader {
   counted = 0;
   roll: RecordedRoll | undefined;
   rolls = 0;
+  /** What was changed of voters by hand, as the last roll says; it stays when the roll goes. */
+  #changes = { identityChanges: 0, rollChanges: 0 };
   last: Fields = {};
   #count = 0;
 
@@ -200,20 +202,27 @@ class LeafReader {
     this.reversed.clear();
   }
 
-  /** A roll may shrink and grow, but never below the ballots that are in; its changes are only ever added to. */
+  /**
+   * A roll may shrink and grow, but never below the ballots that are in; its changes are only ever added to. One that comes or
+   * goes is an event that became another one, by a change of its configuration and before any ballot.
+   */
   #takeRoll(kind: string, leaf: Fields, bad: (why: string) => Unbelievable): void {
     if (kind === 'open' && leaf['roll'] === null) return;
-    const roll = readRoll(kind === 'open' ? fieldsOf(leaf['roll']) : leaf);
+    const goes = kind === 'roll' && leaf['heads'] === null && leaf['weight'] === null;
+    const roll = readRoll(kind === 'open' ? fieldsOf(leaf['roll']) : goes ? { ...leaf, heads: 0, weight: '0' } : leaf);
     if (roll === undefined) throw bad('has no roll');
     if (kind === 'roll') {
       this.rolls += 1;
       if (leaf['seq'] !== this.rolls) throw bad('is a roll with another number than the next');
-      if (this.open['v'] === 2 && this.roll === undefined) throw bad('is a roll of a poll');
+      const came = this.open['v'] === 2 && this.roll === undefined;
+      if ((came || goes) && (this.ballots > 0 || this.configs === 0 || came === goes))
+        throw bad('is a roll of a poll, or takes that of an election away');
     }
-    const before = this.roll ?? { identityChanges: 0, rollChanges: 0 };
-    if (roll.identityChanges < before.identityChanges || roll.rollChanges < before.rollChanges)
+    const { identityChanges, rollChanges } = roll;
+    if (identityChanges < this.#changes.identityChanges || rollChanges < this.#changes.rollChanges)
       throw bad('takes changes of the roll back');
-    this.roll = roll;
+    this.#changes = { identityChanges, rollChanges };
+    this.roll = goes ? undefined : roll;
     this.#requireEnoughVoters(bad);
   }
 

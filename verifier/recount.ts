@@ -1,5 +1,5 @@
+import type { BallotCandidate, BallotPosition } from './ballot-definition.ts';
 import { type Fields, fieldsOf } from './json.ts';
-import type { PaperCandidate, PaperPosition } from './paper.ts';
 import { sha256 } from './primitives.ts';
 import { runOff } from './run-off.ts';
 import { transferVotes } from './transfer-votes.ts';
@@ -53,7 +53,7 @@ export interface Pile {
 
 /** Takes in the ballots of one position; memory grows with the candidates, and in ranked choice with the different rankings. */
 export class PositionTally {
-  readonly position: PaperPosition;
+  readonly position: BallotPosition;
   answered = 0n;
   answeredWeight = 0n;
   ballots = 0n;
@@ -65,7 +65,7 @@ export class PositionTally {
   readonly weights = new Map<string, bigint>();
   readonly piles = new Map<string, Pile>();
 
-  constructor(position: PaperPosition) {
+  constructor(position: BallotPosition) {
     this.position = position;
   }
 
@@ -110,17 +110,17 @@ function byLot(ids: readonly string[], { seed, root }: Lot, version: number): st
   return ids.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1));
 }
 
-const inOrderOf = (position: PaperPosition, ids: readonly string[]): string[] =>
+const inOrderOf = (position: BallotPosition, ids: readonly string[]): string[] =>
   position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
 
 /** The order in which ties for a seat are broken: the lot's, or that of the candidates. */
-export function tieOrder(position: PaperPosition, ids: readonly string[], lot: Lot): string[] {
+export function tieOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
   const inOrder = inOrderOf(position, ids);
   return position.tieBreak === 'lot' ? byLot(inOrder, lot, position.version) : inOrder;
 }
 
 /** The same for eliminations and surpluses, which cannot be shared: a joint position draws lots for them. */
-export function pickOrder(position: PaperPosition, ids: readonly string[], lot: Lot): string[] {
+export function pickOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
   const draws = position.tieBreak === 'lot' || (position.tieBreak === 'joint' && position.version > 1);
   const inOrder = inOrderOf(position, ids);
   return draws ? byLot(inOrder, lot, position.version) : inOrder;
@@ -185,7 +185,7 @@ function decideReferendum(
   { electorate }: RecountOptions,
 ): { winners: string[]; outcome: string } {
   const { candidates, rules } = tally.position;
-  const inRole = (role: string): PaperCandidate[] => candidates.filter((candidate) => candidate.role === role);
+  const inRole = (role: string): BallotCandidate[] => candidates.filter((candidate) => candidate.role === role);
   const sum = (role: string): bigint => inRole(role).reduce((all, { id }) => all + (tally.weights.get(id) ?? 0n), 0n);
   const [yes, no] = [sum('yes'), sum('no')];
   const base = fieldsOf(rules['threshold'])['base'];

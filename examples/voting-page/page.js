@@ -125,12 +125,8 @@ function shopOf({ id: positionId }) {
     el('option', { value: id }, `${label}: ${money(amountMinor, currency)}`),
   );
   const input = kinds ? el('select', {}, ...kinds) : el('input', { type: 'number', min, max, value: min });
-  const label = el(
-    'label',
-    {},
-    kinds ? 'More credits' : `More credits, ${money(pricePerCreditMinor, currency)} each`,
-    input,
-  );
+  const text = kinds ? 'More credits' : `More credits, ${money(pricePerCreditMinor, currency)} each`;
+  const label = el('label', {}, text, input);
   const buy = el('button', { type: 'button', className: 'plain', textContent: 'Buy credits' });
   on(buy, 'click', async () => {
     readVotes();
@@ -218,7 +214,9 @@ async function start() {
   const email = isElection ? !voterId || registration : pollIdentity === 'email' || payments.provider === 'provider_b';
   const asked = { email, voterId, voterKey: isElection, ask: isElection, registration };
   for (const [id, isAsked] of Object.entries(asked)) find(id).hidden = !isAsked;
-  for (const input of all('#identity input')) input.value = memory.who[input.name] ?? '';
+  find('groupId').hidden = shown.ballot.groups.length === 0;
+  find('groups').append(...shown.ballot.groups.map(({ id, name }) => el('option', { value: id }, name)));
+  for (const input of all('#identity input, #identity select')) input.value = memory.who[input.name] ?? '';
   const asksWho = isElection || email || voterId;
   if (asksWho) steps = ['who', ...steps];
   if (back.has('paymentAttemptId')) remember({ attempt: back.get('paymentAttemptId') });
@@ -232,7 +230,7 @@ async function start() {
 }
 
 function readWho() {
-  const inputs = all('#identity label:not([hidden]) input').filter(({ value }) => value.trim() !== '');
+  const inputs = all('#identity label:not([hidden]) :is(input, select)').filter(({ value }) => value.trim() !== '');
   remember({ who: Object.fromEntries(inputs.map(({ name, value }) => [name, value.trim()])) });
   return memory.who;
 }

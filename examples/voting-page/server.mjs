@@ -53,7 +53,7 @@ const actions = {
   },
   key: ({ path, body }) => post('/voter-key/request', { path, body: pick(body, body.voterId ? 'voterId' : 'email') }),
   register: ({ path, body, once }) =>
-    post('/register/voter', { path, body: pick(body, 'name', 'email', 'voterId'), ...once }),
+    post('/register/voter', { path, body: pick(body, 'name', 'email', 'voterId', 'groupId'), ...once }),
   check: ({ path, body, identity }) =>
     post('/voter/check', { path, body: { ...identity, ...pick(body, 'voterId', 'email') } }),
   async cast({ path, body, identity, once }) {

@@ -4,7 +4,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { PlanName } from './plans.ts';
 import { insertAccount } from './repository.ts';
 
-export interface AccountView {
+interface AccountView {
   readonly id: string;
   readonly name: string;
   readonly plan: PlanName;

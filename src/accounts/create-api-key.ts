@@ -6,7 +6,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import { generateApiKey, hashApiKey, hintOf } from './api-key.ts';
 import { findAccount, insertApiKey } from './repository.ts';
 
-export interface NewApiKey {
+interface NewApiKey {
   readonly accountId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];

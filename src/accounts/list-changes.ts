@@ -5,7 +5,7 @@ import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { accounts, apiKeys, auditEntries } from './tables.ts';
 
-export interface ChangeFilter extends TimeWindow {
+interface ChangeFilter extends TimeWindow {
   /** In the action, the ID of the resource, or the name of the key. */
   readonly search?: string | undefined;
   readonly action?: string | undefined;

@@ -55,7 +55,7 @@ export async function recordChange(
 /** Fields left out of the trail: they change with every update, or are internal. */
 const NOT_AUDITED = new Set([
   'updatedAt',
-  'paperVersion',
+  'definitionVersion',
   'announcedStatus',
   'tieSeed',
   'nameKey',

@@ -3,8 +3,8 @@ import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import type { PlanName } from './plans.ts';
 import { accounts, apiKeys } from './tables.ts';
 
-export type AccountRow = typeof accounts.$inferSelect;
-export type ApiKeyRow = typeof apiKeys.$inferSelect;
+type AccountRow = typeof accounts.$inferSelect;
+type ApiKeyRow = typeof apiKeys.$inferSelect;
 
 export interface KeyWithAccount {
   readonly key: ApiKeyRow;

@@ -1,28 +1,70 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
 import { ok } from '#src/http/answer.ts';
+import { answersOne, listShape, timeShape } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import * as operations from './operations.ts';
-import type { MeView } from './view-schemas.ts';
+
+/** The account and key behind a request (completions 2.3). */
+export const meView = z
+  .object({
+    account: z.object({ id: z.string(), name: z.string(), plan: z.string() }),
+    key: z.object({
+      id: z.string(),
+      name: z.string(),
+      hint: z.string().meta({ description: 'The prefix and the last characters, to recognise a key by.' }),
+      scopes: listShape(z.enum(['read', 'write', 'vote', 'observe', 'log'])),
+      expiresAt: timeShape().nullable(),
+      createdAt: timeShape(),
+    }),
+  })
+  .meta({
+    id: 'Me',
+    examples: [
+      {
+        account: { id: EXAMPLE.account, name: 'Reading club', plan: 'pro' },
+        key: {
+          id: EXAMPLE.key,
+          name: 'our server',
+          hint: 'vsk_…x7Qd',
+          scopes: ['read', 'write'],
+          expiresAt: null,
+          createdAt: EXAMPLE.createdAt,
+        },
+      },
+    ],
+  });
+export type MeView = z.output<typeof meView>;
 
 /** The account and scopes of the caller's key, for connection tests. */
 export function accountRouter(): Hono<Env> {
   const router = new Hono<Env>();
-  router.on(...operations.getMe, async (c) =>
-    answer(
-      c,
-      ok({
-        account: { id: c.get('caller').accountId, name: c.get('caller').accountName, plan: c.get('caller').plan },
-        key: {
-          id: c.get('caller').keyId,
-          name: c.get('caller').keyName,
-          hint: c.get('caller').keyHint,
-          scopes: c.get('caller').scopes,
-          expiresAt: c.get('caller').keyExpiresAt,
-          createdAt: c.get('caller').keyCreatedAt,
-        },
-      } satisfies MeView),
-    ),
+  router.on(
+    ...operation({
+      operationId: 'getMe',
+      summary: 'The account and the key that a request is made with',
+      method: 'GET',
+      path: '/',
+      scope: 'any',
+      answers: answersOne(meView, 'Who you are.'),
+    }),
+    async (c) =>
+      answer(
+        c,
+        ok({
+          account: { id: c.get('caller').accountId, name: c.get('caller').accountName, plan: c.get('caller').plan },
+          key: {
+            id: c.get('caller').keyId,
+            name: c.get('caller').keyName,
+            hint: c.get('caller').keyHint,
+            scopes: c.get('caller').scopes,
+            expiresAt: c.get('caller').keyExpiresAt,
+            createdAt: c.get('caller').keyCreatedAt,
+          },
+        } satisfies MeView),
+      ),
   );
   return router;
 }

@@ -17,7 +17,7 @@ const PER_DAY_FROM_ACCOUNT = 100;
 /** Mails to one address that all accounts cause together: few enough that the mails of one account never block those of another. */
 const PER_HOUR_FROM_ALL = 60;
 
-export interface CountedMail {
+interface CountedMail {
   readonly to: string;
   /** The event that it is about, and its owner. */
   readonly accountId: string;

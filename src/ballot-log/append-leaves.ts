@@ -1,5 +1,5 @@
 import type { Transaction } from '#src/database/client.ts';
-import type { Frontier } from './frontier.ts';
+import type { CompactRange } from './compact-range.ts';
 import { hashLeaf, type TreeNode } from './merkle-tree.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 import { eventTreeStore, type TreeStore } from './tree-store.ts';
@@ -27,7 +27,7 @@ async function hashesOf(tree: TreeStore, { level, index }: FullTile): Promise<Bu
 export const appendLeaves = (
   tx: Transaction,
   eventId: string,
-  frontier: Frontier,
+  frontier: CompactRange,
   leaves: readonly Buffer[],
 ): Promise<void> => appendToTree(eventTreeStore(tx, eventId), frontier, leaves);
 
@@ -35,7 +35,7 @@ export const appendLeaves = (
  * Appends leaves to a log in the caller's transaction and moves its frontier on; tiles that become full are written once.
  * What is read back is the last 256 hashes of a level, and only when a tile is full: no cost grows with the log.
  */
-export async function appendToTree(tree: TreeStore, frontier: Frontier, leaves: readonly Buffer[]): Promise<void> {
+export async function appendToTree(tree: TreeStore, frontier: CompactRange, leaves: readonly Buffer[]): Promise<void> {
   if (leaves.length === 0) return;
   const full: FullTile[] = [];
   await tree.insertLeaves(frontier.size, leaves);

@@ -1,13 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { deleteAlarm, findSurplus, findTileRow } from './check-repository.ts';
+import { deleteAlarm, findTileRow, findUnaccounted } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
+import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
+import { CompactRange } from './compact-range.ts';
 import { listLogs } from './due-repository.ts';
-import { Frontier } from './frontier.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { equalHashes, hashLeaf } from './merkle-tree.ts';
 import { raiseAlarm } from './raise-alarm.ts';
@@ -17,20 +19,18 @@ import {
   type LogHead,
   listCheckpoints,
   readLeaves,
-  readSealedBallots,
   type StoredCheckpoint,
 } from './repository.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
-import type { Remembered, Witness } from './witness.ts';
 
 export interface CheckDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly log: Log;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteVerifier;
-  readonly witness: Pick<Witness, 'recall'>;
+  readonly checkpoints: Pick<CheckpointMemory, 'recall'>;
 }
 
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
@@ -56,9 +56,9 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
 /** What is wrong with a log, in words, or undefined when everything agrees. Reads it in chunks: memory does not grow with it. */
 export async function checkLog(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const event = await findEventById(deps.db, eventId);
-  const paper = event === undefined ? undefined : await deps.papers.take(event);
+  const definition = event === undefined ? undefined : await deps.definitions.get(event);
   const head = await findHead(deps.db, eventId);
-  if (paper === undefined || head === undefined) return undefined;
+  if (definition === undefined || head === undefined) return undefined;
   const { size } = head.frontier;
   const replay = new LogReplay();
   while (replay.frontier.size < size) {
@@ -69,13 +69,13 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
     const fault =
       (await checkCheckpoints(deps, eventId, replay, leaves.map(hashLeaf))) ??
       (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
-      (await checkBallots(deps, paper, from, leaves));
+      (await checkBallots(deps, definition, from, leaves));
     if (fault !== undefined) return fault;
     await setImmediate();
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
-  const surplus = await findSurplus(deps.db, eventId);
-  if (surplus !== undefined) return `there is ${surplus} that no log accounts for`;
+  const unaccounted = await findUnaccounted(deps.db, eventId);
+  if (unaccounted !== undefined) return unaccounted;
   return checkSigned(deps, eventId);
 }
 
@@ -97,7 +97,7 @@ interface ReplayedTile {
 
 /** Grows a tree from leaf hashes, and hands out its tiles as they become full: at most 256 hashes a level are held. */
 class LogReplay {
-  readonly frontier = new Frontier();
+  readonly frontier = new CompactRange();
   readonly #open = new Map<number, Uint8Array[]>();
   #full: ReplayedTile[] = [];
 
@@ -166,7 +166,7 @@ async function checkTiles(
  * began: head and checkpoint are read at one moment, and the witness, which hears of a signature after its commit, before them.
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
-  const remembered = await deps.witness.recall(eventId);
+  const remembered = await deps.checkpoints.recall(eventId);
   const { head, last } = await inTransaction(
     deps.db,
     async (tx) => ({ head: await findHead(tx, eventId), last: await findLastCheckpoint(tx, eventId) }),
@@ -195,10 +195,25 @@ function checkSignature(
   }
 }
 
+/** Twice as many as there are leaves: two ballots of one leaf are found, too. */
+async function readBallotsOf(
+  db: Database,
+  eventId: string,
+  from: number,
+  to: number,
+): Promise<readonly PlacedBallot[] | BlockSpoilt> {
+  try {
+    return await readSealedBallots(db, eventId, { after: from - 1, upTo: String(to - 1), limit: 2 * (to - from) });
+  } catch (fault) {
+    if (fault instanceof BlockSpoilt) return fault;
+    throw fault;
+  }
+}
+
 /** Every `ballot` leaf of a chunk must have its ballot in the box, with the content that it is committed to, and no other. */
 async function checkBallots(
   { db }: CheckDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   from: number,
   leaves: readonly Buffer[],
 ): Promise<string | undefined> {
@@ -206,16 +221,19 @@ async function checkBallots(
   for (const [place, data] of leaves.entries()) {
     if (data.includes('"t":"ballot"')) expected.set(from + place, data);
   }
-  const ballots = await readSealedBallots(db, paper.event.id, from - 1, leaves.length);
-  for (const ballot of ballots.filter(({ leafIndex }) => leafIndex < from + leaves.length)) {
+  const ballots = await readBallotsOf(db, definition.event.id, from, from + leaves.length);
+  if (ballots instanceof BlockSpoilt) return ballots.message;
+  for (const ballot of ballots) {
     const data = expected.get(ballot.leafIndex);
-    const own = unlessSpoilt(() => leafDataOf(paper, ballot));
+    const own = unlessSpoilt(() => leafDataOf(definition, ballot));
     if (data === undefined || own?.equals(data) !== true)
       return `the ballot at ${ballot.leafIndex} is not the one in the log`;
     expected.delete(ballot.leafIndex);
   }
   const [missing] = expected.keys();
-  return missing === undefined ? undefined : `the ballot at ${missing} is missing in the box`;
+  if (missing !== undefined) return `the ballot at ${missing} is missing in the box`;
+  const hidden = await findWrongHeads(db, definition.event.id, from, from + leaves.length);
+  return hidden === undefined ? undefined : `a ballot of the block at ${hidden} is not found by its code`;
 }
 
 async function checkWitness(

@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import { blockSums } from '#src/ballots/box.ts';
 import type { Executor } from '#src/database/client.ts';
 import { logAlarms, logTiles } from './tables.ts';
 
@@ -16,19 +17,24 @@ export async function findTileRow(
   return row;
 }
 
-/** Heads and weight of all confirmed ballots of the event `e`, sealed or waiting. */
-const BOX = sql`(SELECT count(*) AS present, coalesce(sum(x.weight_micro), 0) AS weight FROM (
-  SELECT weight_micro FROM ballots WHERE voting_event_id = e.id
-  UNION ALL SELECT weight_micro FROM ballot_queue WHERE voting_event_id = e.id) AS x)`;
+// Tables are looked up by the event's ID as a value: by that of a row the planner would expect the share that the largest event has
+// of all rows, and read all of them.
+
+/** Heads and weight of all confirmed ballots of an event, sealed or waiting. */
+const boxOf = (
+  eventId: string,
+) => sql`(SELECT coalesce(sum(x.ballots), 0) AS present, coalesce(sum(x.weight_micro), 0) AS weight FROM (
+  SELECT s.ballots, s.weight_micro FROM ${blockSums(eventId)} AS s
+  UNION ALL SELECT 1, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId}) AS x)`;
 
 /**
  * Those who took part in the election `e`, and their weight, which is frozen; the weight is null where one of them is on no
  * roll any more, and both are null in a poll.
  */
-const TURNOUT = sql`(SELECT CASE WHEN e.type = 'election' THEN count(*) END AS took_part,
+const turnoutOf = (eventId: string) => sql`(SELECT CASE WHEN e.type = 'election' THEN count(*) END AS took_part,
     CASE WHEN e.type = 'election' AND count(*) = count(v.id) THEN coalesce(sum(v.weight_micro), 0) END AS weight
-  FROM participation p LEFT JOIN voters v ON v.voting_event_id = p.voting_event_id AND v.id = p.participant
-  WHERE e.type = 'election' AND p.voting_event_id = e.id)`;
+  FROM participation p LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant
+  WHERE e.type = 'election' AND p.voting_event_id = ${eventId})`;
 
 /** The weight that the ballots have to have: 1 each in a poll. Null where it is not known. */
 const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll' THEN 1000000 * box.present ELSE turnout.weight END`;
@@ -37,28 +43,28 @@ const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll' THEN 1000000 * box.present ELSE
 export async function agreeInWeight(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ differs: boolean | null }>(sql`
     SELECT box.weight <> ${DUE_WEIGHT} AS differs
-    FROM voting_events e CROSS JOIN LATERAL ${BOX} AS box CROSS JOIN LATERAL ${TURNOUT} AS turnout WHERE e.id = ${eventId}`);
+    FROM voting_events e CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout WHERE e.id = ${eventId}`);
   return rows[0]?.differs !== true;
 }
 
-/** What stands in the tables of a log beyond its head, or, of an election, beyond those who took part; undefined for nothing. */
-export async function findSurplus(executor: Executor, eventId: string): Promise<string | undefined> {
-  const { rows } = await executor.execute<{ surplus: string | null }>(sql`
+/** What disagrees with a log although its leaves do not: rows behind its end, or ballots that its voters did not cast; undefined for nothing. */
+export async function findUnaccounted(executor: Executor, eventId: string): Promise<string | undefined> {
+  const { rows } = await executor.execute<{ fault: string | null }>(sql`
     SELECT CASE
-      WHEN EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index >= l.size) THEN 'a leaf'
-      WHEN EXISTS (SELECT 1 FROM log_tiles x WHERE x.voting_event_id = l.voting_event_id
-        AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile'
-      WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = l.voting_event_id AND x.size > l.size) THEN 'a checkpoint'
-      WHEN EXISTS (SELECT 1 FROM ballots x WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index >= l.size) THEN 'a ballot'
-      WHEN box.present < l.confirmed THEN 'a signature for more ballots than are there'
-      WHEN turnout.took_part < box.present THEN 'a ballot of nobody'
-      WHEN turnout.took_part > box.present THEN 'a participant without a ballot'
-      WHEN box.weight <> ${DUE_WEIGHT} THEN 'a weight that no participant has'
-    END AS surplus
+      WHEN EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = ${eventId} AND x.leaf_index >= l.size) THEN 'a leaf stands behind the end of the log'
+      WHEN EXISTS (SELECT 1 FROM log_tiles x WHERE x.voting_event_id = ${eventId}
+        AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile stands behind the end of the log'
+      WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
+      WHEN EXISTS (SELECT 1 FROM box_blocks x WHERE x.voting_event_id = ${eventId} AND x.first_leaf + x.ballots > l.size) THEN 'a ballot stands behind the end of the log'
+      WHEN box.present < l.confirmed THEN 'the log was signed with more ballots than there are'
+      WHEN turnout.took_part < box.present THEN 'there are more ballots than participants'
+      WHEN turnout.took_part > box.present THEN 'there are more participants than ballots'
+      WHEN box.weight <> ${DUE_WEIGHT} THEN 'the ballots weigh something else than their voters'
+    END AS fault
     FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
-    CROSS JOIN LATERAL ${BOX} AS box CROSS JOIN LATERAL ${TURNOUT} AS turnout
+    CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout
     WHERE l.voting_event_id = ${eventId}`);
-  return rows[0]?.surplus ?? undefined;
+  return rows[0]?.fault ?? undefined;
 }
 
 /** Notes that a log is not what was signed; the first finding stands until a check finds the log well. */

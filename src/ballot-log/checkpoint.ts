@@ -1,4 +1,4 @@
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { HASH_BYTES } from './merkle-tree.ts';
 import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
 

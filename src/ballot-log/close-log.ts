@@ -5,7 +5,7 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { agreeInWeight } from './check-repository.ts';
 import { isLogClosed } from './due-repository.ts';
@@ -32,20 +32,21 @@ import type { FinalCount, SealDeps } from './seal-ballots.ts';
  * and 7.4).
  */
 export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
-  const paper = await deps.papers.take(event);
-  if (paper === undefined || (await isLogClosed(deps.db, event.id))) return;
+  const definition = await deps.definitions.get(event);
+  if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
   // Another process is about to open it: the next turn closes.
   if ((await findHead(deps.db, event.id)) === undefined) return;
-  const count = await deps.countFinally(paper);
+  const count = await deps.countFinally(definition);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, event.id))) return undefined;
-    const current = await deps.papers.takeLocked(tx, event.id);
+    const current = await deps.definitions.getForUpdate(tx, event.id);
     const head = await lockHead(tx, event.id);
-    // Counted or recorded under another paper, or with ballots still on their way: the next turn closes.
+    // Counted or recorded under another definition, or with ballots still on their way: the next turn closes.
     if (current === undefined || head === undefined) return undefined;
-    const { paperVersion } = paper.event;
-    if (current.event.paperVersion !== paperVersion || head.paperVersion !== paperVersion) return undefined;
+    const { definitionVersion } = definition.event;
+    if (current.event.definitionVersion !== definitionVersion || head.definitionVersion !== definitionVersion)
+      return undefined;
     const nowMs = await readNow(tx);
     if (!isFinalAt(current.event, nowMs)) return undefined;
     if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
@@ -65,7 +66,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
-  if (note !== undefined) await deps.witness.remember(event.id, note);
+  if (note !== undefined) await deps.checkpoints.remember(event.id, note);
 }
 
 /** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { LogConfiguration } from './view-schemas.ts';
@@ -13,8 +13,8 @@ const byId = (one: { readonly id: string }, other: { readonly id: string }): num
  * What `open` and `config` leaves bind: everything that a ballot and its count depend on. Positions and candidates stand in
  * the order of their IDs; a withdrawn candidate stays, a pending or rejected one is not in it.
  */
-export function configurationOf(paper: BallotPaper): LogConfiguration {
-  const { event } = paper;
+export function configurationOf(definition: BallotDefinition): LogConfiguration {
+  const { event } = definition;
   return {
     v: 1,
     rules: COUNTING_RULES,
@@ -30,7 +30,7 @@ export function configurationOf(paper: BallotPaper): LogConfiguration {
     },
     ballot: { opening: event.ballotOpening, receipt: event.ballotReceipt },
     repeatVotes: event.repeatVotes,
-    positions: paper.positions.toSorted(byId).map((position) => ({
+    positions: definition.positions.toSorted(byId).map((position) => ({
       id: position.id,
       title: position.title,
       votingMethod: position.votingMethod,
@@ -46,7 +46,7 @@ export function configurationOf(paper: BallotPaper): LogConfiguration {
       rules: position.rules === null ? null : { ...position.rules },
       majorityRequired: position.majorityRequired,
     })),
-    candidates: paper.candidates
+    candidates: definition.candidates
       .filter(({ status }) => status === 'approved' || status === 'withdrawn')
       .toSorted(byId)
       .map((candidate) => ({
@@ -67,8 +67,8 @@ const PLACE_OF_CANDIDATES = '"candidates":[]';
  * The hash of the configuration as `hashOfJson` gives it, made candidate by candidate: a thousand of them in a hundred
  * positions each take a tenth of a second, in which other requests have their turn.
  */
-export async function configurationHash(paper: BallotPaper): Promise<string> {
-  const { candidates, ...others } = configurationOf(paper);
+export async function configurationHash(definition: BallotDefinition): Promise<string> {
+  const { candidates, ...others } = configurationOf(definition);
   const [before = '', after = ''] = canonicalJson({ ...others, candidates: [] }).split(PLACE_OF_CANDIDATES);
   const hash = createHash('sha256').update(`${before}"candidates":[`);
   const pauses = new Pauses();

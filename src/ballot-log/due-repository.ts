@@ -4,7 +4,7 @@ import type { Executor } from '#src/database/client.ts';
 // Which logs have something to do: to be opened, filled, closed or checked.
 
 /** True for an event `e` that no ballot can come to any more. */
-export const FINAL = sql`event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()`;
+export const FINAL = sql`is_final(e, now_ms())`;
 
 /**
  * SQL. Of a log `l`: its `close` leaf stands, and nothing but `void` leaves behind it. A log that an earlier version closed
@@ -20,19 +20,20 @@ const SMALLEST_ROLL_SEALED_EARLY = 30;
 export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (
   SELECT coalesce(sum(c.heads), 0) FROM electorate_changes c WHERE c.voting_event_id = e.id))`;
 
-/** SQL. Of an event `e`: a ballot waits that was promised to be in the log by now, give or take a day. */
-const ANY_DUE = sql`EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id AND q.due_at <= now_ms())`;
+/** SQL. What waits of each event: read once for all of them, however many there are. */
+const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots, min(due_at) AS due_at FROM ballot_queue GROUP BY voting_event_id)`;
 
-/** SQL. Of an event `e` and its log `l`: ballots were confirmed since the head was signed. */
-const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id)`;
+/** SQL. Of a log `l` and what waits of its event, `q`: ballots were confirmed since the head was signed. */
+const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 
 /** SQL. Of an event `e` and its log `l`: an organizer changed the roll since it was recorded. */
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 
+/** Whether a ballot waits that was promised to be in the log by now, give or take a day. */
 export async function isAnyBallotDue(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ due: boolean }>(
-    sql`SELECT ${ANY_DUE} AS due FROM voting_events e WHERE e.id = ${eventId}`,
+    sql`SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND due_at <= now_ms()) AS due`,
   );
   return rows[0]?.due === true;
 }
@@ -56,13 +57,14 @@ export async function isLogClosed(executor: Executor, eventId: string): Promise<
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
+    LEFT JOIN ${WAITING} AS q ON q.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
       OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
-      OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = e.id LIMIT ${leastWhileOpen}) AS w) >=
+      OR coalesce(q.ballots, 0) >=
         CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
-      OR ${ANY_DUE} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
+      OR q.due_at <= now_ms() OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);
@@ -71,7 +73,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
 /** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
 export async function readCloseDue(executor: Executor): Promise<number> {
   const { rows } = await executor.execute<{ ms: string }>(sql`
-    SELECT coalesce(now_ms() - min(least(e.closed_at, e.ends_at) + confirm_grace_ms()), 0)::text AS ms
+    SELECT coalesce(now_ms() - min(event_final_at(e)), 0)::text AS ms
     FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND ${FINAL} AND (${CLOSED}) IS NOT TRUE`);
   return Number(rows[0]?.ms ?? 0);

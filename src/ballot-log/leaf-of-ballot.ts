@@ -1,5 +1,5 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
-import { ENTRY_KINDS } from '#src/ballot-paper/types.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import type { ConfirmedBallot } from '#src/ballots/log-receipts.ts';
 import {
@@ -11,16 +11,17 @@ import {
   encodeLeaf,
 } from './leaf.ts';
 
-/** What opens the commitment of a ballot: its entries with the IDs that its paper gives them, and its weight. */
-export function openingOf(paper: BallotPaper, ballot: ConfirmedBallot): BallotOpening {
+/** What opens the commitment of a ballot: its entries with the IDs that its definition gives them, and its weight. */
+export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot): BallotOpening {
   const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
-    const position = paper.positionByNumber.get(number);
-    if (position === undefined) throw new Error(`a ballot names position ${number}, which the paper does not have`);
+    const position = definition.positionByNumber.get(number);
+    if (position === undefined)
+      throw new Error(`a ballot names position ${number}, which the definition does not have`);
     const kind = ENTRY_KINDS[position.votingMethod];
     return entries.map(({ candidate: candidateNumber, value }): CommittedVote => {
-      const candidate = paper.candidateByNumber.get(candidateNumber);
+      const candidate = definition.candidateByNumber.get(candidateNumber);
       if (candidate === undefined)
-        throw new Error(`a ballot names candidate ${candidateNumber}, which the paper does not have`);
+        throw new Error(`a ballot names candidate ${candidateNumber}, which the definition does not have`);
       return {
         positionId: position.id,
         candidateId: candidate.id,
@@ -33,7 +34,7 @@ export function openingOf(paper: BallotPaper, ballot: ConfirmedBallot): BallotOp
 }
 
 /** The data of a ballot's leaf. The same from the confirm on: what ballots depend on is frozen, numbers are never used again. */
-export function leafDataOf(paper: BallotPaper, ballot: ConfirmedBallot): Buffer {
-  const commitment = ballotCommitment(ballot.salt, openingOf(paper, ballot));
-  return encodeLeaf(ballotLeaf(paper.event.id, commitment, ballot.codeTag));
+export function leafDataOf(definition: BallotDefinition, ballot: ConfirmedBallot): Buffer {
+  const commitment = ballotCommitment(ballot.salt, openingOf(definition, ballot));
+  return encodeLeaf(ballotLeaf(definition.event.id, commitment, ballot.codeTag));
 }

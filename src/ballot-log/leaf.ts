@@ -49,8 +49,9 @@ export interface RollLeaf {
   readonly t: 'roll';
   readonly e: string;
   readonly at: number;
-  readonly heads: number;
-  readonly weight: string;
+  /** Null, as the weight is: the event has no roll any more, because it became a poll before any ballot. */
+  readonly heads: number | null;
+  readonly weight: string | null;
   /** Changes since the opening of voters' e-mails and voter IDs. */
   readonly identityChanges: number;
   /** Changes since the opening of voters' weight, group and status, and deletions. */

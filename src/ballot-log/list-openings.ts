@@ -1,16 +1,17 @@
+import { type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { DEFAULT_PAGE_SIZE, decodeCursor, encodeCursor, MAX_PAGE_SIZE } from '#src/http/cursor.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { openClose } from './close-opening.ts';
 import { configurationOf } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { MAX_OPENINGS } from './operations.ts';
-import { findHead, type OpenedBallot, readSealedBallots } from './repository.ts';
+import { findHead } from './repository.ts';
 
 /** Packed bytes of the ballots of a page: each becomes some twenty of JSON. A page holds one ballot at least. */
 const MAX_PAGE_BYTES = 131_072;
@@ -35,7 +36,7 @@ function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: Op
 }
 
 /** How many of the rows a page holds. */
-function countFitting(rows: readonly OpenedBallot[], most: number): number {
+function countFitting(rows: readonly PlacedBallot[], most: number): number {
   let bytes = 0;
   const over = rows.findIndex(({ entries }, index) => {
     bytes += entries.length;
@@ -52,12 +53,12 @@ function countFitting(rows: readonly OpenedBallot[], most: number): number {
 export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
   const name = canonicalJson(['openings', event.id]);
   const { after, most } = readQuestion(deps, name, question);
-  const paper = await deps.papers.take(event);
-  if (paper === undefined) throw notFound();
+  const definition = await deps.definitions.get(event);
+  if (definition === undefined) throw notFound();
   const head = await findHead(deps.db, event.id);
   // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
   if (head?.lotRoot == null) throw refuse('openings_before_final');
-  const rows = await readSealedBallots(deps.db, event.id, after, most + 1);
+  const rows = await readSealedBallots(deps.db, event.id, { after, limit: most + 1 });
   const fitting = countFitting(rows, most);
   const page = rows.slice(0, fitting);
   const nextIndex = rows[fitting]?.leafIndex ?? null;
@@ -65,12 +66,12 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   const nextCursor =
     nextIndex === null || last === undefined ? null : encodeCursor(deps.secrets, name, String(last.leafIndex));
   const data = page.map((row) => {
-    const { votes, weight } = openingOf(paper, row);
+    const { votes, weight } = openingOf(definition, row);
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
   const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
-  const configuration = after < 0 ? { configuration: configurationOf(paper) } : {};
+  const configuration = after < 0 ? { configuration: configurationOf(definition) } : {};
   const { closeSalt, closeContent } = head;
   const close = closeSalt === null || closeContent === null ? null : openClose(closeSalt, closeContent);
   return { status: 200, body: { data, nextCursor, nextIndex, tieSeed, close, ...configuration } };

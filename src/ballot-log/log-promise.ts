@@ -1,5 +1,5 @@
 import { HASH_BYTES } from './merkle-tree.ts';
-import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
+import { type NoteSigner, signNote } from './signed-note.ts';
 
 /**
  * The promise that a confirmed ballot will be in the log: a signed note of four lines, `<key name>/<voting event id>`, the
@@ -11,14 +11,6 @@ import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } f
  */
 const WORDS = 'this leaf will be in the log';
 const UNTIL = 'until ';
-
-export interface LogPromise {
-  readonly origin: string;
-  /** 32 bytes. */
-  readonly leafHash: Uint8Array;
-  /** Unix ms; undefined where no date was promised. */
-  readonly untilMs?: number;
-}
 
 /**
  * The note as text.
@@ -36,24 +28,4 @@ export function signLogPromise(
   const encoded = Buffer.from(leafHash).toString('base64');
   const date = untilMs === undefined ? '' : `${UNTIL}${new Date(untilMs).toISOString()}\n`;
   return signNote(`${origin}\n${WORDS}\n${encoded}\n${date}`, signer);
-}
-
-/** What the key has promised. @throws NoteRefused for a note that is no promise of this key */
-export function openLogPromise(note: string, verifier: NoteVerifier): LogPromise {
-  const lines = openNote(note, verifier).split('\n');
-  const [origin = '', words, encoded = '', date] = lines;
-  const leafHash = Buffer.from(encoded, 'base64');
-  const dated = lines.length === 5;
-  const untilMs = dated ? readDate(date) : undefined;
-  const formed = words === WORDS && lines.at(-1) === '' && (dated ? untilMs !== undefined : lines.length === 4);
-  if (!formed || leafHash.length !== HASH_BYTES || leafHash.toString('base64') !== encoded) {
-    throw new NoteRefused('this is no promise of a leaf');
-  }
-  return untilMs === undefined ? { origin, leafHash } : { origin, leafHash, untilMs };
-}
-
-/** Undefined for a line that is not `until` and a date in its one form. */
-function readDate(line = ''): number | undefined {
-  const ms = line.startsWith(UNTIL) ? Date.parse(line.slice(UNTIL.length)) : Number.NaN;
-  return !Number.isNaN(ms) && line === `${UNTIL}${new Date(ms).toISOString()}` ? ms : undefined;
 }

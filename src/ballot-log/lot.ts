@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 const SEED_BYTES = 32;
 

@@ -131,12 +131,6 @@ function consistencyRanges(from: number, to: number): Range[] {
   return fromRoot.reverse();
 }
 
-/** The complete nodes that the root of a tree is made of: what must be read to compute it. */
-export function nodesOfRoot(size: number): TreeNode[] {
-  requireSize(size);
-  return nodesOfRange({ begin: 0, end: size });
-}
-
 /** The complete nodes that an inclusion proof is made of. @throws RangeError for a leaf outside of the tree */
 export function nodesOfInclusion(index: number, size: number): TreeNode[] {
   return inclusionRanges(index, size).flatMap(nodesOfRange);
@@ -147,12 +141,6 @@ export function nodesOfConsistency(from: number, to: number): TreeNode[] {
   return consistencyRanges(from, to).flatMap(nodesOfRange);
 }
 
-/** The root of the tree's first `size` leaves, 32 bytes. */
-export function rootOfSize(size: number, read: ReadHash): Uint8Array {
-  requireSize(size);
-  return hashRange({ begin: 0, end: size }, read);
-}
-
 /** Hashes that lead from a leaf to the root of the first `size` leaves (RFC 6962, 2.1.1). @throws RangeError */
 export function inclusionProof(index: number, size: number, read: ReadHash): Uint8Array[] {
   return inclusionRanges(index, size).map((range) => hashRange(range, read));
@@ -161,69 +149,4 @@ export function inclusionProof(index: number, size: number, read: ReadHash): Uin
 /** Hashes that show one tree to be the beginning of another (RFC 6962, 2.1.2). @throws RangeError unless 1 ≤ from ≤ to */
 export function consistencyProof(from: number, to: number, read: ReadHash): Uint8Array[] {
   return consistencyRanges(from, to).map((range) => hashRange(range, read));
-}
-
-/** Whether a proof puts the leaf at its place in a tree; false for anything malformed. */
-export function verifyInclusion(proof: {
-  readonly index: number;
-  readonly size: number;
-  readonly leafHash: Uint8Array;
-  readonly hashes: readonly Uint8Array[];
-  readonly root: Uint8Array;
-}): boolean {
-  const { index, size, leafHash, hashes, root } = proof;
-  const inside = Number.isSafeInteger(size) && Number.isSafeInteger(index) && index >= 0 && index < size;
-  if (!inside || !areHashes([leafHash, root, ...hashes])) return false;
-  let node = index;
-  let last = size - 1;
-  let rising: Uint8Array = leafHash;
-  for (const sibling of hashes) {
-    if (last === 0) return false;
-    if (node % 2 === 1 || node === last) {
-      rising = hashChildren(sibling, rising);
-      // The last node of a level has no sibling where the level is odd: it rises unchanged.
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)];
-    } else {
-      rising = hashChildren(rising, sibling);
-    }
-    [node, last] = [Math.floor(node / 2), Math.floor(last / 2)];
-  }
-  return last === 0 && equalHashes(rising, root);
-}
-
-/** Whether a proof shows the tree of `from` leaves to be the beginning of the other; false from an empty tree, of which nothing is shown. */
-export function verifyConsistency(proof: {
-  readonly from: number;
-  readonly to: number;
-  readonly fromRoot: Uint8Array;
-  readonly toRoot: Uint8Array;
-  readonly hashes: readonly Uint8Array[];
-}): boolean {
-  const { from, to, fromRoot, toRoot, hashes } = proof;
-  const sized = Number.isSafeInteger(to) && Number.isSafeInteger(from) && from >= 1 && from <= to;
-  if (!sized || !areHashes(hashes)) return false;
-  if (from === to) return hashes.length === 0 && equalHashes(fromRoot, toRoot);
-  let node = from - 1;
-  let last = to - 1;
-  while (node % 2 === 1) [node, last] = [(node - 1) / 2, Math.floor(last / 2)];
-  // A smaller tree that is one complete node is itself where the way up begins.
-  const [start, ...rest] = node === 0 ? [fromRoot, ...hashes] : hashes;
-  if (start === undefined) return false;
-  let [smaller, larger] = [start, start];
-  for (const sibling of rest) {
-    if (last === 0) return false;
-    if (node % 2 === 1 || node === last) {
-      smaller = hashChildren(sibling, smaller);
-      larger = hashChildren(sibling, larger);
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)];
-    } else {
-      larger = hashChildren(larger, sibling);
-    }
-    [node, last] = [Math.floor(node / 2), Math.floor(last / 2)];
-  }
-  return last === 0 && equalHashes(smaller, fromRoot) && equalHashes(larger, toRoot);
-}
-
-function areHashes(hashes: readonly Uint8Array[]): boolean {
-  return hashes.every((one) => one.length === HASH_BYTES);
 }

@@ -8,8 +8,8 @@ import { leafDataOf } from './leaf-of-ballot.ts';
 import { signLogPromise } from './log-promise.ts';
 import { hashLeaf } from './merkle-tree.ts';
 import { FULL_QUEUE } from './seal-ballots.ts';
+import { SEQUENCE_LOG } from './sequence-log-job.ts';
 import type { NoteSigner } from './signed-note.ts';
-import { TEND_BALLOT_LOG } from './tend-job.ts';
 
 /** Events that this process counts confirms of at most; the recurring job sees to those that were forgotten. */
 const MAX_COUNTED = 10_000;
@@ -28,10 +28,10 @@ export function createLogReceipts(deps: {
   // Each of several processes sees its part; a job that comes before the queue is full leaves it alone.
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   return {
-    promise: (paper, ballot, untilMs) =>
+    promise: (definition, ballot, untilMs) =>
       signLogPromise(
-        originOf(deps.logKey.name, paper.event),
-        hashLeaf(leafDataOf(paper, ballot)),
+        originOf(deps.logKey.name, definition.event),
+        hashLeaf(leafDataOf(definition, ballot)),
         deps.logKey,
         untilMs,
       ),
@@ -43,7 +43,7 @@ export function createLogReceipts(deps: {
         return;
       }
       confirmed.delete(eventId);
-      enqueue(deps.db, TEND_BALLOT_LOG, { eventId }, { key: `ballot_log:${eventId}` }).catch((fault: unknown) =>
+      enqueue(deps.db, SEQUENCE_LOG, { eventId }, { key: `ballot_log:${eventId}` }).catch((fault: unknown) =>
         deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a full queue waits for the recurring job'),
       );
     },

@@ -1,9 +1,8 @@
-import { waitingTags } from '#src/ballots/ballot-tag.ts';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf, waitingTags } from '#src/ballots/confirmation-code.ts';
 import type { Database } from '#src/database/client.ts';
 import { badRequest } from '#src/platform/errors.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';

@@ -17,7 +17,7 @@ import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { originOf, signCheckpoint } from './checkpoint.ts';
 import { listOpenings } from './list-openings.ts';
 import { noteAnswer, tileAnswer } from './log-answers.ts';

@@ -1,9 +1,9 @@
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { originOf, signCheckpoint } from './checkpoint.ts';
-import type { Frontier } from './frontier.ts';
+import type { CompactRange } from './compact-range.ts';
 import { insertCheckpoint, updateNote } from './repository.ts';
 import type { NoteSigner } from './signed-note.ts';
 
@@ -17,7 +17,7 @@ export async function recordCheckpoint(
   tx: Transaction,
   deps: RecordDeps & { readonly logKey: NoteSigner },
   event: VotingEvent,
-  frontier: Frontier,
+  frontier: CompactRange,
   confirmed: number,
 ): Promise<string> {
   const { size } = frontier;
@@ -26,7 +26,7 @@ export async function recordCheckpoint(
   await insertCheckpoint(tx, event, { size, rootHash, note }, await readNow(tx));
   const about = { accountId: event.accountId, votingEventId: event.id };
   const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
-  await announce(tx, deps, about, 'log.checkpoint', [fact]);
+  await publish(tx, deps, about, 'log.checkpoint', [fact]);
   return note;
 }
 
@@ -35,7 +35,7 @@ export async function renewNote(
   tx: Transaction,
   { logKey }: { readonly logKey: NoteSigner },
   event: VotingEvent,
-  frontier: Frontier,
+  frontier: CompactRange,
   confirmed: number,
 ): Promise<string> {
   const head = { origin: originOf(logKey.name, event), size: frontier.size, rootHash: frontier.root() };

@@ -1,6 +1,6 @@
 import type { Transaction } from '#src/database/client.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { appendLeaves } from './append-leaves.ts';
 import { encodeLeaf } from './leaf.ts';
 import type { LogHead } from './repository.ts';
@@ -40,17 +40,18 @@ export async function recordRoll(
   head: LogHead,
   { seals, ballots, nowMs }: { readonly seals: boolean; readonly ballots: number; readonly nowMs: number },
 ): Promise<LogHead> {
-  if (event.type === 'poll') return head;
+  const isPoll = event.type === 'poll';
+  if (isPoll && head.rollHeads === null) return head;
   const { identityChanges, rollChanges } = await readRollChanges(tx, event.id);
-  const changedByHand = head.rollIdentityChanges !== identityChanges || head.rollOtherChanges !== rollChanges;
+  // An event may change its type until the first ballot: a poll that was an election says that it has no roll any more.
+  const changedByHand = isPoll || head.rollIdentityChanges !== identityChanges || head.rollOtherChanges !== rollChanges;
   if (!changedByHand && !seals) return head;
   const roll = await readRoll(tx, event, ballots);
-  const { rollHeads, rollWeight } = roll;
-  if (!changedByHand && head.rollHeads === rollHeads && head.rollWeight === rollWeight) return head;
-  if (rollHeads === null || rollWeight === null) throw new Error('an election without a roll');
+  const { rollHeads: heads, rollWeight: weight } = roll;
+  if (!changedByHand && head.rollHeads === heads && head.rollWeight === weight) return head;
   const seq = head.rollSeq + 1;
   const { id: e } = event;
-  const figures = { heads: rollHeads, weight: rollWeight, identityChanges, rollChanges };
+  const figures = { heads, weight, identityChanges, rollChanges };
   await appendLeaves(tx, e, head.frontier, [encodeLeaf({ v: 2, t: 'roll', e, at: nowMs, ...figures, seq })]);
   return { ...head, ...roll, rollSeq: seq };
 }

@@ -1,18 +1,19 @@
-import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { Frontier } from './frontier.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { CompactRange } from './compact-range.ts';
 import { ballotLogs, checkpointQueue, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
 
 export interface LogHead {
-  readonly frontier: Frontier;
+  readonly frontier: CompactRange;
   /** Ballots in the log, void ones too. */
   readonly ballots: number;
   /** What the head's signature says last: ballots confirmed, those in the queue included. */
   readonly confirmed: number;
   readonly configHash: string;
   readonly configSeq: number;
-  readonly paperVersion: number;
+  readonly definitionVersion: number;
   /** The roll as it was recorded last; null before. */
   readonly rollHeads: number | null;
   readonly rollWeight: string | null;
@@ -33,7 +34,7 @@ export interface LogHead {
 
 type HeadRow = typeof ballotLogs.$inferSelect;
 
-const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: Frontier.fromBytes(row.frontier) });
+const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: CompactRange.fromBytes(row.frontier) });
 
 /** One holder at a time for each log; false when another process is at it. */
 export async function takeSequencer(tx: Transaction, eventId: string): Promise<boolean> {
@@ -203,20 +204,6 @@ export async function listCheckpoints(
     .orderBy(asc(logCheckpoints.size));
 }
 
-/** A ballot of the box or the queue, all that moves from one to the other. `entries` as stored. */
-export interface BoxRow {
-  readonly id: string;
-  readonly codeTag: Buffer;
-  readonly entries: Buffer;
-  readonly weightMicro: bigint;
-  readonly salt: Buffer;
-  readonly sealedTime: Buffer;
-  readonly voterId: string | null;
-  readonly countryCode: string | null;
-  readonly submittedAt: number | null;
-  readonly released: boolean;
-}
-
 type BoxRecord = {
   id: string;
   code_tag: Buffer;
@@ -234,7 +221,12 @@ type BoxRecord = {
  * Takes up to `limit` ballots out of the queue if at least `least` wait: those of the smallest IDs, which are random.
  * @returns none where fewer wait
  */
-export async function takeQueue(tx: Transaction, eventId: string, least: number, limit: number): Promise<BoxRow[]> {
+export async function takeQueue(
+  tx: Transaction,
+  eventId: string,
+  least: number,
+  limit: number,
+): Promise<BallotToSeal[]> {
   const { rows } = await tx.execute<BoxRecord>(sql`
     DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id IN (
       SELECT id FROM ballot_queue WHERE voting_event_id = ${eventId} ORDER BY id LIMIT ${limit})
@@ -250,29 +242,8 @@ export async function takeQueue(tx: Transaction, eventId: string, least: number,
     voterId: row.voter_id,
     countryCode: row.country_code,
     submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
-    released: row.released,
+    disclosed: row.released,
   }));
-}
-
-const column = <Value>(rows: readonly BoxRow[], of: (row: BoxRow) => Value): SQL => sql`${sql.param(rows.map(of))}`;
-
-/** Puts ballots into the box in the order given, the first at leaf `first`. */
-export async function insertBallots(
-  tx: Transaction,
-  eventId: string,
-  first: number,
-  rows: readonly BoxRow[],
-): Promise<void> {
-  await tx.execute(sql`
-    INSERT INTO ballots (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released)
-    SELECT ${eventId}, ${first}::bigint + place - 1, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released
-    FROM unnest(${column(rows, (row) => row.id)}::text[], ${column(rows, (row) => row.codeTag)}::bytea[],
-      ${column(rows, (row) => row.entries)}::bytea[], ${column(rows, (row) => row.weightMicro)}::bigint[],
-      ${column(rows, (row) => row.salt)}::bytea[], ${column(rows, (row) => row.sealedTime)}::bytea[],
-      ${column(rows, (row) => row.voterId)}::text[], ${column(rows, (row) => row.countryCode)}::text[],
-      ${column(rows, (row) => row.submittedAt)}::bigint[], ${column(rows, (row) => row.released)}::boolean[])
-      WITH ORDINALITY AS b(id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released, place)
-    ORDER BY place`);
 }
 
 /**
@@ -290,38 +261,8 @@ export async function findBallotLeaf(
     sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ANY (${sql.param(waitingTags)}::bytea[])`,
   );
   if (queued.rows.length > 0) return { leafIndex: null };
-  const { rows } = await executor.execute<{ leaf_index: string }>(
-    sql`SELECT leaf_index FROM ballots WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}`,
-  );
-  const [row] = rows;
-  return row === undefined ? undefined : { leafIndex: Number(row.leaf_index) };
-}
-
-export interface OpenedBallot {
-  readonly leafIndex: number;
-  readonly codeTag: Buffer;
-  readonly entries: Buffer;
-  readonly weightMicro: bigint;
-  readonly salt: Buffer;
-}
-
-/** Sealed ballots after a leaf, in the order of the log. */
-export async function readSealedBallots(
-  executor: Executor,
-  eventId: string,
-  afterLeaf: number,
-  limit: number,
-): Promise<OpenedBallot[]> {
-  const { rows } = await executor.execute<BoxRecord & { leaf_index: string }>(sql`
-    SELECT leaf_index, code_tag, entries, weight_micro, salt FROM ballots
-    WHERE voting_event_id = ${eventId} AND leaf_index > ${afterLeaf} ORDER BY leaf_index LIMIT ${limit}`);
-  return rows.map((row) => ({
-    leafIndex: Number(row.leaf_index),
-    codeTag: row.code_tag,
-    entries: row.entries,
-    weightMicro: BigInt(row.weight_micro),
-    salt: row.salt,
-  }));
+  const leafIndex = await findSealedLeaf(executor, eventId, codeTag);
+  return leafIndex === undefined ? undefined : { leafIndex };
 }
 
 /** Marks a confirmed ballot as void. Nothing happens when it is void already, or when no confirmed ballot has this code. */
@@ -330,7 +271,7 @@ export async function insertVoid(tx: Transaction, eventId: string, codeTag: Buff
     INSERT INTO voided_ballots (voting_event_id, code_tag)
     SELECT ${eventId}, ${codeTag} WHERE
       EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}) OR
-      EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag})
+      (SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})) IS NOT NULL
     ON CONFLICT DO NOTHING`);
 }
 
@@ -342,8 +283,8 @@ export async function listVoidsToLog(
 ): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
   const { rows } = await tx.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
     SELECT v.code_tag, b.leaf_index FROM voided_ballots v
-    JOIN ballots b ON b.voting_event_id = v.voting_event_id AND b.code_tag = v.code_tag
-    WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL ORDER BY b.leaf_index LIMIT ${limit}`);
+    CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b
+    WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL AND b.leaf_index IS NOT NULL ORDER BY b.leaf_index LIMIT ${limit}`);
   return rows.map((row) => ({ codeTag: row.code_tag, leafIndex: Number(row.leaf_index) }));
 }
 
@@ -365,8 +306,10 @@ export async function sumCountingBallots(
   eventId: string,
 ): Promise<{ ballots: number; weightMicro: bigint }> {
   const { rows } = await tx.execute<{ ballots: string; weight: string }>(sql`
-    SELECT count(*) AS ballots, coalesce(sum(weight_micro), 0)::text AS weight FROM ballots b WHERE voting_event_id = ${eventId}
-      AND NOT EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)`);
+    SELECT sum(x.ballots)::text AS ballots, sum(x.weight_micro)::text AS weight FROM (
+      SELECT coalesce(sum(b.ballots), 0) AS ballots, coalesce(sum(b.weight_micro), 0) AS weight_micro FROM ${blockSums(eventId)} AS b
+      UNION ALL SELECT -1, -s.weight_micro FROM voided_ballots v CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS s
+        WHERE v.voting_event_id = ${eventId} AND s.leaf_index IS NOT NULL) AS x`);
   return { ballots: Number(rows[0]?.ballots ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
 

@@ -1,7 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { countQueue, findCheckpointAt, type LogHead } from './repository.ts';
-import type { Witness } from './witness.ts';
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
 export class LogSetBack extends Error {
@@ -24,12 +24,12 @@ export class LogSetBack extends Error {
  * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
  */
 export async function requireUndisputed(
-  deps: { readonly witness: Witness },
+  deps: { readonly checkpoints: CheckpointMemory },
   tx: Transaction,
   eventId: string,
   head: LogHead | undefined,
 ): Promise<void> {
-  const remembered = await deps.witness.recall(eventId);
+  const remembered = await deps.checkpoints.recall(eventId);
   const isStored = async (signed: { readonly size: number; readonly rootHash: Uint8Array }): Promise<boolean> => {
     const stored = await findCheckpointAt(tx, eventId, signed.size);
     return stored !== undefined && equalHashes(stored.rootHash, signed.rootHash);

@@ -61,7 +61,7 @@ const SCATTER = {
 };
 
 /** Rewrites a chunk of the roll, in the order of its IDs. @returns the last ID, or null when there was none left */
-export async function scatterChunk(
+export async function rewriteChunk(
   tx: Transaction,
   what: (typeof ROLL_TABLES)[number],
   eventId: string,

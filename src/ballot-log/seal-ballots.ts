@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
 import { openBallot, openWaitingTime } from '#src/ballots/sealed-entries.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
@@ -11,12 +12,13 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { appendLeaves } from './append-leaves.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
+import { CompactRange } from './compact-range.ts';
 import { configurationHash } from './configuration.ts';
 import { isAnyBallotDue, isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
-import { Frontier } from './frontier.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
@@ -24,9 +26,7 @@ import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint, renewNote } from './record-checkpoint.ts';
 import { readRoll, recordRoll } from './record-roll.ts';
 import {
-  type BoxRow,
   countQueue,
-  insertBallots,
   insertHead,
   type LogHead,
   listVoidsToLog,
@@ -37,9 +37,8 @@ import {
   updateHead,
 } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
-import { mixRolls, scatterRoll } from './scatter-roll.ts';
+import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import type { NoteSigner } from './signed-note.ts';
-import type { Witness } from './witness.ts';
 
 /** Moved together as soon as so many wait. */
 export const FULL_QUEUE = 32;
@@ -70,23 +69,23 @@ export interface SealDeps {
   readonly ids: Ids;
   readonly log: Log;
   readonly secrets: Secrets;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteSigner;
-  readonly witness: Witness;
+  readonly checkpoints: CheckpointMemory;
   /** Makes the step of the disclosure of who voted, if one is due. */
   readonly disclose: (eventId: string) => Promise<void>;
   /** Counts a finished event: `results` brings it. */
-  readonly countFinally: (paper: BallotPaper) => Promise<FinalCount>;
+  readonly countFinally: (definition: BallotDefinition) => Promise<FinalCount>;
 }
 
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
-export async function tendBallotLogs(deps: SealDeps): Promise<void> {
+export async function sequenceLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
   const events = (await listEventsToTend(deps.db, LEAST_WHILE_OPEN)).values();
   const tend = async (): Promise<void> => {
     for (const eventId of events) {
       try {
-        await tendBallotLog(deps, eventId, LEAST_WHILE_OPEN);
+        await sequenceLog(deps, eventId, LEAST_WHILE_OPEN);
       } catch (fault) {
         failed.push(fault);
         deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
@@ -103,7 +102,7 @@ export async function tendBallotLogs(deps: SealDeps): Promise<void> {
  * the close the `close` leaf (completions 6.2 and 6.3). Another process at the same log is left to it.
  * @param least how many ballots must wait to be moved while the event may take more
  */
-export async function tendBallotLog(deps: SealDeps, eventId: string, least: number): Promise<void> {
+export async function sequenceLog(deps: SealDeps, eventId: string, least: number): Promise<void> {
   try {
     await bringUpToDate(deps, eventId, least);
   } catch (fault) {
@@ -119,7 +118,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   await deps.disclose(eventId);
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
-    if (step.note !== undefined && !step.rehearsal) await deps.witness.remember(eventId, step.note);
+    if (step.note !== undefined && !step.rehearsal) await deps.checkpoints.remember(eventId, step.note);
     if (!step.more) break;
     await setImmediate();
   }
@@ -127,7 +126,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
-  if (event.type === 'election') await scatterRoll(deps, event);
+  if (event.type === 'election') await rewriteRoll(deps, event);
 }
 
 interface Step {
@@ -145,38 +144,40 @@ const NOTHING: Step = { note: undefined, rehearsal: false, more: false };
 async function appendOnce(deps: SealDeps, eventId: string, least: number): Promise<Step> {
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return NOTHING;
-    const paper = await deps.papers.takeLocked(tx, eventId);
+    const definition = await deps.definitions.getForUpdate(tx, eventId);
     // Under the event's lock: it is not closed or opened, and no ballot is confirmed by another time, while this is decided.
     const nowMs = await readNow(tx);
-    if (paper === undefined || !hasBegun(paper.event, nowMs)) return NOTHING;
-    const rehearsal = paper.event.rehearsalSince !== null;
+    if (definition === undefined || !hasBegun(definition.event, nowMs)) return NOTHING;
+    const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found);
-    const head = found ?? { ...EMPTY_HEAD, frontier: new Frontier() };
+    const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
     const before = head.frontier.size;
-    const final = isFinalAt(paper.event, nowMs);
+    const final = isFinalAt(definition.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const closed = final && (await isLogClosed(tx, eventId));
-    const configured = closed ? head : await appendConfiguration(deps, tx, paper, head);
+    const configured = closed ? head : await appendConfiguration(deps, tx, definition, head);
     const all = final || (await isAnyBallotDue(tx, eventId));
     const waits = !all && (await isSealedOnce(tx, eventId));
     const rows = waits ? [] : await takeQueue(tx, eventId, all ? 1 : least, MOST_TOGETHER);
     const seals = rows.length > 0 || final;
     const ballots = head.ballots + rows.length;
-    const changed = closed ? head : await recordRoll(tx, paper.event, configured, { seals, ballots, nowMs });
-    await sealBallots(deps, tx, paper, head.frontier, shuffle(rows));
-    const voided = await appendVoids(tx, paper.event, head.frontier);
+    const changed = closed ? head : await recordRoll(tx, definition.event, configured, { seals, ballots, nowMs });
+    await sealBallots(deps, tx, definition, head.frontier, shuffle(rows));
+    const voided = await appendVoids(tx, definition.event, head.frontier);
     const after = { ...changed, ballots };
     if (found === undefined) await insertHead(tx, eventId, after);
-    else if (head.frontier.size > before || after.paperVersion !== head.paperVersion)
+    else if (head.frontier.size > before || after.definitionVersion !== head.definitionVersion)
       await updateHead(tx, eventId, after);
     const confirmed = after.ballots + (await countQueue(tx, eventId));
     if (head.frontier.size === before) {
       const note =
-        confirmed === head.confirmed ? undefined : await renewNote(tx, deps, paper.event, head.frontier, confirmed);
+        confirmed === head.confirmed
+          ? undefined
+          : await renewNote(tx, deps, definition.event, head.frontier, confirmed);
       return { note, rehearsal, more: false };
     }
-    const note = await recordCheckpoint(tx, deps, paper.event, head.frontier, confirmed);
+    const note = await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed);
     return { note, rehearsal, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
   });
 }
@@ -186,7 +187,7 @@ const EMPTY_HEAD = {
   confirmed: 0,
   configHash: '',
   configSeq: 0,
-  paperVersion: 0,
+  definitionVersion: 0,
   rollHeads: null,
   rollWeight: null,
   rollIdentityChanges: null,
@@ -212,14 +213,14 @@ function hasBegun(event: VotingEvent, nowMs: number): boolean {
 async function appendConfiguration(
   deps: SealDeps,
   tx: Transaction,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   head: LogHead,
 ): Promise<LogHead> {
-  const { event } = paper;
-  if (head.frontier.size > 0 && head.paperVersion === event.paperVersion) return head;
-  const config = await configurationHash(paper);
+  const { event } = definition;
+  if (head.frontier.size > 0 && head.definitionVersion === event.definitionVersion) return head;
+  const config = await configurationHash(definition);
   const at = await readNow(tx);
-  const changed = { ...head, configHash: config, paperVersion: event.paperVersion };
+  const changed = { ...head, configHash: config, definitionVersion: event.definitionVersion };
   if (head.frontier.size > 0 && head.configHash === config) return changed;
   const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
   const lotSeed = head.frontier.size === 0 ? drawSeed(deps.secrets, event.id) : head.lotSeed;
@@ -250,7 +251,7 @@ function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): numbe
 }
 
 /** In an order that cannot be predicted or reconstructed: no order of arrival survives. */
-function shuffle(rows: BoxRow[]): BoxRow[] {
+function shuffle(rows: BallotToSeal[]): BallotToSeal[] {
   for (let last = rows.length - 1; last > 0; last -= 1) {
     const chosen = randomInt(last + 1);
     const [one, other] = [rows[last], rows[chosen]];
@@ -263,7 +264,7 @@ function shuffle(rows: BoxRow[]): BoxRow[] {
  * A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it.
  * Undefined where the row is not the one that was sealed: it does not open, or weighs something else.
  */
-function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BoxRow): BoxRow | undefined {
+function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BallotToSeal): BallotToSeal | undefined {
   try {
     const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
     const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
@@ -279,28 +280,32 @@ function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BoxR
 async function sealBallots(
   deps: SealDeps,
   tx: Transaction,
-  paper: BallotPaper,
-  frontier: Frontier,
-  rows: readonly BoxRow[],
+  definition: BallotDefinition,
+  frontier: CompactRange,
+  rows: readonly BallotToSeal[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const secrets = await deps.ballotKeys.find(paper.event);
+  const secrets = await deps.ballotKeys.find(definition.event);
   const opened = rows.map((row) => {
-    const open = openRow(secrets ?? deps.secrets, paper.event, row);
+    const open = openRow(secrets ?? deps.secrets, definition.event, row);
     if (open === undefined) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
     return open;
   });
-  await insertBallots(tx, paper.event.id, frontier.size, opened);
+  await insertBallots(tx, definition.event.id, frontier.size, opened, definition.event.type === 'election');
   await appendLeaves(
     tx,
-    paper.event.id,
+    definition.event.id,
     frontier,
-    opened.map((row) => leafDataOf(paper, row)),
+    opened.map((row) => leafDataOf(definition, row)),
   );
 }
 
 /** @throws LogSetBack in an election, where nothing is paid for and nothing can be reversed: somebody wrote to the database */
-async function appendVoids(tx: Transaction, { id: eventId, type }: VotingEvent, frontier: Frontier): Promise<number> {
+async function appendVoids(
+  tx: Transaction,
+  { id: eventId, type }: VotingEvent,
+  frontier: CompactRange,
+): Promise<number> {
   const voids = await listVoidsToLog(tx, eventId, MOST_TOGETHER);
   if (voids.length > 0 && type === 'election') throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   for (const [place, { codeTag }] of voids.entries()) await noteVoidLeaf(tx, eventId, codeTag, frontier.size + place);

@@ -18,12 +18,12 @@ export const ballotLogs = pgTable('ballot_logs', {
   /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. No note where an earlier version signed last. */
   confirmed: count('confirmed').notNull().default(0),
   note: text(),
-  /** The right edge of the tree (`frontier.ts`). */
+  /** The right edge of the tree (`compact-range.ts`). */
   frontier: bytes('frontier').notNull(),
-  /** The configuration that was recorded last, and the version of the paper it was read from. */
+  /** The configuration that was recorded last, and the version of the definition it was read from. */
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
-  paperVersion: count('paper_version').notNull(),
+  definitionVersion: count('paper_version').notNull(),
   /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls, and until then in logs of an earlier version. */
   rollHeads: count('roll_heads'),
   rollWeight: text('roll_weight'),
@@ -39,7 +39,7 @@ export const ballotLogs = pgTable('ballot_logs', {
   /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it, and in logs that closed in versions without. */
   closeSalt: bytes('close_salt'),
   closeContent: text('close_content'),
-  /** When the roll was rewritten while the event was open (`scatter-roll.ts`); null before the first time. */
+  /** When the roll was rewritten while the event was open (`rewrite-roll.ts`); null before the first time. */
   rollMixedAt: timeMs('roll_mixed_at'),
   /** Set once the roll was rewritten after the close, so that no order of it shows who voted when. */
   rollScatteredAt: timeMs('roll_scattered_at'),

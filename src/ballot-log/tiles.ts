@@ -51,17 +51,6 @@ export function tileWidth(level: TileLevel, index: number, size: number): number
   return Math.min(TILE_WIDTH, Math.max(0, filled - index * TILE_WIDTH));
 }
 
-/** All hash tiles of a tree, level by level; partial ones stand at the right edge. */
-export function tilesOfTree(size: number): Tile[] {
-  const tiles: Tile[] = [];
-  for (let level = 0; tileWidth(level, 0, size) > 0; level += 1) {
-    for (let index = 0; tileWidth(level, index, size) > 0; index += 1) {
-      tiles.push({ level, index, width: tileWidth(level, index, size) });
-    }
-  }
-  return tiles;
-}
-
 /** Where a node's hash is found: `hashes` of a tile from `start` on, which make the node. */
 function placeOf({ level, index }: TreeNode): { level: number; index: number; start: number; hashes: number } {
   const hashes = 2 ** (level % TILE_HEIGHT);
@@ -116,19 +105,4 @@ export function encodeBundle(entries: readonly Uint8Array[]): Buffer {
       return [length, entry];
     }),
   );
-}
-
-/** @throws RangeError for bytes that end within an entry */
-export function decodeBundle(bytes: Uint8Array): Buffer[] {
-  const bundle = Buffer.from(bytes);
-  const entries: Buffer[] = [];
-  let at = 0;
-  while (at < bundle.length) {
-    const begin = at + LENGTH_BYTES;
-    const end = begin <= bundle.length ? begin + bundle.readUInt16BE(at) : Number.POSITIVE_INFINITY;
-    if (end > bundle.length) throw new RangeError('a bundle ends within an entry');
-    entries.push(bundle.subarray(begin, end));
-    at = end;
-  }
-  return entries;
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { candidateView, positionView } from '#src/ballot-paper/view-schemas.ts';
+import { candidateView } from '#src/ballot-definition/candidate.ts';
+import { positionView } from '#src/ballot-definition/position.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { votingEventView } from '#src/voting-events/view-schemas.ts';
+import { votingEventView } from '#src/voting-events/voting-event.ts';
 import { closeOpeningView } from './close-opening.ts';
 
 const hash = () => z.string().meta({ description: 'A hash in base64.' });

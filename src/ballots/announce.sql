@@ -7,14 +7,16 @@ DECLARE
   written integer := 0;
 BEGIN
   FOR event IN
-    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots
+    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + coalesce(q.ballots, 0) AS ballots
     FROM voting_events e
     LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
+    -- Read once for all events, however many there are.
+    LEFT JOIN (SELECT voting_event_id, count(*) AS ballots FROM ballot_queue GROUP BY voting_event_id) AS q ON q.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND (a.announced_at IS NULL OR a.announced_at <= at - p_pause_ms)
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
         AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
-      AND coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) > coalesce(a.ballots, 0)
+      AND coalesce(l.ballots, 0) + coalesce(q.ballots, 0) > coalesce(a.ballots, 0)
     ORDER BY e.id LIMIT 500
   LOOP
     INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, event.ballots, at)

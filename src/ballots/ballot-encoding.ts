@@ -9,7 +9,7 @@
  *
  * Varints are unsigned LEB128. Numbers are small, so a ballot of 12 entries takes about 50 bytes.
  */
-export interface PackedEntry {
+interface PackedEntry {
   readonly candidate: number;
   /** The score, points or votes; the rank in ranked choice; 1 otherwise. */
   readonly value: number;
@@ -21,6 +21,10 @@ export interface PackedPosition {
 }
 
 const VERSION = 1;
+/** From here on a byte is not the whole of its number. */
+const LONG = 0x80;
+/** The highest bit above zero that stays clear of the sign. */
+const MAX_RANK_BIT = 29;
 
 function pushVarint(bytes: number[], value: number): void {
   let rest = value;
@@ -56,8 +60,14 @@ export class BallotReader {
   /** The number of the position that was read last. */
   position = 0;
   length = 0;
+  /** Numbers of candidates, or what stands for them. */
   candidates = new Uint32Array(16);
   values = new Float64Array(16);
+  /** Set by `readEntries`: whether each candidate stands after the one before, as ballots are packed. */
+  isAscending = true;
+  /** Set by `readEntries`: the lowest and the highest value. All are exact whole numbers; without entries the two say nothing. */
+  lowest = 0;
+  highest = 0;
   #bytes: Uint8Array = new Uint8Array();
   #at = 0;
   #end = 0;
@@ -72,26 +82,123 @@ export class BallotReader {
     this.#end = end;
   }
 
-  /** Reads the next position; false at the end of the ballot. */
+  /** Reads the next position with its entries, as the numbers of their candidates; false at the end of the ballot. */
   next(): boolean {
+    if (!this.nextPosition()) return false;
+    this.#makeRoom();
+    for (let entry = 0; entry < this.length; entry += 1) {
+      this.candidates[entry] = this.#varint();
+      this.values[entry] = unzigzag(this.#varint());
+    }
+    return true;
+  }
+
+  /** Reads which position comes next, and how many entries it has; false at the end of the ballot. */
+  nextPosition(): boolean {
     if (this.#at >= this.#end) return false;
     this.position = this.#varint();
-    const length = this.#varint();
+    this.length = this.#varint();
     // Every entry takes two bytes at least: a length beyond that is no length.
-    if (length * 2 > this.#end - this.#at) throw new Error('a packed ballot ends in the middle of its entries');
-    if (length > this.candidates.length) {
-      this.candidates = new Uint32Array(length * 2);
-      this.values = new Float64Array(length * 2);
-    }
-    const { candidates, values } = this;
-    for (let entry = 0; entry < length; entry += 1) {
-      candidates[entry] = this.#varint();
-      const value = this.#varint();
-      // Small numbers take the short way: this runs for every entry of every ballot.
-      values[entry] = value < 0x80 ? (value & 1 ? -((value + 1) >> 1) : value >> 1) : unzigzag(value);
-    }
-    this.length = length;
+    if (this.length * 2 > this.#end - this.#at) throw new Error('a packed ballot ends in the middle of its entries');
     return true;
+  }
+
+  /**
+   * Reads the entries of the position, and all that a count has to know of them, in one pass.
+   * @param indexByNumber what stands for each candidate's number, -1 where nothing does
+   * @returns -1, or the first number that nothing stands for: then the columns hold nothing
+   */
+  readEntries(indexByNumber: Int32Array): number {
+    this.#makeRoom();
+    return this.#readShortEntries(indexByNumber) ? -1 : this.#readAnyEntries(indexByNumber);
+  }
+
+  /** Where every number takes a byte, as nearly all do. @returns false where it is otherwise; nothing is read then */
+  #readShortEntries(indexByNumber: Int32Array): boolean {
+    const { length, candidates, values } = this;
+    const bytes = this.#bytes;
+    let at = this.#at;
+    let last = -1;
+    let isAscending = true;
+    let [lowest, highest] = [LONG, -LONG];
+    for (let entry = 0; entry < length; entry += 1) {
+      const number = bytes[at] as number;
+      const zigzagged = bytes[at + 1] as number;
+      const candidate = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
+      if ((number | zigzagged) >= LONG || candidate < 0) return false;
+      const value = (zigzagged >> 1) ^ -(zigzagged & 1);
+      if (candidate <= last) isAscending = false;
+      last = candidate;
+      if (value < lowest) lowest = value;
+      if (value > highest) highest = value;
+      candidates[entry] = candidate;
+      values[entry] = value;
+      at += 2;
+    }
+    this.#at = at;
+    this.isAscending = isAscending;
+    this.lowest = lowest;
+    this.highest = highest;
+    return true;
+  }
+
+  #readAnyEntries(indexByNumber: Int32Array): number {
+    this.isAscending = true;
+    this.lowest = Number.POSITIVE_INFINITY;
+    this.highest = Number.NEGATIVE_INFINITY;
+    let last = -1;
+    for (let entry = 0; entry < this.length; entry += 1) {
+      const number = this.#varint();
+      const value = unzigzag(this.#varint());
+      const candidate = indexByNumber[number] ?? -1;
+      if (candidate < 0) return number;
+      if (!Number.isSafeInteger(value)) throw new Error('a packed value is no exact whole number');
+      if (candidate <= last) this.isAscending = false;
+      last = candidate;
+      this.lowest = Math.min(this.lowest, value);
+      this.highest = Math.max(this.highest, value);
+      this.candidates[entry] = candidate;
+      this.values[entry] = value;
+    }
+    return -1;
+  }
+
+  /**
+   * Reads the entries of the position straight into the order of their ranks, where every number takes a byte, the candidates
+   * ascend, and the ranks are 1 to their number, each once: nearly all ballots. One bit a rank shows that, in the same pass.
+   * @param cells takes what stands for the candidates, first choice first, from `start` on
+   * @returns false where it is otherwise; nothing is read then, and the cells hold nothing
+   */
+  readRanking(indexByNumber: Int32Array, cells: Uint8Array | Uint16Array, start: number): boolean {
+    const { length } = this;
+    if (length > MAX_RANK_BIT) return false;
+    const bytes = this.#bytes;
+    let at = this.#at;
+    let last = -1;
+    let seen = 0;
+    for (let entry = 0; entry < length; entry += 1) {
+      const number = bytes[at] as number;
+      const value = bytes[at + 1] as number;
+      const rank = value >> 1;
+      const candidate = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
+      // An odd value is below zero.
+      const isFaulty = (number | value) >= LONG || (value & 1) !== 0 || rank === 0 || rank > length;
+      if (isFaulty || candidate <= last) return false;
+      last = candidate;
+      seen |= 1 << rank;
+      cells[start + rank - 1] = candidate;
+      at += 2;
+    }
+    // Each of so many ranks once: their bits, without that of rank 0.
+    if (seen !== (1 << (length + 1)) - 2) return false;
+    this.#at = at;
+    return true;
+  }
+
+  #makeRoom(): void {
+    if (this.length <= this.candidates.length) return;
+    this.candidates = new Uint32Array(this.length * 2);
+    this.values = new Float64Array(this.length * 2);
   }
 
   #varint(): number {

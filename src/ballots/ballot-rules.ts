@@ -1,5 +1,5 @@
-import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
-import { type Candidate, ENTRY_KINDS } from '#src/ballot-paper/types.ts';
+import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import { type Candidate, ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import type { SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { PackedPosition } from './ballot-encoding.ts';
@@ -11,7 +11,7 @@ export interface BallotEntry {
   readonly rank?: number | undefined;
 }
 
-export interface InsufficientCredits {
+interface InsufficientCredits {
   readonly positionId: string;
   readonly required: number;
   readonly available: number;
@@ -29,10 +29,10 @@ export type Judgement =
 
 /** Stands for a group that is not known yet: every position is open to it. */
 export const ANY_GROUP = Symbol('any group');
-export type VoterGroup = string | null | typeof ANY_GROUP;
+type VoterGroup = string | null | typeof ANY_GROUP;
 
 /** An entry as it was sent: what is missing was left out, or is not in the form of an entry. */
-export type SentEntry = SoundParts<BallotEntry> | undefined;
+type SentEntry = SoundParts<BallotEntry> | undefined;
 
 interface Mark {
   readonly index: number;
@@ -47,7 +47,7 @@ interface Mark {
  * @param budgets credits that a visitor may spend on a quadratic position, where they are not the base credits
  */
 export function judgeBallot(
-  paper: BallotPaper,
+  definition: BallotDefinition,
   entries: readonly SentEntry[],
   voterGroup: VoterGroup,
   budgets: ReadonlyMap<string, number> = NO_BUDGETS,
@@ -55,13 +55,13 @@ export function judgeBallot(
   const issues: Issue[] = [];
   const groupIssues: Issue[] = [];
   const shortages: InsufficientCredits[] = [];
-  const marks = new Map<PaperPosition, Mark[]>();
-  const marked = new Map<PaperPosition, Set<Candidate>>();
+  const marks = new Map<BallotPosition, Mark[]>();
+  const marked = new Map<BallotPosition, Set<Candidate>>();
   entries.forEach((entry, index) => {
     const field = (name: string): string => `votes[${index}].${name}`;
     if (entry === undefined) return;
-    const position = entry.positionId === undefined ? undefined : paper.positionById.get(entry.positionId);
-    const known = entry.candidateId === undefined ? undefined : paper.candidateById.get(entry.candidateId);
+    const position = entry.positionId === undefined ? undefined : definition.positionById.get(entry.positionId);
+    const known = entry.candidateId === undefined ? undefined : definition.candidateById.get(entry.candidateId);
     if (position === undefined) {
       if (entry.positionId !== undefined)
         issues.push({ field: field('positionId'), message: 'is not a position of this event' });
@@ -91,8 +91,8 @@ export function judgeBallot(
     if (position.votingMethod === 'cumulative') issues.push(...judgePoints(position, own));
     if (position.votingMethod === 'quadratic') shortages.push(...judgeCredits(position, own, budgets));
   }
-  const open = paper.positions.filter((position) => isOpenTo(position, voterGroup));
-  if (areAllRead) issues.push(...judgeLeftOut(paper.positions, marks));
+  const open = definition.positions.filter((position) => isOpenTo(position, voterGroup));
+  if (areAllRead) issues.push(...judgeLeftOut(definition.positions, marks));
   const areCreditsAlone = groupIssues.length + issues.length === 0;
   issues.push(...shortages.map((shortage) => ({ field: 'votes', message: describeShortage(shortage) })));
   const all = [...groupIssues, ...issues];
@@ -108,7 +108,7 @@ export const describeShortage = ({ positionId, required, available }: Insufficie
   `costs ${required} credits of ${available} for position ${positionId}`;
 
 /** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
-function standsIn(position: PaperPosition, candidate: Candidate): boolean {
+function standsIn(position: BallotPosition, candidate: Candidate): boolean {
   if (candidate.status !== 'approved' || !candidate.positionIds.includes(position.id)) return false;
   // A referendum could not count a choice that means neither yes nor no nor abstain.
   return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
@@ -116,8 +116,8 @@ function standsIn(position: PaperPosition, candidate: Candidate): boolean {
 
 /** Notes a mark; whether the candidate had one in this position before. */
 function isSecondMark(
-  marked: Map<PaperPosition, Set<Candidate>>,
-  position: PaperPosition,
+  marked: Map<BallotPosition, Set<Candidate>>,
+  position: BallotPosition,
   candidate: Candidate,
 ): boolean {
   const own = marked.get(position);
@@ -131,13 +131,13 @@ function isSecondMark(
 }
 
 /** A position with a group is open to that group alone; one without is open to all. */
-function isOpenTo(position: PaperPosition, voterGroup: VoterGroup): boolean {
+function isOpenTo(position: BallotPosition, voterGroup: VoterGroup): boolean {
   return position.groupId === null || voterGroup === ANY_GROUP || position.groupId === voterGroup;
 }
 
 const NO_BUDGETS: ReadonlyMap<string, number> = new Map();
 
-function judgeEntry(position: PaperPosition, { value, rank }: SoundParts<BallotEntry>, index: number): Issue[] {
+function judgeEntry(position: BallotPosition, { value, rank }: SoundParts<BallotEntry>, index: number): Issue[] {
   const issues: Issue[] = [];
   const refuse = (name: 'value' | 'rank', message: string): void => {
     issues.push({ field: `votes[${index}].${name}`, message });
@@ -176,7 +176,7 @@ function judgeEntry(position: PaperPosition, { value, rank }: SoundParts<BallotE
   return issues;
 }
 
-function judgeSelections(position: PaperPosition, marks: readonly Mark[], areAllRead: boolean): Issue[] {
+function judgeSelections(position: BallotPosition, marks: readonly Mark[], areAllRead: boolean): Issue[] {
   const limit = position.selectionLimit;
   const beyond = marks.slice(limit);
   const issues = beyond.map(({ index }) => ({
@@ -193,7 +193,7 @@ function judgeSelections(position: PaperPosition, marks: readonly Mark[], areAll
   return issues;
 }
 
-function judgeRanks(_position: PaperPosition, marks: readonly Mark[]): Issue[] {
+function judgeRanks(_position: BallotPosition, marks: readonly Mark[]): Issue[] {
   const seen = new Set<number>();
   return marks.flatMap(({ entry, index }) => {
     if (entry.rank === undefined) return [];
@@ -204,7 +204,7 @@ function judgeRanks(_position: PaperPosition, marks: readonly Mark[]): Issue[] {
   });
 }
 
-function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
+function judgePoints(position: BallotPosition, marks: readonly Mark[]): Issue[] {
   const budget = position.cumulativePointBudget ?? 0;
   let total = 0;
   for (const { entry, index } of marks) {
@@ -220,7 +220,7 @@ function judgePoints(position: PaperPosition, marks: readonly Mark[]): Issue[] {
 
 /** Credits are the squares of the votes: exact, because votes above the root of the budget are already too many. */
 function judgeCredits(
-  position: PaperPosition,
+  position: BallotPosition,
   marks: readonly Mark[],
   budgets: ReadonlyMap<string, number>,
 ): InsufficientCredits[] {
@@ -237,15 +237,15 @@ export function costOf(entries: readonly SoundParts<BallotEntry>[]): number {
 
 /** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */
 function judgeLeftOut(
-  positions: readonly PaperPosition[],
-  marks: ReadonlyMap<PaperPosition, readonly Mark[]>,
+  positions: readonly BallotPosition[],
+  marks: ReadonlyMap<BallotPosition, readonly Mark[]>,
 ): Issue[] {
   const [only] = positions;
   if (positions.length !== 1 || only === undefined || marks.has(only) || only.minSelections === 0) return [];
   return [{ field: 'votes', message: `must choose at least ${only.minSelections} for "${only.title}"` }];
 }
 
-function packPosition(position: PaperPosition, marks: readonly Mark[]): PackedPosition {
+function packPosition(position: BallotPosition, marks: readonly Mark[]): PackedPosition {
   const isRanked = ENTRY_KINDS[position.votingMethod] === 'rank';
   return {
     position: position.number,

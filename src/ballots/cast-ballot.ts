@@ -1,30 +1,131 @@
-import type { PaperShelf } from '#src/ballot-paper/paper.ts';
+import { Hono } from 'hono';
+import { requireFeature } from '#src/accounts/plans.ts';
+import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Answer, created } from '#src/http/answer.ts';
+import { claimFirst, claimWithin } from '#src/http/answer-once.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
+import { bodyFor } from '#src/http/body.ts';
 import type { DeferredClaim } from '#src/http/claim.ts';
+import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { requirePlan } from '#src/http/require-plan.ts';
+import { providerKind } from '#src/payment-providers/registered.ts';
+import { finishCheckout } from '#src/payments/finish-checkout.ts';
+import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
+import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
-import type { VoteCaller } from '#src/voting-events/access.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
+import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { BallotWriter } from './ballot-writer.ts';
+import { takesLoopback } from '#src/voting-events/voting-page.ts';
+import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
 import { generateConfirmationCode } from './confirmation-code.ts';
-import { insufficientCredits, prepareBallot, refusedVoter } from './prepare-ballot.ts';
-import type { CastBody } from './schemas.ts';
+import { startPaidVote } from './pay-to-vote.ts';
+import { insufficientCredits, judgeCastParts, prepareBallot, refusedVoter } from './prepare-ballot.ts';
+import type { BallotWriter } from './repository.ts';
 
-export interface CastDeps {
+const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
+
+/** Casts ballots (contract, "Cast body"). */
+export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
+  const embedded = deps.config.databaseUrl === undefined;
+  const paidFeature = requirePlan(({ event: { payToVote }, ownerPlan }: VoteCaller, raw) => {
+    if (payToVote !== null && !('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
+  });
+  const castBody = bodyFor(
+    ({ event: row }: VoteCaller, raw) => {
+      const { type, payToVote, paymentProvider } = row;
+      const loopback = takesLoopback(embedded, row);
+      if (type === 'election') return castElectionBody;
+      if ('paymentAttemptId' in raw) return finishPaymentBody;
+      return payToVote !== null && paymentProvider !== null
+        ? castPaidPollBody(loopback, providerKind(paymentProvider).needs)
+        : castPollBody(loopback);
+    },
+    async ({ event: row }, sent, isFaulty) =>
+      'paymentAttemptId' in sent ? [] : judgeCastParts(deps, row, sent, isFaulty),
+  );
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'castBallot',
+      untraced: true,
+      urgency: 'cast',
+      summary: 'Cast a ballot',
+      method: 'POST',
+      path: '/cast',
+      scope: 'vote',
+      description:
+        'The ballot does not count yet: confirm it. Casting again before that replaces it. In a paid poll the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, casts the ballot that was sent first.',
+      answers: {
+        ...answersCreated(castResultView, 'The ballot is cast, and waits to be confirmed.'),
+        ...answersOne(castResultView, 'A second call that was made before: the same code.'),
+        ...PAYMENT_REQUIRED,
+      },
+      refusals: [
+        'event_not_open',
+        'event_closed',
+        'voter_key_invalid',
+        'voter_pending',
+        'voter_rejected',
+        'already_voted',
+        'not_in_group',
+        'insufficient_credits',
+        'ballot_key_unavailable',
+        ...SECOND_CALL_REFUSALS,
+      ],
+      bodies: {
+        CastElectionBallotBody: {
+          summary: 'In an election',
+          schema: castElectionBody,
+          example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example', votes: EXAMPLE_VOTES },
+        },
+        CastPollBallotBody: {
+          summary: 'In a poll; the first call where voting is paid',
+          schema: castPollBody(embedded),
+          example: { visitorId: EXAMPLE.visitor, votes: EXAMPLE_VOTES, returnUrl: 'https://club.example/paid' },
+        },
+        FinishPaymentBody: FINISH_PAYMENT,
+      },
+    }),
+    loadPublicEvent(deps),
+    paidFeature,
+    replayIfAnswered(undefined, answerKeyOf(deps)),
+    castBody,
+    (c) => {
+      const [target, ballot] = [c.get('target'), c.get('body')];
+      if ('paymentAttemptId' in ballot) {
+        const order = { votingEventId: target.event.id, purpose: 'vote', attemptId: ballot.paymentAttemptId } as const;
+        return claimFirst(c, (claim) => finishCheckout(payments, order, claim));
+      }
+      const price = target.event.payToVote;
+      if (price === null) return claimWithin(c, (claim) => castBallot(deps, target, ballot, claim));
+      if (!('visitorId' in ballot)) throw new Error('only ballots of polls are paid for');
+      return claimFirst(c, (claim) => startPaidVote({ ...deps, ...payments }, target, price, ballot, claim));
+    },
+  );
+  return router;
+}
+
+interface CastDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly ballots: BallotWriter;
 }
 
-interface CastResult {
+interface CastAnswer {
   readonly confirmationCode: string;
   readonly votesCount: number;
 }
@@ -48,15 +149,15 @@ export async function castBallot(
   let current = event;
   let weight: bigint | undefined;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
-    const paper = await deps.papers.take(current);
-    if (paper === undefined) throw notFound();
+    const definition = await deps.definitions.get(current);
+    if (definition === undefined) throw notFound();
     // A ballot that was sent in a rehearsal is never cast outside of it, or the other way round.
-    requireSameWorld(event, paper.event);
+    requireSameWorld(event, definition.event);
     // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
-    if (paper.event.payToVote !== null) throw changedMeanwhile();
+    if (definition.event.payToVote !== null) throw changedMeanwhile();
     const code = generateConfirmationCode();
-    const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastResult);
-    const row = await prepareBallot(deps, paper, body, code, caller.keyId, deps.db, weight);
+    const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
+    const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight);
     const { verdict, shortage, stored, weightMicro } = await deps.ballots.cast({
       row,
       claim: claim?.valuesFor(answer),
@@ -69,7 +170,8 @@ export async function castBallot(
       continue;
     }
     if (shortage !== undefined) throw insufficientCredits(shortage);
-    if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, row.voter?.identity, verdict, caller.keyId);
+    if (isRefusal(verdict))
+      throw await refusedVoter(deps, definition.event, row.voter?.identity, verdict, caller.keyId);
     const newer = await findEventById(deps.db, event.id);
     if (newer === undefined) throw notFound();
     current = newer;

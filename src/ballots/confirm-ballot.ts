@@ -1,36 +1,81 @@
 import { randomBytes } from 'node:crypto';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import { Hono } from 'hono';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
+import { claimFirst } from '#src/http/answer-once.ts';
+import { answersOne } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
 import type { Claim } from '#src/http/claim.ts';
-import type { RateLimiter } from '#src/http/rate-limit.ts';
-import { tooManyRequests } from '#src/http/rate-limit.ts';
+import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
+import { type RateLimiter, tooManyRequests } from '#src/http/rate-limit.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
 import { type Clock, DAY_MS, monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
-import type { VoteCaller } from '#src/voting-events/access.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
+import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { type ConfirmationView, confirmationView, confirmBody } from './ballot.ts';
 import { unpackEntries } from './ballot-encoding.ts';
-import { waitingTags } from './ballot-tag.ts';
-import type { BallotWriter } from './ballot-writer.ts';
-import { codeTagOf, normaliseCode, openTimes, sealTimes } from './confirmation-code.ts';
+import { codeTagOf, normaliseCode, openTimes, sealTimes, waitingTags } from './confirmation-code.ts';
 import type { LogReceipts } from './log-receipts.ts';
-import { type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
+import { type BallotWriter, type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
 import { openBallot, openWaitingTime, sealWaitingTime } from './sealed-entries.ts';
-import type { ConfirmationView } from './view-schemas.ts';
 
-export interface ConfirmDeps {
+/** Confirms ballots (contract, "Confirm result"). */
+export function confirmRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
+  const keepSecret = ({ event }: VoteCaller, answer: string) => withoutChoices(event, answer, deps.clock.now());
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'confirmBallot',
+      untraced: true,
+      urgency: 'confirm',
+      summary: 'Confirm a cast ballot',
+      method: 'POST',
+      path: '/confirm',
+      scope: 'vote',
+      description:
+        'From here on the ballot counts. Confirming again gives the same answer. A ballot cast before the close may be confirmed for 15 minutes after it.',
+      answers: answersOne(confirmationView, 'The ballot counts.'),
+      refusals: [
+        'event_not_open',
+        'event_closed',
+        'already_voted',
+        'voter_rejected',
+        'voter_pending',
+        'voter_key_invalid',
+        'ballot_key_unavailable',
+      ],
+      example: { confirmationCode: EXAMPLE.confirmationCode },
+    }),
+    loadPublicEvent(deps),
+    replayIfAnswered(keepSecret, answerKeyOf(deps)),
+    body(confirmBody),
+    (c) => {
+      return claimFirst(c, (claim) =>
+        confirmVotes({ ...deps, rateLimiter, receipts }, c.get('target'), c.get('body').confirmationCode, claim),
+      );
+    },
+  );
+  return router;
+}
+
+interface ConfirmDeps {
   readonly db: Database;
   readonly ballotKeys: BallotKeys;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly rateLimiter: RateLimiter;
   readonly secrets: Secrets;
   readonly receipts: LogReceipts;
@@ -68,15 +113,15 @@ export async function confirmVotes(
   const notFoundHere = (): ApiError =>
     isFinalAt(event, deps.clock.now()) ? notOpen('closed') : unknownCode(deps, caller.keyId);
   if (code === undefined) throw notFoundHere();
-  let paper = await deps.papers.take(event);
-  if (paper === undefined) throw notFound();
-  requireSameWorld(event, paper.event);
-  let { verdict, answer } = await confirmByAnyTag(deps, paper, code, claim);
-  if (verdict === 'unknown' && paper.event.type === 'election' && paper.event.ballotKey === null) {
+  let definition = await deps.definitions.get(event);
+  if (definition === undefined) throw notFound();
+  requireSameWorld(event, definition.event);
+  let { verdict, answer } = await confirmByAnyTag(deps, definition, code, claim);
+  if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
     // The event may have opened since this process read it: its ballots are found under its key.
     const newer = await findEventById(deps.db, event.id);
-    paper = newer?.ballotKey == null ? undefined : await deps.papers.take(newer);
-    if (paper !== undefined) ({ verdict, answer } = await confirmByAnyTag(deps, paper, code, claim));
+    definition = newer?.ballotKey == null ? undefined : await deps.definitions.get(newer);
+    if (definition !== undefined) ({ verdict, answer } = await confirmByAnyTag(deps, definition, code, claim));
   }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_WORLD) throw worldChanged();
@@ -94,15 +139,15 @@ interface Written {
 /** Looks for the ballot by the tag that new ones get, and only where that is unknown by those of earlier ones. */
 async function confirmByAnyTag(
   deps: ConfirmDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   code: string,
   claim: Claim | undefined,
 ): Promise<Written> {
-  const secrets = await deps.ballotKeys.find(paper.event);
-  const tags = waitingTags(secrets, paper.event, code);
+  const secrets = await deps.ballotKeys.find(definition.event);
+  const tags = waitingTags(secrets, definition.event, code);
   let written: Written = { verdict: 'unknown', answer: undefined };
   for (const tag of tags) {
-    written = await confirmByTag(deps, { paper, code, tag, secrets: secrets ?? deps.secrets }, claim);
+    written = await confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
     if (written.verdict !== 'unknown') break;
   }
   return written;
@@ -110,7 +155,7 @@ async function confirmByAnyTag(
 
 /** A ballot that is looked for. */
 interface Sought {
-  readonly paper: BallotPaper;
+  readonly definition: BallotDefinition;
   readonly code: string;
   /** One of the tags that it may be found by. */
   readonly tag: Buffer;
@@ -123,14 +168,14 @@ type Promised = Pick<VotingEvent, 'id' | 'endsAt' | 'rehearsalSince' | 'rehearsa
 
 /** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
 async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
-  const { paper } = sought;
-  let event: Promised | undefined = paper.event;
+  const { definition } = sought;
+  let event: Promised | undefined = definition.event;
   while (event !== undefined) {
     const row = confirmRow(deps, event, sought);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
     const written = await write(deps, row, shape, claim);
     if (written.verdict !== END_MOVED) return written;
-    event = await findEventById(deps.db, paper.event.id);
+    event = await findEventById(deps.db, definition.event.id);
   }
   throw notFound();
 }
@@ -166,7 +211,7 @@ function confirmRow(
 
 function shapeConfirmation(
   deps: ConfirmDeps,
-  { paper, code, secrets }: Sought,
+  { definition, code, secrets }: Sought,
   row: ConfirmRow,
   verdict: ConfirmVerdict,
 ): Answer {
@@ -177,8 +222,8 @@ function shapeConfirmation(
   const salt = sealed?.salt ?? verdict.salt;
   const sealedTime = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
   const { promisedMs } = openTimes(code, sealedTime);
-  const logPromise = deps.receipts.promise(paper, { codeTag: leafTag, salt, entries, weightMicro }, promisedMs);
-  return ok({ ...viewConfirmation(paper, code, { ...verdict, salt, sealedTime, entries }), logPromise });
+  const logPromise = deps.receipts.promise(definition, { codeTag: leafTag, salt, entries, weightMicro }, promisedMs);
+  return ok({ ...viewConfirmation(definition, code, { ...verdict, salt, sealedTime, entries }), logPromise });
 }
 
 function isConfirmed(verdict: ConfirmVerdict): boolean {
@@ -222,24 +267,24 @@ export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: str
 
 /** What was confirmed. In a secret event the choices are shown on the first confirm and while it is open, not afterwards. */
 function viewConfirmation(
-  paper: BallotPaper,
+  definition: BallotDefinition,
   code: string,
   result: ConfirmVerdict,
 ): Omit<ConfirmationView, 'logPromise'> {
   const entries = unpackEntries(result.entries).flatMap(({ position, entries: own }) =>
     own.map(({ candidate }) => ({
-      positionName: paper.positionByNumber.get(position)?.title ?? '',
-      candidateName: paper.candidateByNumber.get(candidate)?.name ?? '',
+      positionName: definition.positionByNumber.get(position)?.title ?? '',
+      candidateName: definition.candidateByNumber.get(candidate)?.name ?? '',
     })),
   );
-  const told = secrecyOf(paper.event) !== 'secret' || result.verdict === 'confirmed' || result.status === 'open';
+  const told = secrecyOf(definition.event) !== 'secret' || result.verdict === 'confirmed' || result.status === 'open';
   return {
     confirmationCode: code,
     confirmedCount: entries.length,
     totalVotes: entries.length,
     submittedAt: openTimes(code, result.sealedTime).confirmedMs,
     votes: told ? entries : [],
-    ...(paper.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
+    ...(definition.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };
 }
 

@@ -15,7 +15,6 @@ DECLARE
   e voting_events%ROWTYPE;
   b record;
   at bigint;
-  closed_at bigint;
   poll boolean;
   shown_id text;
   standing text;
@@ -47,10 +46,7 @@ BEGIN
     ) AS q WHERE q.code_tag = p_code_tag;
     IF NOT FOUND THEN
       SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
-      FROM (
-        SELECT * FROM ballots x WHERE x.voting_event_id = p_event AND x.code_tag >= coalesce(p_leaf_tag, p_code_tag)
-        ORDER BY x.code_tag LIMIT 1
-      ) AS x WHERE x.code_tag = coalesce(p_leaf_tag, p_code_tag);
+      FROM find_sealed(p_event, coalesce(p_leaf_tag, p_code_tag)) AS x WHERE x.leaf_index IS NOT NULL;
     END IF;
     verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     RETURN;
@@ -61,8 +57,7 @@ BEGIN
     RETURN;
   END IF;
   IF status = 'closed' THEN
-    closed_at := least(e.closed_at, e.ends_at);
-    IF b.cast_at > closed_at OR at >= closed_at + confirm_grace_ms() THEN verdict := 'closed'; RETURN; END IF;
+    IF b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e) THEN verdict := 'closed'; RETURN; END IF;
   ELSIF status <> 'open' THEN
     verdict := status;
     RETURN;

@@ -1,7 +1,8 @@
 import { base32 } from '#src/platform/ids.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
-import { sha256 } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/typed-text.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 const CODE_CHARACTERS = 26;
 const CODE_BYTES = 16;
@@ -26,7 +27,7 @@ export function codeTagOf(code: string): Buffer {
 }
 
 /** The two times of a confirmed ballot. */
-export interface ConfirmTimes {
+interface ConfirmTimes {
   readonly confirmedMs: number;
   /** Until when the ballot was promised to be in the log; undefined for one that was promised no date. */
   readonly promisedMs: number | undefined;
@@ -54,4 +55,34 @@ export function openTimes(code: string, sealed: Uint8Array): ConfirmTimes {
 function mask(code: string, bytes: Uint8Array): Buffer {
   const pad = sha256(`time${code}`);
   return Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0)));
+}
+
+const keyedText = (eventId: string, code: string): string => `${eventId}\n${code}`;
+
+/** What a new ballot is stored under: the first of its `waitingTags`. @param codeTag the tag of its code in the log */
+export function newTag(
+  secrets: Secrets,
+  event: Pick<VotingEvent, 'id' | 'type'>,
+  code: string,
+  codeTag: Buffer,
+): Buffer {
+  return event.type === 'poll' ? codeTag : secrets.mac('ballot-tag', keyedText(event.id, code));
+}
+
+/**
+ * What a ballot is found by while it is pending or waits in the queue, the one that new ballots get first. In an election it
+ * is a hash of the code under the key of the event: the tag that stands in the log would join a copy of these rows, which can
+ * be recognised as somebody's, with the ballot that is opened later. In an event that opened before there were keys of events
+ * it is one under each listed secret key. Last comes the tag of the log, which ballots had before there were keyed ones, and by
+ * which those of the box are found. Polls use that one alone: their ballots carry their voter.
+ * @param secrets what the ballots of the event wait under; undefined once none waits any more
+ */
+export function waitingTags(
+  secrets: Secrets | undefined,
+  event: Pick<VotingEvent, 'id' | 'type'>,
+  code: string,
+): Buffer[] {
+  const codeTag = codeTagOf(code);
+  const keyed = event.type === 'poll' ? [] : (secrets?.macs('ballot-tag', keyedText(event.id, code)) ?? []);
+  return [...keyed, codeTag];
 }

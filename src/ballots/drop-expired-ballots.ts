@@ -1,6 +1,31 @@
+import type { Pool } from 'pg';
 import type { Database } from '#src/database/client.ts';
+import { inChunks } from '#src/database/in-chunks.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
-import { dropExpiredBallots, listEventsWithExpiredBallots } from './repository.ts';
+
+/** The most of one run for one event: the rest is for the next run, so that a large event keeps no other waiting. */
+const DROPPING_MS = 20_000;
+
+/** Events with ballots that can no longer be confirmed: a day old, or past the time after the close. */
+async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(`
+    SELECT DISTINCT voting_event_id AS id FROM (
+      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - pending_ballot_ms() ORDER BY cast_at LIMIT 10000) AS old
+    UNION
+    SELECT e.id FROM voting_events e
+    WHERE is_final(e, now_ms())
+      AND e.deleted_at IS NULL AND EXISTS (SELECT 1 FROM pending_ballots b WHERE b.voting_event_id = e.id)`);
+  return rows.map(({ id }) => id);
+}
+
+/** Drops an event's ballots that can no longer be confirmed, in chunks. What was paid for one goes back. */
+async function dropExpiredBallots(pool: Pool, eventId: string): Promise<void> {
+  await inChunks(async (maxRows) => {
+    const text = 'SELECT drop_expired_ballots($1, $2) AS dropped';
+    const { rows } = await pool.query<{ dropped: number }>(text, [eventId, maxRows]);
+    return rows[0]?.dropped ?? 0;
+  }, DROPPING_MS);
+}
 
 /** Drops ballots that were cast and can no longer be confirmed. An event whose ballots cannot be dropped holds up no other. */
 export async function dropAllExpiredBallots({ db, log }: { readonly db: Database; readonly log: Log }): Promise<void> {

@@ -1,4 +1,4 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 
 /** A confirmed ballot, as its leaf of the log is made from it. */
 export interface ConfirmedBallot {
@@ -15,7 +15,7 @@ export interface LogReceipts {
    * The signed promise that the ballot will be in the log. The same ballot gets the same promise each time.
    * @param untilMs the date that it names; undefined for a ballot that was promised none
    */
-  promise(paper: BallotPaper, ballot: ConfirmedBallot, untilMs: number | undefined): string;
+  promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number | undefined): string;
   /** Called after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
   confirmed(eventId: string): void;
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { Fulfilled } from '#src/payments/fulfilment.ts';
+import type { PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import type { PaymentAttempt } from '#src/payments/types.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -15,18 +15,18 @@ import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { Price } from '#src/voting-events/types.ts';
+import type { Price } from '#src/voting-events/voting-event.ts';
+import type { PaidCastBody } from './ballot.ts';
 import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
 import { castPaidBallot, dropPendingBallot } from './repository.ts';
-import type { PaidCastBody } from './schemas.ts';
 
-export interface PaidVoteDeps {
+interface PaidVoteDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
 }
 
 /**
@@ -41,10 +41,10 @@ export async function startPaidVote(
   body: PaidCastBody,
   claim: Claim | undefined,
 ): Promise<Answer> {
-  const paper = await deps.papers.take(event);
-  if (paper === undefined) throw notFound();
+  const definition = await deps.definitions.get(event);
+  if (definition === undefined) throw notFound();
   const { returnUrl, cancelUrl, ...ballot } = body;
-  const { participants } = await prepareBallot(deps, paper, ballot, generateConfirmationCode(), caller.keyId);
+  const { participants } = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
   const verdict = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: participants });
   if (isRefusal(verdict)) throw refusalError(verdict);
   return startCheckout(
@@ -87,13 +87,13 @@ const storedBallot = z.object({
   ),
 });
 
-/** The ballot of an attempt, judged by the paper as it is. @throws ApiError when it would be refused now */
+/** The ballot of an attempt, judged by the definition as it is. @throws ApiError when it would be refused now */
 async function judgePaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt) {
   const body = storedBallot.parse(attempt.request);
-  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
-  if (paper === undefined) throw notFound();
+  const definition = await deps.definitions.getForUpdate(tx, attempt.votingEventId);
+  if (definition === undefined) throw notFound();
   const code = generateConfirmationCode();
-  return { event: paper.event, body, code, row: await prepareBallot(deps, paper, body, code, '', tx) };
+  return { event: definition.event, body, code, row: await prepareBallot(deps, definition, body, code, '', tx) };
 }
 
 /** @throws ApiError when a paid ballot cannot be cast any more, as `already_voted` where its participant has voted meanwhile */

@@ -1,4 +1,4 @@
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { listBalances } from '#src/credits/list-balances.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
@@ -7,23 +7,27 @@ import type { Clock } from '#src/platform/clock.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
-import type { Identity } from '#src/voters/identity.ts';
 import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
-import { identityIssues, identityOf, participantIssues, participantsOf } from '#src/voters/voter-identity.ts';
+import {
+  type Identity,
+  identityIssues,
+  identityOf,
+  participantIssues,
+  participantsOf,
+} from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, notOpen } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
 import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
-import { waitingTags } from './ballot-tag.ts';
-import { codeTagOf } from './confirmation-code.ts';
+import { codeTagOf, newTag } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
-import type { CastBody } from './schemas.ts';
 import { sealEntries, sealSecretBallot } from './sealed-entries.ts';
 
-export interface PrepareDeps {
+interface PrepareDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ballotKeys: BallotKeys;
@@ -31,7 +35,7 @@ export interface PrepareDeps {
 }
 
 /**
- * Judges a ballot by a paper and packs it for its statement.
+ * Judges a ballot by a definition and packs it for its statement.
  * @param apiKeyId whose wrong voter keys are counted
  * @param executor where a visitor's credits are read
  * @param expectedWeight what the ballot is sealed with, in millionths: its statement refuses it where its voter weighs something else
@@ -39,23 +43,24 @@ export interface PrepareDeps {
  */
 export async function prepareBallot(
   deps: PrepareDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   body: CastBody,
   code: string,
   apiKeyId: string,
   executor: Executor = deps.db,
   expectedWeight = UNIT_WEIGHT,
 ): Promise<CastRow> {
-  const { event } = paper;
+  const { event } = definition;
   const isPoll = event.type === 'poll';
   const identity = isPoll ? undefined : identityOf(event, body);
   const missing = isPoll ? participantIssues(event, body) : identityIssues(event, body, NOTHING_FAULTY);
   // What is wrong with the ballot whatever the voter's group is reported before the key is judged (completions 1.6).
-  if (!isPoll && (missing.length > 0 || asksForGroup(paper)))
-    requireValid(judgeBallot(paper, body.votes, ANY_GROUP), missing);
-  const group = identity === undefined ? null : await groupFor(deps, paper, identity, body.voterKey ?? '', apiKeyId);
-  const budgets = isPoll ? await budgetsOf(executor, paper, body) : undefined;
-  const positions = requireValid(judgeBallot(paper, body.votes, group ?? null, budgets), missing);
+  if (!isPoll && (missing.length > 0 || asksForGroup(definition)))
+    requireValid(judgeBallot(definition, body.votes, ANY_GROUP), missing);
+  const group =
+    identity === undefined ? null : await groupFor(deps, definition, identity, body.voterKey ?? '', apiKeyId);
+  const budgets = isPoll ? await budgetsOf(executor, definition, body) : undefined;
+  const positions = requireValid(judgeBallot(definition, body.votes, group ?? null, budgets), missing);
   const participants = isPoll ? participantsOf(event, { ...body, visitorId: body.visitorId ?? '' }) : [''];
   if (participants === undefined) throw new Error('a participant without an identity was taken');
   const packed = packEntries(positions);
@@ -63,24 +68,25 @@ export async function prepareBallot(
   // Its key goes when no ballot can come any more; before that, it is a rehearsal's that ended meanwhile.
   if (secrets === undefined) throw isFinalAt(event, deps.clock.now()) ? notOpen('closed') : worldChanged();
   const sealedWeight = isPoll || event.ballotKey === null ? undefined : expectedWeight;
-  const tag = waitingTags(secrets, event, code)[0] ?? codeTagOf(code);
+  const codeTag = codeTagOf(code);
+  const tag = newTag(secrets, event, code, codeTag);
   return {
     eventId: event.id,
-    paperVersion: event.paperVersion,
+    definitionVersion: event.definitionVersion,
     voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,
     codeTag: tag,
     entries: isPoll
       ? sealEntries(secrets, event.id, tag, packed)
-      : sealSecretBallot(secrets, event.id, tag, { codeTag: codeTagOf(code), packed, weightMicro: sealedWeight }),
+      : sealSecretBallot(secrets, event.id, tag, { codeTag, packed, weightMicro: sealedWeight }),
     sealedWeight,
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,
     name: body.name ?? null,
     countryCode: body.countryCode ?? null,
-    credits: event.type === 'poll' ? needsOf(paper, body.votes) : undefined,
+    credits: event.type === 'poll' ? needsOf(definition, body.votes) : undefined,
   };
 }
 
@@ -104,23 +110,23 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
 
 /** What is wrong with the values of a ballot whose form is wrong elsewhere: all that needs no voter key to be proven. */
 export async function judgeCastParts(
-  { db, papers }: Pick<PrepareDeps, 'db'> & { readonly papers: PaperShelf },
+  { db, definitions }: Pick<PrepareDeps, 'db'> & { readonly definitions: BallotDefinitionCache },
   event: VotingEvent,
   sent: SoundParts<CastBody & { readonly paymentAttemptId?: string | undefined }>,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
-  const paper = await papers.take(event);
-  if (paper === undefined) return [];
+  const definition = await definitions.get(event);
+  if (definition === undefined) return [];
   const isPoll = event.type === 'poll';
   const missing = isPoll ? participantIssues(event, sent) : identityIssues(event, sent, isFaulty);
   if (sent.votes === undefined) return missing;
   const entries = sent.votes.map((entry) => entry ?? {});
-  const budgets = isPoll ? await budgetsOf(db, paper, { visitorId: sent.visitorId, votes: entries }) : undefined;
-  const judgement = judgeBallot(paper, sent.votes, isPoll ? null : ANY_GROUP, budgets);
+  const budgets = isPoll ? await budgetsOf(db, definition, { visitorId: sent.visitorId, votes: entries }) : undefined;
+  const judgement = judgeBallot(definition, sent.votes, isPoll ? null : ANY_GROUP, budgets);
   return [...missing, ...(judgement.valid ? [] : judgement.issues)];
 }
 
-const asksForGroup = ({ positions }: BallotPaper): boolean => positions.some(({ groupId }) => groupId !== null);
+const asksForGroup = ({ positions }: BallotDefinition): boolean => positions.some(({ groupId }) => groupId !== null);
 
 function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
   return {
@@ -135,14 +141,14 @@ function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, vote
  */
 async function groupFor(
   deps: PrepareDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   identity: Identity,
   voterKey: string,
   apiKeyId: string,
 ): Promise<string | null | undefined> {
-  if (!asksForGroup(paper)) return undefined;
-  const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, paper.event, identity, voterKey);
-  if (isRefusal(verdict)) throw await refusedVoter(deps, paper.event, identity, verdict, apiKeyId);
+  if (!asksForGroup(definition)) return undefined;
+  const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, definition.event, identity, voterKey);
+  if (isRefusal(verdict)) throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
   return groupId;
 }
 
@@ -159,9 +165,9 @@ export async function refusedVoter(
   return retryAfterMs > 0 ? refusalError('locked', retryAfterMs) : refusalError(verdict);
 }
 
-/** What a poll's ballot costs on each quadratic position; undefined where the paper has none. */
-function needsOf(paper: BallotPaper, votes: readonly SoundParts<BallotEntry>[]): CreditNeed[] | undefined {
-  const quadratic = paper.positions.filter(({ votingMethod }) => votingMethod === 'quadratic');
+/** What a poll's ballot costs on each quadratic position; undefined where the definition has none. */
+function needsOf(definition: BallotDefinition, votes: readonly SoundParts<BallotEntry>[]): CreditNeed[] | undefined {
+  const quadratic = definition.positions.filter(({ votingMethod }) => votingMethod === 'quadratic');
   if (quadratic.length === 0) return undefined;
   return quadratic.flatMap(({ id, quadraticBaseCreditBudget }) => {
     const credits = costOf(votes.filter(({ positionId }) => positionId === id));
@@ -175,12 +181,12 @@ function needsOf(paper: BallotPaper, votes: readonly SoundParts<BallotEntry>[]):
  */
 async function budgetsOf(
   executor: Executor,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   body: { readonly visitorId?: string | undefined; readonly votes: readonly SoundParts<BallotEntry>[] },
 ): Promise<ReadonlyMap<string, number> | undefined> {
-  const beyond = needsOf(paper, body.votes)?.some(({ credits, base }) => credits > base);
+  const beyond = needsOf(definition, body.votes)?.some(({ credits, base }) => credits > base);
   if (beyond !== true || body.visitorId === undefined) return undefined;
-  const balances = await listBalances(executor, paper.event.id, body.visitorId);
+  const balances = await listBalances(executor, definition.event.id, body.visitorId);
   return new Map([...balances].map(([id, { base, purchased, spent }]) => [id, base + purchased - spent]));
 }
 

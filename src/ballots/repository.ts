@@ -1,19 +1,23 @@
+import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
+import { Batcher } from '#src/database/batcher.ts';
+import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { runNamed, type Transaction } from '#src/database/client.ts';
-import { inChunks } from '#src/database/in-chunks.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
-import type { Identity } from '#src/voters/identity.ts';
+import { refuse } from '#src/http/refusals.ts';
+import type { ApiError } from '#src/platform/errors.ts';
+import type { Identity } from '#src/voters/voter-identity.ts';
 
 export interface CastRow {
   readonly eventId: string;
-  readonly paperVersion: number;
+  readonly definitionVersion: number;
   /** Elections: who says to be whom, and the hash of the key that must prove it. */
   readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
-  /** What the ballot is found by (`ballot-tag.ts`). */
+  /** What the ballot is found by (`confirmation-code.ts`). */
   readonly codeTag: Buffer;
   readonly entries: Buffer;
   /** What is sealed with the entries, in millionths; undefined where no weight is. */
@@ -55,7 +59,10 @@ export interface CastRequest {
   readonly claim: ClaimValues | undefined;
 }
 
-const CAST_COLUMNS = [
+/** A parameter of a function, and the type of its elements. */
+type Column = `${string} ${ElementType}`;
+
+const CAST_COLUMNS: readonly Column[] = [
   'api_key text',
   'idempotency_key text',
   'fingerprint bytea',
@@ -76,25 +83,32 @@ const CAST_COLUMNS = [
   'country text',
   'credits jsonb',
   'sealed_weight bigint',
-] as const;
+];
 
-function castColumns({ row, claim }: CastRequest): unknown[] {
-  const { voter } = row;
+function castColumns({ row, claim }: CastRequest): ArrayElement[] {
+  const { voter, credits } = row;
   return [
-    [
-      claim?.apiKeyId ?? null,
-      claim?.key ?? null,
-      claim?.fingerprint ?? null,
-      claim?.token ?? null,
-      claim?.sealedAnswer ?? null,
-    ],
-    [row.eventId, row.paperVersion],
-    [voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key })],
-    [voter?.keyHash ?? null, row.expectedGroup ?? null],
-    [JSON.stringify(row.participants), row.codeTag, row.entries],
-    [row.visitorId, row.voterId, row.email, row.name, row.countryCode],
-    [row.credits === undefined ? null : JSON.stringify(row.credits), row.sealedWeight ?? null],
-  ].flat(1);
+    claim?.apiKeyId ?? null,
+    claim?.key ?? null,
+    claim?.fingerprint ?? null,
+    claim?.token ?? null,
+    claim?.sealedAnswer ?? null,
+    row.eventId,
+    row.definitionVersion,
+    voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
+    voter?.keyHash ?? null,
+    row.expectedGroup ?? null,
+    JSON.stringify(row.participants),
+    row.codeTag,
+    row.entries,
+    row.visitorId,
+    row.voterId,
+    row.email,
+    row.name,
+    row.countryCode,
+    credits === undefined ? null : JSON.stringify(credits),
+    row.sealedWeight ?? null,
+  ];
 }
 
 /** A statement that calls a function once for each of many rows, in their order. */
@@ -106,13 +120,18 @@ function forEachRow(call: string, columns: readonly string[]): string {
 }
 
 /** Turns rows into one array for each column. */
-function transpose(rows: readonly unknown[][], columns: number): unknown[] {
-  return Array.from({ length: columns }, (_, index) => rows.map((row) => row[index]));
+function arraysOf(columns: readonly Column[], rows: readonly ArrayElement[][]): Buffer[] {
+  return columns.map((column, index) =>
+    binaryArray(
+      column.split(' ')[1] as ElementType,
+      rows.map((row) => row[index] ?? null),
+    ),
+  );
 }
 
 const CAST = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ')}) ORDER BY place`;
 
-type CastResult = {
+type VerdictRow = {
   verdict: string;
   short_position: string | null;
   required: string | null;
@@ -123,7 +142,7 @@ type CastResult = {
   voter_weight?: string | null;
 };
 
-function castVerdict(row: CastResult | undefined): CastVerdict {
+function castVerdict(row: VerdictRow | undefined): CastVerdict {
   if (row === undefined) throw new Error('casting answers with a row for each ballot');
   const shortage =
     row.short_position === null
@@ -138,8 +157,8 @@ function castVerdict(row: CastResult | undefined): CastVerdict {
 
 /** Stores pending ballots, of elections or of polls, in one statement, or says of each why not. All or none of it is committed. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
-  const values = transpose(requests.map(castColumns), CAST_COLUMNS.length);
-  return (await runNamed<CastResult>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
+  const values = arraysOf(CAST_COLUMNS, requests.map(castColumns));
+  return (await runNamed<VerdictRow>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
 }
 
 /** Stores the pending ballot of a payment, in the transaction that fulfils it. */
@@ -149,8 +168,8 @@ export async function castPaidBallot(
   paid: { readonly attemptId: string; readonly paidAtMs: number },
 ): Promise<CastVerdict> {
   const credits = row.credits === undefined ? null : JSON.stringify(row.credits);
-  const { rows } = await tx.execute<CastResult>(sql`
-    SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.paperVersion}, ${paid.attemptId}, ${paid.paidAtMs},
+  const { rows } = await tx.execute<VerdictRow>(sql`
+    SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.definitionVersion}, ${paid.attemptId}, ${paid.paidAtMs},
       ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
       ${row.name}, ${row.countryCode}, ${credits})`);
   return castVerdict(rows[0]);
@@ -214,7 +233,7 @@ function confirmVerdict(row: ConfirmResult | undefined): ConfirmVerdict {
   };
 }
 
-const CONFIRM_COLUMNS = [
+const CONFIRM_COLUMNS: readonly Column[] = [
   'event text',
   'code_tag bytea',
   'ballot text',
@@ -224,10 +243,10 @@ const CONFIRM_COLUMNS = [
   'new_voter text',
   'leaf_tag bytea',
   'ends_at bigint',
-] as const;
+];
 const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
 
-function confirmColumns(row: ConfirmRow): unknown[] {
+function confirmColumns(row: ConfirmRow): ArrayElement[] {
   const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;
   const promisedBy = rehearsal === null ? (endsAt ?? 0) : -2 - rehearsal;
   return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy];
@@ -238,7 +257,7 @@ function confirmColumns(row: ConfirmRow): unknown[] {
  * @throws SQLSTATE `VS001` where a participant has voted: it undoes what the statement did for the others too
  */
 export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
-  const values = transpose(rows.map(confirmColumns), CONFIRM_COLUMNS.length);
+  const values = arraysOf(CONFIRM_COLUMNS, rows.map(confirmColumns));
   return (await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values)).map(confirmVerdict);
 }
 
@@ -252,26 +271,74 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
   return confirmVerdict(rows[0]);
 }
 
-/** The most of one run for one event: the rest is for the next run, so that a large event keeps no other waiting. */
-const DROPPING_MS = 20_000;
+const MAX_ROWS = 64;
+const MAX_WAITING = 2_000;
+/** Events are spread over a few writers, so that one whose row is locked keeps only its neighbours waiting. */
+const WRITERS = 4;
 
-/** Events with ballots that can no longer be confirmed: a day old, or past the time after the close. */
-export async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string }>(`
-    SELECT DISTINCT voting_event_id AS id FROM (
-      SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - pending_ballot_ms() ORDER BY cast_at LIMIT 10000) AS old
-    UNION
-    SELECT e.id FROM voting_events e
-    WHERE event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()
-      AND e.deleted_at IS NULL AND EXISTS (SELECT 1 FROM pending_ballots b WHERE b.voting_event_id = e.id)`);
-  return rows.map(({ id }) => id);
+/** Refused before any work: the caller may come again. */
+const overloaded = (): ApiError => refuse('too_many_ballots');
+
+function createWriter<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdict[]>, keyOf: (row: Row) => string) {
+  return new Batcher<Row, Verdict>({
+    runTogether: run,
+    async runAlone(row) {
+      const [verdict] = await run([row]);
+      if (verdict === undefined) throw new Error('a statement for one ballot answered none');
+      return verdict;
+    },
+    keyOf,
+    maxRows: MAX_ROWS,
+    maxWaiting: MAX_WAITING,
+    refusal: overloaded,
+  });
 }
 
-/** Drops an event's ballots that can no longer be confirmed, in chunks. What was paid for one goes back. */
-export async function dropExpiredBallots(pool: Pool, eventId: string): Promise<void> {
-  await inChunks(async (maxRows) => {
-    const text = 'SELECT drop_expired_ballots($1, $2) AS dropped';
-    const { rows } = await pool.query<{ dropped: number }>(text, [eventId, maxRows]);
-    return rows[0]?.dropped ?? 0;
-  }, DROPPING_MS);
+function writerOf(eventId: string): number {
+  return hash('md5', eventId, 'latin1').charCodeAt(0) % WRITERS;
+}
+
+/**
+ * Writes ballots that are cast and confirmed. What arrives while a statement is under way goes into the next one, so that
+ * many share one wait for the disk; each keeps its own verdict, and hears it after the commit.
+ */
+export class BallotWriter {
+  /** A statement casts ballots of elections or of polls. */
+  readonly #electionCasts;
+  readonly #pollCasts;
+  readonly #confirms;
+
+  constructor(pool: Pool) {
+    const writers = Array.from({ length: WRITERS });
+    const castWriter = () => createWriter((rows: readonly CastRequest[]) => castBallots(pool, rows), castKey);
+    this.#electionCasts = writers.map(castWriter);
+    this.#pollCasts = writers.map(castWriter);
+    this.#confirms = writers.map(() =>
+      createWriter((rows: readonly ConfirmRow[]) => confirmBallots(pool, rows), confirmKey),
+    );
+  }
+
+  cast(request: CastRequest): Promise<CastVerdict> {
+    const { voter, eventId } = request.row;
+    return this.#pick(voter === undefined ? this.#pollCasts : this.#electionCasts, eventId).submit(request);
+  }
+
+  confirm(row: ConfirmRow): Promise<ConfirmVerdict> {
+    return this.#pick(this.#confirms, row.eventId).submit(row);
+  }
+
+  #pick<Writer>(writers: readonly Writer[], eventId: string): Writer {
+    const writer = writers[writerOf(eventId)];
+    if (writer === undefined) throw new Error('an event has a writer');
+    return writer;
+  }
+}
+
+/** Ballots of one participant go into separate statements: the second must see what the first did. */
+function castKey({ row }: CastRequest): string {
+  return `${row.eventId} ${row.voter?.identity.key ?? row.participants[0]}`;
+}
+
+function confirmKey(row: ConfirmRow): string {
+  return `${row.eventId} ${row.codeTag.toString('hex')}`;
 }

@@ -51,7 +51,7 @@ export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, 
   return Buffer.concat([Buffer.of(POLL_VERSION), seal(secrets, placeOf('entries', eventId, tag), packed)]);
 }
 
-export interface SecretBallot {
+interface SecretBallot {
   /** What the ballot will be found by in the log. */
   readonly codeTag: Uint8Array;
   readonly packed: Uint8Array;
@@ -69,7 +69,7 @@ export function sealSecretBallot(
   const version = weightMicro === undefined ? UNWEIGHED_VERSION : WEIGHED_VERSION;
   const lengthAt = 2 * HASH_BYTES + (weightMicro === undefined ? 0 : WEIGHT_BYTES);
   const headBytes = lengthAt + LENGTH_BYTES;
-  const plain = Buffer.alloc(Math.ceil((headBytes + packed.length) / BLOCK_BYTES) * BLOCK_BYTES);
+  const plain = Buffer.allocUnsafe(Math.ceil((headBytes + packed.length) / BLOCK_BYTES) * BLOCK_BYTES).fill(0);
   plain.set(codeTag);
   plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
   if (weightMicro !== undefined) plain.writeBigInt64BE(weightMicro, 2 * HASH_BYTES);
@@ -79,7 +79,7 @@ export function sealSecretBallot(
 }
 
 /** What a stored ballot says. */
-export interface OpenedBallot {
+interface OpenedBallot {
   /** Packed entries, in clear. */
   readonly entries: Buffer;
   /** What a secret ballot brings along in place of its row's own values; undefined for every other one. */
@@ -115,10 +115,12 @@ export function openBallot(secrets: Secrets, eventId: string, tag: Uint8Array, s
   const lengthAt = 2 * HASH_BYTES + (isWeighed ? WEIGHT_BYTES : 0);
   const start = lengthAt + LENGTH_BYTES;
   const entries = plain.subarray(start, start + plain.readUInt32BE(lengthAt));
-  // Another ID than that of its row in the queue, and the same one each time.
-  const id = `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
-  return { entries, sealed: { id, codeTag, salt, weightMicro } };
+  return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro } };
 }
+
+/** The ID of a secret ballot in the box: another one than that of its row in the queue, and the same one each time. */
+export const ballotIdOf = (salt: Buffer, codeTag: Buffer): string =>
+  `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
 
 /** The packed entries alone. */
 export function openEntries(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {

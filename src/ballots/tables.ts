@@ -1,5 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 
@@ -17,7 +28,7 @@ export const pendingBallots = pgTable(
     participant: text().notNull(),
     /** Everything that identifies the participant; each may vote once. */
     participants: text().array().notNull(),
-    /** What the ballot is found by: of an election a keyed hash of its code (`ballot-tag.ts`), of a poll SHA-256 of "code" and the code. */
+    /** What the ballot is found by: of an election a keyed hash of its code (`confirmation-code.ts`), of a poll SHA-256 of "code" and the code. */
     codeTag: bytes('code_tag').notNull(),
     /** The sealed ballot; `sealed-entries.ts` reads and writes it. */
     entries: bytes('entries').notNull(),
@@ -77,7 +88,7 @@ const boxColumns = () => ({
   countryCode: text('country_code'),
   submittedAt: timeMs('submitted_at'),
   /** Whether the public live count may show it: in a secret event at least five ballots become visible together. */
-  released: boolean().notNull().default(false),
+  disclosed: boolean('released').notNull().default(false),
 });
 
 /** Confirmed ballots on their way into the log: no voter, taken out in shuffled batches. */
@@ -86,10 +97,65 @@ export const ballotQueue = pgTable('ballot_queue', { ...boxColumns(), dueAt: tim
   uniqueIndex('ballot_queue_code').on(table.votingEventId, table.codeTag),
 ]);
 
-/** The box: confirmed ballots in the order of the log. */
-export const ballots = pgTable('ballots', { ...boxColumns(), leafIndex: micro('leaf_index').notNull() }, (table) => [
-  primaryKey({ columns: [table.votingEventId, table.leafIndex] }),
-  uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
-  index('ballots_id').on(table.votingEventId, table.id),
-  index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
-]);
+/** Leaves that one block holds at most. */
+export const BLOCK_BALLOTS = 256;
+
+/**
+ * The box: sealed ballots of consecutive leaves, in the order of the log, as `block-encoding.ts` reads and writes them. A block is
+ * written once, with its leaves, and never changes. What a count reads stands apart from what it does not; nothing is compressed.
+ */
+export const ballotBlocks = pgTable(
+  'ballot_blocks',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    firstLeaf: micro('first_leaf').notNull(),
+    ballots: integer().notNull(),
+    /** A list of packed ballots (`ballot-encoding.ts`). */
+    entries: bytes('entries').notNull(),
+    /** One for all, or one each. */
+    weights: micro('weights').array().notNull(),
+    /** SHA-256 of "code" and each confirmation code, 32 bytes each; and the first eight bytes of each, which it is found by. */
+    tags: bytes('tags').notNull(),
+    tagHeads: bigint('tag_heads', { mode: 'bigint' }).array().notNull(),
+    /** Lists. The times are readable only with the confirmation code, as in the queue. */
+    salts: bytes('salts').notNull(),
+    sealedTimes: bytes('sealed_times').notNull(),
+    /** Null where each follows from salt and tag. */
+    ids: text().array(),
+    /** Polls only: who voted for all to see, from where, and when. */
+    voterIds: text('voter_ids').array(),
+    countryCodes: text('country_codes').array(),
+    submittedAt: timeMs('submitted_at').array(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.firstLeaf] }),
+    index('ballot_blocks_heads').using('gin', table.tagHeads).with({ fastupdate: false }),
+    check('ballot_blocks_ballots', sql`ballots BETWEEN 1 AND 256`),
+  ],
+);
+
+/** Ballots of secret events that the public live count does not show yet, and that stand in blocks: five become visible together. */
+export const undisclosedBallots = pgTable(
+  'undisclosed_ballots',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    leafIndex: micro('leaf_index').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
+);
+
+/** The box as earlier versions wrote it, a row a ballot, until `pack-ballots.ts` has taken it into blocks. */
+export const ballotRows = pgTable(
+  'ballot_rows',
+  { ...boxColumns(), leafIndex: micro('leaf_index').notNull() },
+  (table) => [
+    primaryKey({ name: 'ballots_voting_event_id_leaf_index_pk', columns: [table.votingEventId, table.leafIndex] }),
+    uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
+    index('ballots_id').on(table.votingEventId, table.id),
+    index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
+  ],
+);

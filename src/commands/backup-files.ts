@@ -83,13 +83,13 @@ function segmentOf(file: string, segmentBytes: number): Segment {
 }
 
 /** A timeline that an archive holds, and where it left the one before it. */
-export interface Timeline {
+interface Timeline {
   readonly id: number;
   /** The timelines before it, oldest first, each with the place in the log at which it was left. */
   readonly before: readonly { readonly id: number; readonly until: string; readonly reason: string }[];
 }
 
-export interface Archive {
+interface Archive {
   readonly folder: string;
   readonly timelines: readonly Timeline[];
   readonly segments: readonly Segment[];

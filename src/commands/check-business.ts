@@ -9,8 +9,8 @@ import {
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { findBusiness } from '#src/payments/business-repository.ts';
 import { openCredentials } from '#src/payments/credentials.ts';
+import type { PaymentBusiness } from '#src/payments/payment.ts';
 import { findNewestEvent } from '#src/payments/provider-event-repository.ts';
-import type { PaymentBusiness } from '#src/payments/types.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Answer, commandLine } from './cli.ts';
 

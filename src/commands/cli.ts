@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { VotingService } from '#sdk/index.ts';
 import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
@@ -43,6 +44,15 @@ export interface Cli {
   withServer(work: (config: Config, url: string, programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /** Gives where PostgreSQL's programs may be: for commands that need neither settings nor a database. */
   withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
+  /**
+   * Gives a client of a running service, with the key of an account from the environment: for commands of organizers, which need no
+   * database.
+   * @param work its second parameter waits two minutes for a service that does not answer: for what is under way
+   * @throws ConfigError where there is no key
+   */
+  withApi(work: (client: VotingService, patient: VotingService) => Promise<Answer>): Promise<void>;
+  /** Whether the environment holds such a key. */
+  hasApiKey(): Promise<boolean>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
   json(): boolean;
   /** The keys of a payment business, where the environment holds them. */

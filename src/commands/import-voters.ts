@@ -1,31 +1,19 @@
 import path from 'node:path';
-import { listGroupIdsByName } from '#src/ballot-paper/list-group-ids.ts';
+import { listGroupIdsByName } from '#src/ballot-definition/list-group-ids.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { VoterAuthor } from '#src/voters/create-voters.ts';
 import { beginImport, forgetImport, holdImport, type ImportProgress, saveImport } from '#src/voters/import-progress.ts';
 import { importVoters, rehearseImport, type TakeRows } from '#src/voters/import-voters.ts';
-import { findAccess } from '#src/voting-events/find-access.ts';
+import { findAccess } from '#src/voting-events/access.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
-import { type Answer, type Cli, commandLine } from './cli.ts';
+import type { Answer, Cli } from './cli.ts';
+import { answerOf, type ImportOptions, SHOWN } from './import-report.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
-import { type Roll, type RollBatch, type RollFormat, readRoll, scanRoll } from './read-roll.ts';
-import { type RejectedLine, RejectedLines, reasonOf, reportFileOf } from './rejected-lines.ts';
-
-/** What `voters import` is asked for. */
-export interface ImportOptions {
-  readonly event: string;
-  readonly file: string;
-  readonly format?: RollFormat;
-  readonly dryRun?: boolean;
-  readonly skipExisting?: boolean;
-  readonly again?: boolean;
-  readonly rejected?: string;
-}
-
-/** Rejected lines that are shown at once; all of them stand in the report. */
-const SHOWN = 10;
+import { type Roll, type RollBatch, readRoll, scanRoll } from './read-roll.ts';
+import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
+import { listenForStop, type StopSignal } from './stop-signal.ts';
 
 /** What one run works with. */
 interface Run {
@@ -40,8 +28,8 @@ interface Run {
   readonly shown: { line: number; reason: string }[];
   /** The last line of the file that is dealt with. */
   lineDone: number;
-  /** Set when somebody asks to stop: the batch under way is finished. */
-  stopped: boolean;
+  /** When somebody asks to stop, the batch under way is finished. */
+  readonly stop: StopSignal;
 }
 
 /** The operator acts for the event's account, by its plan. */
@@ -84,7 +72,7 @@ async function takeBatch(tx: Transaction, run: Run, take: TakeRows, batch: RollB
 
 function tell(run: Run, progress: ImportProgress, rejected: readonly RejectedLine[]): void {
   for (const { from, issues } of rejected.slice(0, SHOWN - run.shown.length))
-    run.shown.push({ line: from.line, reason: reasonOf(issues) });
+    run.shown.push({ line: from.line, reason: lineReason(issues) });
   run.lineDone = progress.linesDone;
   run.bar.update(progress.linesDone, progress.rejected === 0 ? '' : `${progress.rejected} rejected`);
 }
@@ -104,7 +92,7 @@ async function importAll(run: Run, begun: ImportProgress): Promise<ImportProgres
   const take = importVoters(deps, run.author);
   let progress = begun;
   for await (const batch of readRoll(roll, progress.linesDone, run.groups)) {
-    if (run.stopped) return progress;
+    if (run.stop.stopped) return progress;
     const before = progress;
     const done = await inTransaction(deps.db, async (tx) => {
       await requireHeld(tx, before);
@@ -138,7 +126,7 @@ async function rehearseAll(run: Run, begun: ImportProgress): Promise<ImportProgr
   await inTransaction(run.deps.db, async (tx) => {
     const take = await rehearseImport(tx, run.deps, run.author);
     for await (const batch of readRoll(run.roll, 0, run.groups)) {
-      if (run.stopped) return;
+      if (run.stop.stopped) return;
       const outcome = await takeBatch(tx, run, take, batch);
       const reportBytes = await run.report.write(outcome.rejected, progress.reportBytes);
       progress = after(progress, batch, outcome, reportBytes);
@@ -175,14 +163,10 @@ export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): 
   const report = new RejectedLines(roll, reportFile);
   const reportBytes = await report.resumeAt(begun.reportBytes);
   const run: Run = {
-    ...{ deps, author, roll, options, report, stopped: false, shown: [], lineDone: begun.linesDone },
+    ...{ deps, author, roll, options, report, stop: listenForStop(), shown: [], lineDone: begun.linesDone },
     bar: cli.json() ? NO_PROGRESS : showProgress(roll.lines, begun.linesDone),
     groups: await listGroupIdsByName(deps.db, author.event.id),
   };
-  const stop = (): void => {
-    run.stopped = true;
-  };
-  process.once('SIGINT', stop).once('SIGTERM', stop);
   let progress = begun;
   try {
     // A missing report is started again; the row in the database still says how far it had come.
@@ -195,55 +179,7 @@ export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): 
     throw fault;
   } finally {
     run.bar.stop();
-    process.off('SIGINT', stop).off('SIGTERM', stop);
+    run.stop.release();
   }
   return answerOf({ roll, options, reportFile, begun, progress, shown: run.shown });
-}
-
-interface Ended {
-  readonly roll: Roll;
-  readonly options: ImportOptions;
-  readonly reportFile: string;
-  readonly begun: ImportProgress;
-  readonly progress: ImportProgress;
-  readonly shown: readonly { readonly line: number; readonly reason: string }[];
-}
-
-function nextOf({ options, progress, begun, reportFile }: Ended): string[] {
-  const again = `voters import --event ${options.event} --file ${options.file}`;
-  if (begun.finishedAt !== null)
-    return [
-      `This file was imported before: nothing was done. To take it once more: ${commandLine(`${again} --again`)}`,
-    ];
-  if (progress.finishedAt === null)
-    return [`Stopped. To go on behind line ${progress.linesDone}: ${commandLine(again)}`];
-  const mend = `Mend ${reportFile} and import it as it is: ${commandLine(`voters import --event ${options.event} --file …`)}`;
-  return [
-    ...(progress.rejected === 0 ? [] : [mend]),
-    ...(options.dryRun === true ? [`Nothing was stored. To import: ${commandLine(again)}`] : []),
-    ...(options.dryRun !== true && progress.rejected === 0
-      ? ['Voters ask for their keys on the voting page (POST …/voter-key/request), and get them by e-mail.']
-      : []),
-  ];
-}
-
-function answerOf(ended: Ended): Answer {
-  const { roll, options, begun, progress, shown, reportFile } = ended;
-  const { accepted, rejected, existing } = progress;
-  const figures = {
-    votingEventId: progress.votingEventId,
-    ...{ file: roll.file, lines: roll.lines, accepted, rejected, existing },
-    dryRun: options.dryRun === true,
-    finished: progress.finishedAt !== null,
-    resumedAfterLine: begun.linesDone,
-    rejectedFile: rejected > 0 ? reportFile : null,
-  };
-  const more = rejected - shown.length;
-  const lines = Object.fromEntries(shown.map(({ line, reason }) => [`line ${line}`, reason]));
-  return {
-    value: { ...figures, problems: shown },
-    shown: { ...figures, ...lines, ...(shown.length > 0 && more > 0 ? { '…': `and ${more} more` } : {}) },
-    next: nextOf(ended),
-    refused: rejected > 0 || progress.finishedAt === null,
-  };
 }

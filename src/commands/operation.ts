@@ -2,14 +2,11 @@ import { InvalidArgumentError } from 'commander';
 import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
+import { parseChoice } from './parse-choice.ts';
 
 const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed'];
 
-function parseState(text: string): JobState {
-  const state = STATES.find((name) => name === text);
-  if (state === undefined) throw new InvalidArgumentError(`must be one of ${STATES.join(', ')}`);
-  return state;
-}
+const parseState = parseChoice(STATES);
 
 function parseCount(text: string): number {
   const count = Number(text);

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
+import { FileRefused } from './file-refused.ts';
 
 /** A file of voters that cannot be read at all. The message says what would be right. */
-export class RollRefused extends Error {}
+export class RollRefused extends FileRefused {}
 
 export interface FileLine {
   /** Counted from 1. */

@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import type { z } from 'zod';
 import { issuesOf } from '#src/http/validation.ts';
 import type { Issue } from '#src/platform/errors.ts';
-import { createVoterBody, type VoterInput } from '#src/voters/schemas.ts';
+import { createVoterBody, type VoterInput } from '#src/voters/voter.ts';
 import { type FileLine, MAX_LINE_LENGTH, RollRefused, readLines } from './read-lines.ts';
 import {
   type Groups,
@@ -37,6 +37,8 @@ export interface Roll {
 export interface RollLine {
   readonly line: number;
   readonly input: VoterInput | undefined;
+  /** The voter as the API takes it: `input` before it was read. */
+  readonly values: Values | undefined;
   readonly issues: readonly Issue[];
   /** What stood there, for the report of rejected lines: cells, or the object; undefined where it could not be read. */
   readonly cells: readonly string[] | undefined;
@@ -140,7 +142,7 @@ function parseTogether(roll: Roll, lines: readonly FileLine[]): (string[] | stri
 
 const TOO_LONG: Issue = { field: '', message: `is longer than ${MAX_LINE_LENGTH} characters` };
 const unreadable = ({ line, text }: FileLine, issue: Issue): RollLine => ({
-  ...{ line, text, input: undefined, issues: [issue], cells: undefined, row: undefined },
+  ...{ line, text, input: undefined, values: undefined, issues: [issue], cells: undefined, row: undefined },
 });
 
 function readCsvLine(
@@ -177,8 +179,8 @@ function readJsonLine(from: FileLine, groups: Groups): RollLine {
 }
 
 /** The rules of a row of `POST …/voters/batch`, by the same schema. */
-function judge({ values, issues }: RowValues): Pick<RollLine, 'input' | 'issues'> {
+function judge({ values, issues }: RowValues): Pick<RollLine, 'input' | 'values' | 'issues'> {
   const parsed: z.ZodSafeParseResult<VoterInput> = createVoterBody.safeParse(values, { reportInput: true });
   const all = [...issues, ...(parsed.success ? [] : issuesOf(parsed.error))];
-  return { input: all.length === 0 ? parsed.data : undefined, issues: all };
+  return { input: all.length === 0 ? parsed.data : undefined, values, issues: all };
 }

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import { type CountCheck, checkCount, comparable, differencesOf, judged } from '#src/results/check-count.ts';
-import { type Audience, EventCounter } from '#src/results/count-event.ts';
+import { EventCounter, type ResultsAudience } from '#src/results/count-event.ts';
 import type { EventResults } from '#src/results/view-schemas.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
 import { type Answer, commandLine, type Row } from './cli.ts';
 
-export interface RecountOptions {
+interface RecountOptions {
   readonly event: string;
 }
 
 /** The running service that a count is compared with. */
-export interface Service {
+interface Service {
   readonly baseUrl: string;
   readonly key: string;
 }
@@ -24,8 +24,12 @@ const PAUSE_MS = 200;
 const LIVE_TIMEOUT_MS = 30_000;
 
 /** Counts with a counter that has seen no ballot yet: from the first one on. */
-async function countAnew(deps: Deps, paper: BallotPaper, audience: Audience = 'auditor'): Promise<EventResults> {
-  return new EventCounter(deps, false).results(paper, audience, deps.clock.now());
+async function countAnew(
+  deps: Deps,
+  definition: BallotDefinition,
+  audience: ResultsAudience = 'auditor',
+): Promise<EventResults> {
+  return new EventCounter(deps, false).results(definition, audience, deps.clock.now());
 }
 
 async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unknown> {
@@ -47,12 +51,12 @@ async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unk
   return comparable({ ...body.data });
 }
 
-async function checkLive(deps: Deps, service: Service, paper: BallotPaper): Promise<CountCheck> {
+async function checkLive(deps: Deps, service: Service, definition: BallotDefinition): Promise<CountCheck> {
   for (let attempt = 0; attempt < CALM_ATTEMPTS; attempt += 1) {
-    const before = await readLive(service, paper.event.id);
+    const before = await readLive(service, definition.event.id);
     // The service keeps back from organizers what would show a single voter (completions 5.6).
-    const counted = comparable(await countAnew(deps, paper, 'organizer'));
-    if (differencesOf(await readLive(service, paper.event.id), before, 1).length === 0) {
+    const counted = comparable(await countAnew(deps, definition, 'organizer'));
+    if (differencesOf(await readLive(service, definition.event.id), before, 1).length === 0) {
       const differences = differencesOf(before, counted);
       return judged('service', differences.length === 0, 'the service gives the same result', differences.join('; '));
     }
@@ -63,10 +67,10 @@ async function checkLive(deps: Deps, service: Service, paper: BallotPaper): Prom
 
 /** Counts from the first ballot on, and compares. @throws ApiError 404 for an unknown event */
 export async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
-  const paper = await deps.papers.take(await findAnyEvent(deps.db, options.event));
-  if (paper === undefined) throw notFound();
-  const { results, checks: inside } = await checkCount(deps, paper, () => countAnew(deps, paper));
-  const checks = [...inside, ...(service === undefined ? [] : [await checkLive(deps, service, paper)])];
+  const definition = await deps.definitions.get(await findAnyEvent(deps.db, options.event));
+  if (definition === undefined) throw notFound();
+  const { results, checks: inside } = await checkCount(deps, definition, () => countAnew(deps, definition));
+  const checks = [...inside, ...(service === undefined ? [] : [await checkLive(deps, service, definition)])];
   const agrees = checks.every(({ status }) => status !== 'differs');
   return {
     value: { ...results, agrees, checks },

@@ -10,7 +10,7 @@ import { type LivingKey, listLivingKeys } from '#src/voting-events/check-ballot-
 import type { BackupManifest } from './backup-files.ts';
 
 /** A server that replays a log. It is reached through a folder of its own alone. */
-export interface RecoverySettings {
+interface RecoverySettings {
   /** The folder of PostgreSQL's programs. */
   readonly programs: string;
   readonly data: string;
@@ -32,7 +32,7 @@ export interface Recovered {
 }
 
 /** How a replay ended. */
-export type ReplayEnd =
+type ReplayEnd =
   | { readonly kind: 'recovered'; readonly recovered: Recovered }
   | { readonly kind: 'ended'; readonly log: string };
 

@@ -10,7 +10,7 @@ export interface RejectedLine {
   readonly issues: readonly Issue[];
 }
 
-export const reasonOf = (issues: readonly Issue[]): string =>
+export const lineReason = (issues: readonly Issue[]): string =>
   issues.map(({ field, message }) => (field === '' ? message : `${field} ${message}`)).join('; ');
 
 /** Where the rejected lines of a file are written unless said otherwise: beside it. */
@@ -76,7 +76,7 @@ export class RejectedLines {
   }
 
   #line({ from, issues }: RejectedLine): string {
-    const reason = reasonOf(issues);
+    const reason = lineReason(issues);
     const { line, text = '' } = from;
     if (this.#roll.format === 'csv') return this.#cells(from.cells ?? [text], String(line), reason);
     return `${JSON.stringify({ ...(from.row ?? { text }), line, reason })}\n`;

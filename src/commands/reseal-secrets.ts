@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { earlierSeedPlace, lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
 import { credentialsPlace } from '#src/payments/credentials.ts';
-import { answerPlace, confirmationCodePlace } from '#src/payments/views.ts';
+import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
 import { endpointSecretPlace } from '#src/webhooks/endpoint-secret.ts';
@@ -65,7 +65,7 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
 const ROWS_AT_ONCE = 500;
 
 /** How many values of a kind stand under the present secret key, and how many under an earlier one. */
-export interface SealedCount {
+interface SealedCount {
   readonly what: string;
   readonly underPresentKey: number | null;
   readonly underEarlierKeys: number;

@@ -1,11 +1,11 @@
-import { nameKeyOf } from '#src/ballot-paper/list-group-ids.ts';
+import { nameKeyOf } from '#src/ballot-definition/group-name.ts';
 import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { normaliseText, rawTextFault } from '#src/platform/text.ts';
 
 /** What a column of a roll may be called, in any case and with spaces, dashes or underscores between the words. */
 const COLUMNS = ['name', 'email', 'voterId', 'groupId', 'group', 'weight', 'status'] as const;
-export type RollColumn = (typeof COLUMNS)[number];
+type RollColumn = (typeof COLUMNS)[number];
 
 /** What a report of rejected lines adds: passed over, so that a mended report can be imported as it is. */
 const ADDED = ['line', 'reason'];

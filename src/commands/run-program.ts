@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { conflict } from '#src/platform/errors.ts';
 
-export interface ProgramEnd {
+interface ProgramEnd {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   /** All that it is given of an environment, beside what a program needs to run at all. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;

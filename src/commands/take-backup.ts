@@ -20,7 +20,7 @@ const ARCHIVE_MS = 60_000;
 const LOOK_AGAIN_MS = 250;
 
 /** What a backup is taken with. */
-export interface BackupSource {
+interface BackupSource {
   readonly config: Config;
   readonly url: string;
   readonly programs: ProgramFolders;

@@ -1,6 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import type { ImportOptions } from './import-voters.ts';
+import type { ImportOptions } from './import-report.ts';
+import { parseChoice } from './parse-choice.ts';
+import { parseEvent } from './parse-event.ts';
 import type { RollFormat } from './read-roll.ts';
 
 function parseFormat(text: string): RollFormat {
@@ -8,34 +10,80 @@ function parseFormat(text: string): RollFormat {
   throw new InvalidArgumentError('must be csv or jsonl');
 }
 
+const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
+type Audience = (typeof AUDIENCES)[number];
+const KINDS = ['key', 'reminder'] as const;
+type Kind = (typeof KINDS)[number];
+
+const parseAudience = parseChoice(AUDIENCES);
+
+const parseKind = parseChoice(KINDS);
+
 const HELP = `
 The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
 and status where wanted. Commas, semicolons and tabs are understood. A .jsonl file holds one such object a line, as in
 POST …/voters/batch, whose rules are applied. UTF-8.
 
 Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
-A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.`;
+A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.
 
-/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3). */
+With VOTING_API_KEY the file goes to the service at VOTING_API over HTTP, and no database is needed: a run that was cut off
+is then taken up within a day. Without it, the database of the operator's own service is written to.`;
+
+const NOTIFY_HELP = `
+Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. Nobody gets two mails of one kind within 24
+hours (reminders: 6), so that running it twice does no harm. The mails go out in the background, also when this command ends.`;
+
+interface ImportArguments extends Omit<ImportOptions, 'file'> {
+  readonly file?: string;
+}
+
+/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3, 10.3); `voters notify` (10.2). */
 export function addVoterCommands(cli: Cli): void {
   const voters = cli.group('voters', 'the roll of an event');
-  cli
+  const importing = cli
     .command(
       voters,
       'import',
       'import voters from a CSV or JSON-lines file',
-      'voters import --event CODE --file roll.csv --dry-run',
-      'voters import --event CODE --file roll.csv',
+      'voters import roll.csv --event CODE --dry-run',
+      'voters import roll.csv --event CODE',
     )
-    .requiredOption('--event <idOrCode>', 'the event')
-    .requiredOption('--file <file>', 'a CSV file, or .jsonl with one JSON object a line')
+    .argument('[file]', 'a CSV file, or .jsonl with one JSON object a line')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option('--file <file>', 'the same file')
     .option('--format <format>', 'csv or jsonl, where the name does not tell', parseFormat)
     .option('--dry-run', 'say what would happen, and store nothing')
     .option('--skip-existing', 'pass over voters that the event has already, instead of rejecting their lines')
     .option('--again', 'begin with the first line, although the file was imported before')
     .option('--rejected <file>', 'where rejected lines are written; beside the file unless set')
     .addHelpText('after', HELP)
-    .action((options: ImportOptions) =>
-      cli.withDeps(async (deps) => (await import('./import-voters.ts')).importRoll(cli, deps, options)),
+    .action(async (named: string | undefined, { file = named, ...rest }: ImportArguments) => {
+      if (file === undefined) return importing.error("error: missing argument 'file'", { exitCode: 1 });
+      const options: ImportOptions = { ...rest, file };
+      if (await cli.hasApiKey())
+        await cli.withApi(async (...clients) => (await import('./send-roll.ts')).sendRoll(cli, clients, options));
+      else await cli.withDeps(async (deps) => (await import('./import-voters.ts')).importRoll(cli, deps, options));
+    });
+
+  cli
+    .command(
+      voters,
+      'notify',
+      'mail voter keys or reminders to many voters',
+      'voters notify --event CODE',
+      'voters notify --event CODE --kind reminder',
+    )
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option('--kind <kind>', 'key (the invitation) or reminder', parseKind, 'key')
+    .option(
+      '--audience <audience>',
+      'all, not_invited (for keys unless set) or not_voted (for reminders)',
+      parseAudience,
+    )
+    .option('--no-wait', 'do not wait until all mails are sent')
+    .addHelpText('after', NOTIFY_HELP)
+    .action((options: { event: string; kind: Kind; audience?: Audience; wait: boolean }) =>
+      cli.withApi(async (...clients) => (await import('./notify-voters.ts')).notifyVoters(cli, clients, options)),
     );
 }

@@ -1,23 +1,65 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
-import type { Transaction } from '#src/database/client.ts';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { Fulfilled } from '#src/payments/fulfilment.ts';
+import type { PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import type { PaymentAttempt } from '#src/payments/types.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import { refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { listBalances } from './list-balances.ts';
 import { findQuadraticPosition, NO_OFFER, priceOf } from './offer.ts';
-import { addCredits, listBalances, listSpendingBallots, takeBackCredits } from './repository.ts';
-import type { CreditCheckout } from './schemas.ts';
-import { viewBalance } from './views.ts';
+import { type CreditCheckout, viewBalance } from './quadratic-credits.ts';
+
+interface CreditAccount {
+  readonly votingEventId: string;
+  readonly positionId: string;
+  readonly visitorId: string;
+}
+
+/** Adds credits that a payment bought. */
+export async function addCredits(
+  tx: Transaction,
+  { votingEventId, positionId, visitorId }: CreditAccount,
+  bought: { readonly base: number; readonly credits: number; readonly attemptId: string },
+): Promise<void> {
+  const { base, credits, attemptId } = bought;
+  await tx.execute(
+    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${base}, ${credits}, ${attemptId})`,
+  );
+}
+
+/** Takes bought credits back, as far as they are not spent; answers how many are. */
+export async function takeBackCredits(
+  tx: Transaction,
+  { votingEventId, positionId, visitorId }: CreditAccount,
+  credits: number,
+  attemptId: string,
+): Promise<number> {
+  const { rows } = await tx.execute<{ spent: number }>(
+    sql`SELECT take_back_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${credits}, ${attemptId}) AS spent`,
+  );
+  return rows[0]?.spent ?? 0;
+}
+
+/** The code tags of confirmed ballots that spent credits of a position, the newest first. */
+export async function listSpendingBallots(
+  executor: Executor,
+  { votingEventId, positionId, visitorId }: CreditAccount,
+): Promise<{ codeTag: Buffer; credits: number }[]> {
+  const { rows } = await executor.execute<{ reason: string; credits: number }>(sql`
+    SELECT reason, credits FROM credit_entries WHERE voting_event_id = ${votingEventId} AND position_id = ${positionId}
+      AND visitor_id = ${visitorKey(visitorId)} AND kind = 'spend' ORDER BY created_at DESC, reason`);
+  return rows.map(({ reason, credits }) => ({ codeTag: Buffer.from(reason, 'hex'), credits }));
+}
 
 /**
  * The first call of a credit purchase (contract, "Quadratic credit checkout body").
@@ -25,12 +67,12 @@ import { viewBalance } from './views.ts';
  */
 export async function startCreditPurchase(
   deps: CheckoutDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   body: CreditCheckout,
   claim: Claim | undefined,
 ): Promise<Answer> {
-  const { event } = paper;
-  const found = findQuadraticPosition(paper, body.positionId);
+  const { event } = definition;
+  const found = findQuadraticPosition(definition, body.positionId);
   const offer = found?.position.quadraticTopUp;
   if (found === undefined || offer == null) throw validationError([NO_OFFER]);
   const purchase = priceOf(offer, body);
@@ -87,12 +129,12 @@ const storedPurchase = z.object({
 });
 
 /** What a paid attempt bought. */
-export function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurchase> {
+function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurchase> {
   return storedPurchase.parse(attempt.request);
 }
 
 interface PurchaseDeps {
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly clock: Clock;
 }
 
@@ -100,10 +142,10 @@ interface PurchaseDeps {
 export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {
   const purchase = purchaseOf(attempt);
   const { positionId } = purchase;
-  const paper = await deps.papers.takeLocked(tx, attempt.votingEventId);
-  const found = paper === undefined ? undefined : findQuadraticPosition(paper, positionId);
-  if (paper === undefined || found === undefined) throw notFound();
-  const { event } = paper;
+  const definition = await deps.definitions.getForUpdate(tx, attempt.votingEventId);
+  const found = definition === undefined ? undefined : findQuadraticPosition(definition, positionId);
+  if (definition === undefined || found === undefined) throw notFound();
+  const { event } = definition;
   // Credits that can no longer be spent are not worth their money.
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);

@@ -1,1 +1,24 @@
-export { type CreditBalance, listBalances } from './repository.ts';
+import { and, eq } from 'drizzle-orm';
+import type { Executor } from '#src/database/client.ts';
+import { visitorKey } from '#src/voters/voter-identity.ts';
+import { creditBalances } from './tables.ts';
+
+export interface CreditBalance {
+  readonly base: number;
+  readonly purchased: number;
+  readonly held: number;
+  readonly spent: number;
+}
+
+/** The balances of a visitor, by position; positions on which nothing happened yet have none. */
+export async function listBalances(
+  executor: Executor,
+  votingEventId: string,
+  visitorId: string,
+): Promise<Map<string, CreditBalance>> {
+  const rows = await executor
+    .select()
+    .from(creditBalances)
+    .where(and(eq(creditBalances.votingEventId, votingEventId), eq(creditBalances.visitorId, visitorKey(visitorId))));
+  return new Map(rows.map((row) => [row.positionId, row]));
+}

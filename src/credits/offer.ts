@@ -1,20 +1,20 @@
-import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
-import type { QuadraticTopUp } from '#src/ballot-paper/types.ts';
+import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import type { QuadraticTopUp } from '#src/ballot-definition/types.ts';
 import type { Issue } from '#src/platform/errors.ts';
 
-export interface QuadraticPosition {
-  readonly position: PaperPosition;
+interface QuadraticPosition {
+  readonly position: BallotPosition;
   readonly baseCredits: number;
 }
 
 /** The quadratic position that a request names, if the event has it. */
-export function findQuadraticPosition(paper: BallotPaper, positionId: string): QuadraticPosition | undefined {
-  const position = paper.positionById.get(positionId);
+export function findQuadraticPosition(definition: BallotDefinition, positionId: string): QuadraticPosition | undefined {
+  const position = definition.positionById.get(positionId);
   if (position === undefined || position.votingMethod !== 'quadratic') return undefined;
   return { position, baseCredits: position.quadraticBaseCreditBudget ?? 0 };
 }
 
-export interface Purchase {
+interface Purchase {
   readonly credits: number;
   readonly amountMinor: number;
   readonly currency: string;
@@ -45,11 +45,11 @@ export const NO_OFFER: Issue = { field: 'positionId', message: 'is not a positio
 
 /** What is wrong with the values of a checkout whose form is wrong elsewhere. */
 export function purchaseIssues(
-  paper: BallotPaper,
+  definition: BallotDefinition,
   wanted: { readonly positionId?: string | undefined } & Parameters<typeof priceOf>[1],
 ): Issue[] {
   if (wanted.positionId === undefined) return [];
-  const offer = findQuadraticPosition(paper, wanted.positionId)?.position.quadraticTopUp;
+  const offer = findQuadraticPosition(definition, wanted.positionId)?.position.quadraticTopUp;
   if (offer == null) return [NO_OFFER];
   const purchase = priceOf(offer, wanted);
   return 'field' in purchase ? [purchase] : [];

@@ -1,72 +1,135 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
-import { loadPublicPaper } from '#src/ballot-paper/load-paper.ts';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { loadPublicBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
+import { answersOne } from '#src/http/answer-shapes.ts';
 import { bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
+import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { finishPaymentBody } from '#src/voting-events/schemas.ts';
+import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { startCreditPurchase } from './buy-credits.ts';
+import { listBalances } from './list-balances.ts';
 import { findQuadraticPosition, purchaseIssues } from './offer.ts';
-import * as operations from './operations.ts';
-import { listBalances } from './repository.ts';
-import { creditCheckoutBody } from './schemas.ts';
-import { viewBalance, viewOptions } from './views.ts';
+import {
+  balanceView,
+  creditCheckoutBody,
+  creditsQuery,
+  optionsView,
+  viewBalance,
+  viewOptions,
+} from './quadratic-credits.ts';
 
 /** Quadratic credits of a visitor (contract, "Public voting endpoints"; completions 4.10). */
 export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   const embedded = deps.config.databaseUrl === undefined;
-  const event = loadPublicPaper(deps);
+  const event = loadPublicBallotDefinition(deps);
   const paidFeature = requirePlan(({ ownerPlan }: VoteCaller, raw) => {
     if (!('paymentAttemptId' in raw)) requireFeature(deps.plans[ownerPlan], 'paid_features');
   });
   const purchaseBody = bodyFor(
-    ({ event: row }: VoteCaller & { readonly paper: BallotPaper }, raw) =>
+    ({ event: row }: VoteCaller & { readonly definition: BallotDefinition }, raw) =>
       'paymentAttemptId' in raw
         ? finishPaymentBody
         : creditCheckoutBody({
             embedded: takesLoopback(embedded, row),
             needs: row.paymentProvider === null ? [] : providerKind(row.paymentProvider).needs,
           }),
-    async ({ paper }, sent, isFaulty) =>
-      'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(paper, sent) : [],
+    async ({ definition }, sent, isFaulty) =>
+      'positionId' in sent && !isFaulty('credits') && !isFaulty('tierId') ? purchaseIssues(definition, sent) : [],
   );
   const router = new Hono<Env>();
-  router.on(...operations.getCredits, event, async (c) => {
-    const { event: row, paper } = c.get('target');
-    const { positionId, visitorId } = c.get('query');
-    const found = findQuadraticPosition(paper, positionId);
-    if (found === undefined) throw notFound();
-    const balances = await listBalances(deps.db, row.id, visitorId);
-    return answer(c, ok(viewBalance(positionId, visitorId, found.baseCredits, balances.get(positionId))));
-  });
-  router.on(...operations.getCreditOptions, event, async (c) => {
-    const { event: row, paper } = c.get('target');
-    const { positionId, visitorId } = c.get('query');
-    const offer = findQuadraticPosition(paper, positionId)?.position.quadraticTopUp;
-    if (offer == null || row.paymentProvider === null) throw notFound();
-    return answer(c, ok(viewOptions(positionId, visitorId, row.paymentProvider, offer, amountInMainUnit)));
-  });
-  router.on(...operations.buyCredits(embedded), event, paidFeature, replayIfAnswered(), purchaseBody, (c) =>
-    claimFirst(c, async (claim) => {
-      const [target, body] = [c.get('target'), c.get('body')];
-      if (!('paymentAttemptId' in body)) return startCreditPurchase(payments, target.paper, body, claim);
-      const { paymentAttemptId: attemptId } = body;
-      const order = { votingEventId: target.event.id, purpose: 'quadratic_credits', attemptId } as const;
-      return finishCheckout(payments, order, claim);
+  router.on(
+    ...operation({
+      operationId: 'getCredits',
+      summary: 'Read the credits of a visitor',
+      method: 'GET',
+      path: '/',
+      scope: 'vote',
+      answers: answersOne(balanceView, 'The balance.'),
+      query: creditsQuery,
     }),
+    event,
+    async (c) => {
+      const { event: row, definition } = c.get('target');
+      const { positionId, visitorId } = c.get('query');
+      const found = findQuadraticPosition(definition, positionId);
+      if (found === undefined) throw notFound();
+      const balances = await listBalances(deps.db, row.id, visitorId);
+      return answer(c, ok(viewBalance(positionId, visitorId, found.baseCredits, balances.get(positionId))));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getCreditOptions',
+      summary: 'Read what credits cost',
+      method: 'GET',
+      path: '/options',
+      scope: 'vote',
+      description: '404 where nothing can be bought.',
+      answers: answersOne(optionsView, 'What can be bought.'),
+      query: creditsQuery,
+    }),
+    event,
+    async (c) => {
+      const { event: row, definition } = c.get('target');
+      const { positionId, visitorId } = c.get('query');
+      const offer = findQuadraticPosition(definition, positionId)?.position.quadraticTopUp;
+      if (offer == null || row.paymentProvider === null) throw notFound();
+      return answer(c, ok(viewOptions(positionId, visitorId, row.paymentProvider, offer, amountInMainUnit)));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'buyCredits',
+      summary: 'Buy credits: start or finish the payment',
+      method: 'POST',
+      path: '/checkout',
+      scope: 'vote',
+      description:
+        'The first call answers 402 with a checkout; the second one, with only `paymentAttemptId`, answers with the new balance.',
+      answers: { ...answersOne(balanceView, 'The new balance.'), ...PAYMENT_REQUIRED },
+      refusals: ['event_not_open', 'event_closed', 'already_voted', ...SECOND_CALL_REFUSALS],
+      bodies: {
+        BuyCreditsBody: {
+          summary: 'The first call',
+          schema: creditCheckoutBody({ embedded, needs: [] }),
+          example: {
+            positionId: EXAMPLE.position,
+            visitorId: EXAMPLE.visitor,
+            credits: 50,
+            returnUrl: 'https://club.example/paid',
+          },
+        },
+        FinishPaymentBody: FINISH_PAYMENT,
+      },
+    }),
+    event,
+    paidFeature,
+    replayIfAnswered(),
+    purchaseBody,
+    (c) =>
+      claimFirst(c, async (claim) => {
+        const [target, body] = [c.get('target'), c.get('body')];
+        if (!('paymentAttemptId' in body)) return startCreditPurchase(payments, target.definition, body, claim);
+        const { paymentAttemptId: attemptId } = body;
+        const order = { votingEventId: target.event.id, purpose: 'quadratic_credits', attemptId } as const;
+        return finishCheckout(payments, order, claim);
+      }),
   );
   return router;
 }

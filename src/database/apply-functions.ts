@@ -38,7 +38,7 @@ function isAsIn(source: FunctionSource, own: readonly Installed[]): boolean {
   return others.length === 0 && hash === source.hash && digest === only?.digest;
 }
 
-export interface FunctionState {
+interface FunctionState {
   /** Names of functions that are missing, differ from their source, or have none any more. */
   readonly differing: readonly string[];
   /** A later version of the service has applied its functions. */

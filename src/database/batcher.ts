@@ -1,7 +1,20 @@
-import { isDatabaseUnanswering } from './is-unanswering.ts';
+import { databaseErrorCode } from './client.ts';
+
+/**
+ * Whether a fault says that the next try would fail too: nothing listens, or nothing answers. A single connection that was
+ * lost says nothing of the others.
+ */
+export function isDatabaseUnanswering(fault: unknown): boolean {
+  if (databaseErrorCode(fault) === '57P03') return true;
+  for (let error = fault; error instanceof Error; error = error.cause) {
+    if (/^(ECONNREFUSED|ENOENT)$/.test(String(Reflect.get(error, 'code')))) return true;
+    if (/timeout exceeded when trying to connect|Query read timeout|gives no answer/.test(error.message)) return true;
+  }
+  return false;
+}
 
 /** How a batcher turns rows into one statement, and what it falls back to. */
-export interface BatchOptions<Row, Outcome> {
+interface BatchOptions<Row, Outcome> {
   /** Runs many rows as one statement; the outcomes stand in the order of the rows. All or none of it is committed. */
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
   /** Runs one row. Must bear being run again after a statement whose end is unknown. */

@@ -25,7 +25,7 @@ export const failed = (name: string, detail: string, cure: string): Finding => (
 });
 
 /** The oldest major version that the tests have run on. */
-export const OLDEST_POSTGRES = 15;
+const OLDEST_POSTGRES = 15;
 const CONNECT_MS = 5_000;
 
 export async function connectOnce(url: string): Promise<pg.Client> {

@@ -13,7 +13,7 @@ export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
 /** Either: what a repository's function takes as its first parameter when both make sense. */
 export type Executor = Database | Transaction;
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
@@ -38,15 +38,17 @@ export function connectDatabase(options: ConnectOptions): Database {
     idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
   });
-  pool.on('error', (fault) =>
-    options.log.warn({ fault: summariseFault(fault) }, 'an idle database connection was lost'),
-  );
+  // A pool that ends waits for no goodbye of the server, which may stop right after it.
+  const warn = (fault: Error, words: string): void => {
+    if (!pool.ending) options.log.warn({ fault: summariseFault(fault) }, words);
+  };
+  pool.on('error', (fault) => warn(fault, 'an idle database connection was lost'));
   const connections = new Set<pg.PoolClient>();
   connectionsOf.set(pool, connections);
   pool.on('remove', (client) => connections.delete(client));
   pool.on('connect', (client) => {
     connections.add(client);
-    client.on('error', (fault) => options.log.warn({ fault: summariseFault(fault) }, 'a database connection was lost'));
+    client.on('error', (fault) => warn(fault, 'a database connection was lost'));
   });
   return drizzle(pool);
 }
@@ -138,22 +140,26 @@ export async function onOwnConnection<T>(
   }
 }
 
-/** A row that stays locked fails a statement after this many seconds (`TIME_LIMITS`): so often is it tried again. */
-const PATIENT_TRIES = 30;
-/** A lock that was not had in time, and a statement that took too long: neither changed anything. */
-const WAITED_IN_VAIN = ['55P03', '57014'];
+/** What is not noted by then is left to the job's next attempt. */
+const PATIENCE_MS = 30_000;
+const PATIENT_PAUSE_MS = 50;
+/** Data that is wrong, a rule that is broken, a statement that is wrong: another try would meet the same. */
+const LASTING_FAULT = /^(?:22|23|42)/;
 
 /**
- * Writes down what cannot be undone, such as a mail that has left: a row that somebody else holds for a while is waited for.
- * Never for a request: it may take half a minute.
+ * Writes down what cannot be undone, such as a mail that has left: a row that somebody else holds, a pool without a free connection
+ * and a connection that is lost are waited for. Never for a request: it may take half a minute.
+ * @param work leaves the same behind if it runs once more after a commit whose answer was lost
  */
 export async function inPatientTransaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
+  const sinceMs = performance.now();
+  for (;;) {
     try {
       return await inTransaction(db, work);
     } catch (fault) {
-      const code = databaseErrorCode(fault);
-      if (attempt >= PATIENT_TRIES || code === undefined || !WAITED_IN_VAIN.includes(code)) throw fault;
+      const isLasting = LASTING_FAULT.test(databaseErrorCode(fault) ?? '');
+      if (isLasting || performance.now() - sinceMs >= PATIENCE_MS) throw fault;
+      await new Promise((resolve) => setTimeout(resolve, PATIENT_PAUSE_MS));
     }
   }
 }

@@ -5,7 +5,7 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
 /** What the database answered, and when. */
-export interface Beat {
+interface Beat {
   /** The database's time, Unix ms. */
   readonly databaseMs: number;
   /** By the clock of `monotonicMs`. */
@@ -13,7 +13,7 @@ export interface Beat {
   readonly answeredAt: number;
 }
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly url: string;
   readonly log: Log;
   /** Names this process among all that share the database, 16 bytes. */
@@ -25,7 +25,7 @@ export interface HeartbeatOptions {
 }
 
 const BEAT = `
-  INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
+  INSERT INTO service_processes (id, seen_at, reads_blocks) VALUES ($1, now_ms(), true)
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING seen_at`;
 /** Rows of processes that were killed; they count for nothing after two seconds. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';

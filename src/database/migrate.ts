@@ -8,7 +8,7 @@ import { runMigrations } from './queue-library.ts';
 const MIGRATION_LOCK = 7_316_002;
 
 /** What a database holds beside what this version needs. */
-export interface SchemaState {
+interface SchemaState {
   /** Names of migrations that are not applied, oldest first. */
   readonly pending: readonly string[];
   /** Names of functions that differ from their sources. */

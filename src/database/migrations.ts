@@ -35,7 +35,7 @@ export function listMigrations(): readonly Migration[] {
   return journalShape.parse(readJson('meta/_journal.json')).entries.map(toMigration(''));
 }
 
-export interface CarryOver {
+interface CarryOver {
   /** What the newest migration of version 1.0.0 stored: databases before that are not carried over. */
   readonly oldest: number;
   /** What changed tables from version 1.0.0 on, until all of it was written down as the first migration of `listMigrations`. */
@@ -48,7 +48,7 @@ export function readCarryOver(): CarryOver {
   return { oldest, steps: steps.map(toMigration('carry-over')) };
 }
 
-export interface MigrationText {
+interface MigrationText {
   readonly text: string;
   /** SHA-256, hexadecimal. */
   readonly hash: string;

@@ -2,22 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
-import { createCandidate } from '#src/ballot-paper/create-candidate.ts';
-import { createPosition } from '#src/ballot-paper/create-position.ts';
-import { createCandidateBody, createPositionBody } from '#src/ballot-paper/schemas.ts';
-import type { ReferendumRole, VotingMethod } from '#src/ballot-paper/types.ts';
+import { createCandidateBody } from '#src/ballot-definition/candidate.ts';
+import { createCandidate } from '#src/ballot-definition/create-candidate.ts';
+import { createPosition } from '#src/ballot-definition/create-position.ts';
+import { createPositionBody } from '#src/ballot-definition/position.ts';
+import type { ReferendumRole, VotingMethod } from '#src/ballot-definition/types.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
 import { batchField, createVoters } from '#src/voters/create-voters.ts';
-import type { Voter } from '#src/voters/types.ts';
+import type { Voter } from '#src/voters/voter.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
-import { createEventBody, updateEventBody } from '#src/voting-events/schemas.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import { createEventBody, updateEventBody } from '#src/voting-events/event-body.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 /** What the printed lines and the example need. Kept in a file that only the operator can read, so that later starts find it. */
 export interface Demo {

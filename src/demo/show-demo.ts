@@ -119,5 +119,7 @@ export async function showDemo(
   for (const line of linesOf(demo, baseUrl, path.join(dataDir, 'mail'))) say(line);
   say('');
   say(`A voting page for both: npm run example    These names for a shell: . ${environment}`);
+  if (deps.consoleFeed !== undefined)
+    say(`Mails with their keys, requests, payments, webhooks and results as they come: ${baseUrl}/console`);
   say(`Reference: ${baseUrl}/reference    Stop: Ctrl-C`);
 }

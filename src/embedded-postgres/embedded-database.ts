@@ -8,7 +8,7 @@ import { stopLeftovers } from './leftovers.ts';
 import { EmbeddedDatabaseInUse, type HomeLock, type Owner, readOwner, tryLock } from './lock.ts';
 import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings } from './server.ts';
 
-export interface EmbeddedDatabaseOptions {
+interface EmbeddedDatabaseOptions {
   /** The database lives in `postgres` below it, or where a link in there leads. */
   readonly dataDir: string;
   readonly log: (message: string) => void;

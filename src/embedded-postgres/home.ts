@@ -30,14 +30,6 @@ async function linkedHome(dataDir: string): Promise<string | undefined> {
   );
 }
 
-/** The folder that holds the database of `dataDir`: `<dataDir>/postgres`, or the place its link names. Undefined when there is none yet. */
-export async function findHome(dataDir: string): Promise<string | undefined> {
-  const linked = await linkedHome(dataDir);
-  if (linked !== undefined) return linked;
-  const beside = path.join(dataDir, 'postgres');
-  return (await exists(beside)) ? await realpath(beside) : undefined;
-}
-
 // Others may pass through a home of root's, because PostgreSQL's user has to; the folders and files in it keep them out.
 // The mode is set at every call, not only when the folder is made: of two first starts, both must judge it alike.
 async function makeHomeBeside(dataDir: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiError } from '#src/platform/errors.ts';
 
-export interface PlaceLimits {
+interface PlaceLimits {
   /** Requests of one account at a time. */
   readonly perAccount: number;
   /** Requests of one account that may wait: more would only hold memory until they are refused. */

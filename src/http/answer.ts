@@ -1,3 +1,4 @@
+import { streamText } from '#src/platform/stream-text.ts';
 import type { CachedJson } from './cached-json.ts';
 
 /** What a handler answers: a status, the value of the body, and headers of its own. */
@@ -28,4 +29,10 @@ export const redirect = (location: string): Answer => ({ status: 302, headers: {
 export const list = (data: readonly unknown[], nextCursor: string | null = null): Answer => ({
   status: 200,
   body: { data, nextCursor },
+});
+
+/** 200 with a table that is made while it is sent. */
+export const csv = (open: () => AsyncIterable<string>): Answer => ({
+  status: 200,
+  stream: { open: () => streamText(open()), type: 'text/csv; charset=utf-8; header=present' },
 });

@@ -11,7 +11,7 @@ import type { Operation } from './operation.ts';
 import type { RequestTarget } from './request-target.ts';
 
 /** What a log line says of who sent a request. */
-export interface Known {
+interface Known {
   /** As far as the configured proxies can be believed; IPv6 by its /64. */
   readonly address?: string | undefined;
   readonly accountId?: string;
@@ -34,7 +34,7 @@ export interface Service {
 }
 
 /** A request with an Idempotency-Key. */
-export interface Repeatable {
+interface Repeatable {
   readonly request: IdempotentRequest;
   /** What of a stored answer may be given again. */
   readonly revise: (body: string) => string;

@@ -71,7 +71,7 @@ const MAX_URL_LENGTH = 2_048;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** What is wrong with an absolute web address that people are sent to or shown (completions 1.4), or undefined. */
-export function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
+function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
@@ -140,3 +140,9 @@ export const uniqueIdsField = (what: string) =>
     .min(1, `must name at least one ${what}`)
     .max(1_000, `must name at most 1000 ${what}s`)
     .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_FAULTY_ENTRIES);
+
+/** For the body of a change: `.refine(...changesSomething)`. */
+export const changesSomething = [
+  (body: object): boolean => Object.keys(body).length > 0,
+  'must change at least one field',
+] as const;

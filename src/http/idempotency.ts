@@ -58,7 +58,7 @@ export class ClaimRefused extends Error {
   }
 }
 
-export type ClaimOutcome =
+type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly claim: Claim & HeldClaim }
   | { readonly kind: 'replay'; readonly answer: StoredAnswer };
 
@@ -194,16 +194,21 @@ export class IdempotencyStore {
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
     const fingerprint = this.#fingerprint(request);
     const token = this.#newToken();
-    const held = this.#heldClaim(request, token);
+    // Made when asked for: the usual request is claimed and answered by its statement.
+    let made: (Claim & HeldClaim) | undefined;
+    const held = (): Claim & HeldClaim => {
+      made ??= this.#heldClaim(request, token);
+      return made;
+    };
     let taken = false;
     let stored = false;
     return {
       get requestKeys() {
-        return held.requestKeys;
+        return held().requestKeys;
       },
-      store: held.store,
-      release: held.release,
-      settleError: held.settleError,
+      store: (tx, answer, keepMs) => held().store(tx, answer, keepMs),
+      release: () => held().release(),
+      settleError: (error, body) => held().settleError(error, body),
       get taken() {
         return taken;
       },
@@ -226,7 +231,7 @@ export class IdempotencyStore {
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       storeUnlessStored: async (answer) => {
-        if (!stored) await held.storeUnlessStored(answer);
+        if (!stored) await held().storeUnlessStored(answer);
       },
     };
   }
@@ -331,7 +336,7 @@ export class IdempotencyStore {
 }
 
 /** The text of an answer's body, as it is sent and as it is stored. */
-export function bodyText(answer: Answer): string {
+function bodyText(answer: Answer): string {
   return answer.text?.content ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
 }
 

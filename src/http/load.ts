@@ -5,7 +5,7 @@ import { refuse } from './refusals.ts';
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
 
 /** How much there is to do. */
-export interface Pressure {
+interface Pressure {
   /** Requests that wait for a connection to the database. */
   readonly waiting: number;
   /** Requests that are not answered yet. */

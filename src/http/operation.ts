@@ -11,7 +11,7 @@ import { type Role, roleFor } from './role.ts';
 import { parseQuery } from './validation.ts';
 
 /** One of the bodies that an operation may take, for the document. */
-export interface BodyCase {
+interface BodyCase {
   readonly summary: string;
   readonly schema: z.ZodType;
   /** Passes the schema, and works against the event that the examples are about. */
@@ -48,6 +48,10 @@ export interface Operation {
   readonly urgency?: Urgency;
   /** Stands in no list of requests, refused or slow: who was at the ballot box at which moment is not kept. */
   readonly untraced?: true;
+  /** For an organizer's operation that mails: what it does in a rehearsal goes with it, its stored answers too (completions 10.5). */
+  readonly goesWithRehearsal?: true;
+  /** Stands in no API document: it is for a page of the service itself. */
+  readonly undocumented?: true;
   /** Takes bytes as they come, because a signature is over them. */
   readonly bytes?: true;
   /** How large its body may be; the usual bounds when left out. */

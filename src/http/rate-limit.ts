@@ -8,7 +8,7 @@ export const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
 /** Quotas kept of each kind. */
 const MAX_TRACKED = 50_000;
 
-export interface RateState {
+interface RateState {
   readonly limit: number;
   readonly remaining: number;
   /** Whole seconds until the quota is full again. */

@@ -3,9 +3,16 @@ import type { RequestContext } from './env.ts';
 // Voters see a rehearsal as the open event that it stands for (completions 10.5). Here is what makes the difference: answers
 // say so, and are stored under names of their own.
 
+const isPublic = (c: RequestContext): boolean => c.get('operation').path.startsWith('/public/');
+
 /** The event of a public request that is being rehearsed, by its ID; undefined for every other request. */
-export function rehearsedEventOf(c: RequestContext): string | undefined {
-  if (!c.get('operation').path.startsWith('/public/')) return undefined;
+export const rehearsedEventOf = (c: RequestContext): string | undefined => (isPublic(c) ? rehearsalOf(c) : undefined);
+
+/** The event whose rehearsal takes along what a request does and is answered, by its ID; undefined where it stays. */
+export const wipedWithRehearsalOf = (c: RequestContext): string | undefined =>
+  isPublic(c) || c.get('operation').goesWithRehearsal === true ? rehearsalOf(c) : undefined;
+
+function rehearsalOf(c: RequestContext): string | undefined {
   const target: unknown = c.get('target');
   const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
   if (typeof event !== 'object' || event === null || !('id' in event) || !('rehearsalSince' in event)) return undefined;

@@ -5,7 +5,7 @@ import type { Env, RequestContext } from './env.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
-import { markRehearsalText, rehearsedEventOf } from './rehearsal.ts';
+import { markRehearsalText, rehearsedEventOf, wipedWithRehearsalOf } from './rehearsal.ts';
 import { send } from './send.ts';
 
 /** The ID of the event that a request is about, or of whose rows it is. */
@@ -42,7 +42,7 @@ export function replayIfAnswered<Target>(
         const secrets = await keep(target);
         const request = {
           ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
-          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value, rehearsal: rehearsedEventOf(c) },
+          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value, rehearsal: wipedWithRehearsalOf(c) },
           secrets: secrets === 'never' ? undefined : secrets,
         };
         // A body that cannot be kept was never taken: it is refused with all that is wrong with it.

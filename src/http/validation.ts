@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { badRequest, type Issue, MAX_ISSUES } from '#src/platform/errors.ts';
 
 /** `['votes', 2, 'rank']` → `votes[2].rank` (completions 1.3). */
-export function fieldPath(path: readonly PropertyKey[]): string {
+function fieldPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const part of path) {
     if (typeof part === 'number') text += `[${part}]`;

@@ -4,7 +4,7 @@ import type { Database } from '#src/database/client.ts';
 /** `failed` jobs are not tried again by themselves; `retrying` ones failed before and are. */
 export type JobState = 'waiting' | 'running' | 'retrying' | 'failed';
 
-export interface WaitingJob extends Record<string, unknown> {
+interface WaitingJob extends Record<string, unknown> {
   readonly id: string;
   readonly task: string;
   readonly state: JobState;
@@ -31,7 +31,7 @@ interface Row extends Record<string, unknown> {
 }
 const view = (row: Row): WaitingJob => ({ ...row, runAt: Number(row.runAt) });
 
-export interface JobFilter {
+interface JobFilter {
   readonly state?: JobState;
   readonly task?: string;
   readonly limit?: number;

@@ -47,7 +47,7 @@ export function defineJob<Payload>(job: Job<Payload>): Job<Payload> {
  */
 export class GivenUp extends Error {}
 
-export interface EnqueueOptions {
+interface EnqueueOptions {
   /** Another job with the same key that has not run yet is replaced. */
   readonly key?: string;
   readonly runAtMs?: number;

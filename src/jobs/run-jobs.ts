@@ -21,7 +21,7 @@ export interface JobRunner {
 }
 
 /** Connections of each group; those of `other` where a group has none of its own. */
-export type JobDatabases = Readonly<Partial<Record<JobGroup, Database>> & Record<'other', Database>>;
+type JobDatabases = Readonly<Partial<Record<JobGroup, Database>> & Record<'other', Database>>;
 
 type Work = (payload: unknown, run: JobRun) => Promise<void>;
 

@@ -10,7 +10,7 @@ export type MailPart =
   /** An address to go to, and what is there. */
   | { readonly link: string; readonly label: string };
 
-export interface MailContent {
+interface MailContent {
   readonly to: string;
   readonly language: Language;
   readonly subject: string;

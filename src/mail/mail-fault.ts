@@ -1,5 +1,5 @@
 /** Which side a mail failed on, and for how long. */
-export type MailFaultKind =
+type MailFaultKind =
   /** Nothing is known of the mail: it may have left. Trying again with the same Message-ID is right. */
   | 'temporary'
   /** The receiving side refused the recipient for good. */

@@ -28,7 +28,7 @@ const ENCODED_WORD_BYTES = 45;
  * A subject that a mail program shows as it is. The library leaves plain ASCII alone, also where it looks like an encoded
  * word, and then something else is shown than what was written: such a subject is encoded here.
  */
-export function subjectText(subject: string): string {
+function subjectText(subject: string): string {
   if (!subject.includes('=?')) return subject;
   const words: string[] = [];
   let word = '';
@@ -57,7 +57,7 @@ function messageOf({ to, subject, text, html, id }: Mail, from: string) {
   return { from, to, subject: subjectText(subject), ...content, headers: HEADERS, messageId: messageId(id, from) };
 }
 
-export interface SmtpOptions {
+interface SmtpOptions {
   readonly url: string;
   readonly from: string;
   /** Where mails that cannot be delivered come back to; the sender's address when undefined. */

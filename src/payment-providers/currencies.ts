@@ -35,7 +35,7 @@ export function amountInMainUnit(amountMinor: number, currency: string): number 
 }
 
 /** How a provider counts one currency. Amounts are in the provider's own unit, which need not be that of ISO 4217. */
-export interface ProviderCurrency {
+interface ProviderCurrency {
   readonly decimals: number;
   /** Every amount is a multiple of this. */
   readonly step: number;

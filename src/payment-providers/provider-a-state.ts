@@ -112,7 +112,7 @@ function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean 
   return refunded && !under;
 }
 
-export interface SessionReading {
+interface SessionReading {
   readonly state: ProviderState;
   /** A payment intent whose charge is disputed: only the disputes themselves show whether the money went back. */
   readonly disputedIntentId: string | null;

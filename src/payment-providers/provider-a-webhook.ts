@@ -12,7 +12,7 @@ import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const SIGNATURE_HEADER = 'stripe-signature';
 /** How old a signature may be: without a bound, a message that was once overheard stays good for ever. */
-export const WEBHOOK_TOLERANCE_SECONDS = 300;
+const WEBHOOK_TOLERANCE_SECONDS = 300;
 
 /** Messages to select at the provider: each is heard, and a payment whose message is missing is found later, or never. */
 const NEEDED_KINDS = [

@@ -52,7 +52,7 @@ const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
   ['cancel_url', 'cancelUrl'],
 ]);
 
-export interface ProviderAOptions extends AdapterOptions {
+interface ProviderAOptions extends AdapterOptions {
   readonly maxNetworkRetries?: number;
 }
 

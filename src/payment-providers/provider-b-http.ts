@@ -13,7 +13,7 @@ const envelopeSchema = z.object({
   data: z.unknown().optional(),
 });
 
-export interface ProviderBCall {
+interface ProviderBCall {
   readonly method: 'GET' | 'POST';
   /** Begins with `/`. */
   readonly path: string;
@@ -21,7 +21,7 @@ export interface ProviderBCall {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-export interface ProviderBHttp {
+interface ProviderBHttp {
   /** The `data` of a successful answer. */
   call(call: ProviderBCall): Promise<unknown>;
   close(): Promise<void>;

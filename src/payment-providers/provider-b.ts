@@ -82,7 +82,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
 }
 
 /** @throws any failure that is no refusal of one refund */
-function refusalOf(fault: unknown): RefundResult {
+function refundRefusal(fault: unknown): RefundResult {
   if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
   return { kind: 'refused', code: fault.code };
 }
@@ -174,7 +174,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
    * is there then shows whether the refusal means that the money is on its way already, or that a part of it went before.
    */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
-    const refused = await askRefund(credentials, request).catch(refusalOf);
+    const refused = await askRefund(credentials, request).catch(refundRefusal);
     if (refused.kind !== 'refused') return refused;
     const state = await readCheckout(credentials, { reference: request.reference, page: null });
     if (state.kind === 'reversed') return { kind: 'refunded', refundId: null };
@@ -183,7 +183,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     if (partMinor === 0) return refused;
     const gross = grossOf(await verify(credentials, request.reference));
     const rest = gross - PROVIDER_B_MONEY.toProviderAmount(request.currency, partMinor);
-    return askRefund(credentials, request, rest).catch(refusalOf);
+    return askRefund(credentials, request, rest).catch(refundRefusal);
   }
 
   async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {

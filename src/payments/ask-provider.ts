@@ -16,10 +16,10 @@ import { type AttemptRef, endAsking, findAttempt, takeAsking } from './attempt-r
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
+import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { countCall, takeCall } from './provider-budget.ts';
 import { settlePayment } from './settle-payment.ts';
-import type { PaymentAttempt } from './types.ts';
 
 /** How old an answer of a provider may be before it is asked again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;

@@ -5,8 +5,8 @@ import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { ALLOWED_FROM } from './attempt-states.ts';
+import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
-import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './types.ts';
 
 export type NewAttempt = typeof paymentAttempts.$inferInsert;
 
@@ -122,7 +122,7 @@ export async function takePageNumber(executor: Executor, ref: AttemptRef): Promi
   return row.pages;
 }
 
-export interface Asking {
+interface Asking {
   /** 0 asks in any case, unless somebody is asking now. */
   readonly againAfterMs: number;
   readonly leaseMs: number;
@@ -164,7 +164,7 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
-export interface AttemptFilter extends TimeWindow {
+interface AttemptFilter extends TimeWindow {
   readonly status?: AttemptStatus | undefined;
   readonly purpose?: PaymentPurpose | undefined;
   readonly search?: string | undefined;
@@ -241,7 +241,7 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
     .limit(DUE_AT_ONCE);
 }
 
-export interface PaymentFigures {
+interface PaymentFigures {
   readonly attempts: number;
   readonly succeeded: number;
   readonly fulfilled: number;

@@ -1,4 +1,4 @@
-import type { AttemptStatus } from './types.ts';
+import type { AttemptStatus } from './payment.ts';
 
 /**
  * Every move that a payment attempt can make (completions 7.1). What stands in no row never happens: the statements that

@@ -1,10 +1,10 @@
 import { and, asc, eq, gte, isNull, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
+import type { PaymentBusiness } from './payment.ts';
 import { paymentBusinesses } from './tables.ts';
-import type { PaymentBusiness } from './types.ts';
 
-export type NewBusiness = typeof paymentBusinesses.$inferInsert;
+type NewBusiness = typeof paymentBusinesses.$inferInsert;
 
 /** Businesses of an account, or of all for the operator; those that were disconnected are gone. */
 export async function listBusinesses(

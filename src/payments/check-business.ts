@@ -10,8 +10,8 @@ import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { findBusiness, listUnreadyBusinesses, setReady, updateBusiness } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
+import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import type { PaymentBusiness } from './types.ts';
 
 const payload = z.strictObject({ businessId: z.string(), refusal: z.string().nullable() });
 type CheckBusiness = z.output<typeof payload>;

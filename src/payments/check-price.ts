@@ -1,8 +1,8 @@
 import type { Executor } from '#src/database/client.ts';
 import type { PriceFault } from '#src/voting-events/pricing.ts';
 import { findBusiness } from './business-repository.ts';
+import type { PaymentBusiness } from './payment.ts';
 import type { PaymentProviders } from './payment-providers.ts';
-import type { PaymentBusiness } from './types.ts';
 
 /** What is wrong with taking a price through a business, or undefined (completions 3, rule 5). */
 export function priceFault(

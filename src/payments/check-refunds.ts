@@ -1,14 +1,15 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import type { RefundResult } from '#src/payment-providers/provider.ts';
+import type { ProviderState, RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
+import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
-import { alarmForAttention, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
+import { alarmForAttention, askAgain, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
 import { findRefund, insertRefund, listRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
-import type { PaymentAttempt } from './types.ts';
+import { settlePayment } from './settle-payment.ts';
 
 /** A payment of an attempt that went back, or is to; without a row where its merchant did it at the provider. */
 interface BackPayment {
@@ -38,9 +39,25 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
     const { amountMinor, currency } = attempt;
     const { whole, partMinor } = await provider.findRefunds(credentials, { ...payment, amountMinor, currency });
     await noteParts(deps, attempt, payment, partMinor);
-    if (whole !== null && payment.isBack) await apply(deps, attempt, payment, whole);
+    if (whole === null) continue;
+    if (payment.isBack) await apply(deps, attempt, payment, whole);
+    else if (whole.kind === 'refunded') await settlePayment(deps, attempt, priceIsBack(attempt, payment, business));
   }
 }
+
+/**
+ * The whole price went back, and the provider goes on calling the payment a success: its payer paid the fees besides, and those did
+ * not.
+ */
+const priceIsBack = (
+  { id, amountMinor, currency, paidAt, feeMinor }: PaymentAttempt,
+  { providerPaymentId, reference }: BackPayment,
+  { livemode }: PaymentBusiness,
+): ProviderState => ({
+  kind: 'reversed',
+  cause: 'refund',
+  payment: { attemptId: id, providerPaymentId, reference, amountMinor, currency, paidAtMs: paidAt, feeMinor, livemode },
+});
 
 async function listBackPayments(
   deps: PaymentDeps,
@@ -103,6 +120,9 @@ async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, f
     } else if (found.kind === 'attention' && OWED.includes(status) && status !== 'attention') {
       await moveRefund(tx, at, 'attention', found);
       alarmForAttention(deps, attempt.id);
+    } else if (found.kind === 'refused' && (status === 'pending' || status === 'attention')) {
+      // The job of the refund notes it, alarms, and asks for another one: now, not when it would have looked again.
+      await askAgain(tx, at, await readNow(tx));
     }
   });
 }

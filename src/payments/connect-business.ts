@@ -8,10 +8,10 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { findTakenPayment } from './attempt-repository.ts';
 import { findBusiness, insertBusiness, isBusinessLinked, updateBusiness } from './business-repository.ts';
 import { openCredentials, sealCredentials } from './credentials.ts';
+import type { PaymentBusiness } from './payment.ts';
 import type { PaymentProviders } from './payment-providers.ts';
-import type { PaymentBusiness } from './types.ts';
 
-export interface BusinessDeps {
+interface BusinessDeps {
   readonly db: Database;
   readonly ids: Ids;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface BusinessDeps {
   readonly payments: PaymentProviders;
 }
 
-export interface NewConnection {
+interface NewConnection {
   readonly id: string;
   readonly accountId: string;
   readonly provider: ProviderName;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { PaymentBusiness } from './types.ts';
+import type { PaymentBusiness } from './payment.ts';
 
 const schema = z.object({
   secretKey: z.string(),

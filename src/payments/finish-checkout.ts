@@ -8,12 +8,17 @@ import { askProvider, payerPatience } from './ask-provider.ts';
 import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import type { Fulfilled } from './fulfilment.ts';
+import {
+  answerPlace,
+  confirmationCodePlace,
+  type EndReason,
+  type PaymentAttempt,
+  type PaymentPurpose,
+} from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 import { openPage, paymentRequired } from './start-checkout.ts';
-import type { EndReason, PaymentAttempt, PaymentPurpose } from './types.ts';
-import { answerPlace, confirmationCodePlace } from './views.ts';
 
 /**
  * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
@@ -54,7 +59,7 @@ function repeatedAnswer(deps: PaymentDeps, attempt: PaymentAttempt): Answer {
 }
 
 /** Why an ended attempt gives nothing (completions 1.6). */
-export function endedError(attempt: PaymentAttempt): ApiError {
+function endedError(attempt: PaymentAttempt): ApiError {
   const details = attempt.endReason === null ? {} : { cause: attempt.endReason };
   if (attempt.status === 'failed') return refuse('payment_failed', details);
   if (attempt.endReason === 'expired') {
@@ -67,7 +72,7 @@ export function endedError(attempt: PaymentAttempt): ApiError {
  * Gives what was paid for, once: the attempt's row is locked, and the effect, the new status and the answer are one
  * transaction. What cannot be given is paid back.
  */
-export async function fulfilPayment(
+async function fulfilPayment(
   deps: PaymentDeps,
   ref: PaymentAttempt,
   claim: Claim | undefined,
@@ -77,7 +82,7 @@ export async function fulfilPayment(
     if (attempt === undefined) throw notFound();
     if (attempt.status !== 'succeeded') return attempt;
     const fulfilled = await tryToFulfil(tx, deps, attempt);
-    if (fulfilled instanceof ApiError) return cancelAndGiveBack(tx, deps, attempt, reasonOf(fulfilled));
+    if (fulfilled instanceof ApiError) return cancelAndGiveBack(tx, deps, attempt, endReason(fulfilled));
     const body = { data: fulfilled.data };
     const moved = await moveAttempt(tx, attempt, 'fulfilled', {
       answer: deps.secrets.seal(JSON.stringify(body), answerPlace(attempt.id)),
@@ -102,7 +107,7 @@ async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentA
 }
 
 /** Why what was paid for cannot be given as things stand; undefined when it can. */
-export async function refusalOf(
+export async function fulfilmentRefusal(
   tx: Transaction,
   deps: PaymentDeps,
   attempt: PaymentAttempt,
@@ -121,7 +126,7 @@ async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
 }
 
 /** What the attempt says of a refusal to give what was paid for. */
-export function reasonOf({ code, details }: ApiError): EndReason {
+export function endReason({ code, details }: ApiError): EndReason {
   const reason = details?.['reason'];
   if (reason === 'event_closed' || reason === 'already_voted') return reason;
   return code === 'not_found' ? 'event_gone' : 'not_accepted';

@@ -1,5 +1,5 @@
 import type { Transaction } from '#src/database/client.ts';
-import type { PaymentAttempt, PaymentPurpose } from './types.ts';
+import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 
 /** What was given for the money, and what the caller is answered. */
 export interface Fulfilled {
@@ -12,7 +12,7 @@ export interface Fulfilled {
  * What a payment is for. `payments` declares it; the ballot, the candidate registration and the credits each bring
  * theirs, and are put together where the service is.
  */
-export interface Fulfilment {
+interface Fulfilment {
   /** Status of the first answer; every later one is 200. */
   readonly firstStatus: 200 | 201;
   /**

@@ -1,4 +1,4 @@
-import { listTopUps } from '#src/ballot-paper/list-top-ups.ts';
+import { listTopUps } from '#src/ballot-definition/list-top-ups.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -7,15 +7,14 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { viewEvent } from '#src/voting-events/views.ts';
+import { type VotingEvent, viewEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness } from './business-repository.ts';
 import { priceFault } from './check-price.ts';
+import type { PaymentBusiness } from './payment.ts';
 import type { PaymentProviders } from './payment-providers.ts';
-import type { PaymentBusiness } from './types.ts';
 
-export interface LinkDeps {
+interface LinkDeps {
   readonly ids: Ids;
   readonly clock: Clock;
   readonly payments: PaymentProviders;

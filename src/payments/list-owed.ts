@@ -2,8 +2,8 @@ import { and, asc, eq, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
+import type { RefundStatus } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
-import type { RefundStatus } from './types.ts';
 
 /** Money that a merchant holds and that is not theirs, as far as the service knows. */
 export interface OwedPayment {

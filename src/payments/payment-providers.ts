@@ -3,7 +3,7 @@ import type { PaymentProvider } from '#src/payment-providers/provider.ts';
 import { PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 
 /** Where the providers answer. The real ones unless set otherwise. */
-export type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
+type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
 
 /** The adapters: those of the real providers, and those of the sandbox where one runs. */
 export interface PaymentProviders {

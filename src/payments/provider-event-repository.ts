@@ -5,7 +5,7 @@ import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { providerEvents } from './tables.ts';
 
 export type ProviderEvent = typeof providerEvents.$inferSelect;
-export type NewProviderEvent = typeof providerEvents.$inferInsert;
+type NewProviderEvent = typeof providerEvents.$inferInsert;
 
 /** Stores a message; false when it came before. */
 export async function insertProviderEvent(executor: Executor, row: NewProviderEvent): Promise<boolean> {

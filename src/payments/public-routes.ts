@@ -1,11 +1,14 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
+import { answersOne } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
+import { attemptView } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import * as operations from './public-operations.ts';
 import { readPayment } from './read-payment.ts';
 import { receiveProviderEvent } from './receive-provider-event.ts';
 
@@ -13,13 +16,38 @@ import { receiveProviderEvent } from './receive-provider-event.ts';
 export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   const event = loadPublicEvent(deps);
   const router = new Hono<Env>();
-  router.on(...operations.getPublicPayment, event, async (c) =>
-    answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
+  router.on(
+    ...operation({
+      operationId: 'getPublicPayment',
+      summary: 'Read how a payment stands',
+      method: 'GET',
+      path: '/public/voting-events/:idOrCode/payments/:id',
+      scope: 'vote',
+      description:
+        'While nobody has paid yet, the provider is asked, at most every two seconds. Poll it, or wait for the webhook `payment.succeeded`.',
+      answers: answersOne(attemptView, 'The payment.'),
+      refusals: ['payment_unavailable'],
+    }),
+    event,
+    async (c) => answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
-  router.on(...operations.receiveProviderEvent, async (c) => {
-    const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
-    const bytes = await readRequestBody(c.env.incoming);
-    return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
-  });
+  router.on(
+    ...operation({
+      operationId: 'receiveProviderEvent',
+      summary: 'Take a message of a payment provider',
+      method: 'POST',
+      path: '/provider-webhooks/:provider/:businessId',
+      scope: 'none',
+      description: 'For the providers alone: a message must carry the signature of its provider.',
+      answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),
+      requestsPerMinute: 12_000,
+      bytes: true,
+    }),
+    async (c) => {
+      const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
+      const bytes = await readRequestBody(c.env.incoming);
+      return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
+    },
+  );
   return router;
 }

@@ -4,10 +4,9 @@ import { ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
+import { type AttemptBackground, type PaymentAttempt, viewAttempt, viewOrganizerAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { listRefunds } from './refund-repository.ts';
-import type { PaymentAttempt } from './types.ts';
-import { type AttemptBackground, viewAttempt, viewOrganizerAttempt } from './views.ts';
 
 /**
  * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).

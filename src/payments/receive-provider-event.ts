@@ -12,6 +12,7 @@ import { findBusinessEver } from './business-repository.ts';
 import { planBusinessCheck } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
 import { openCredentials } from './credentials.ts';
+import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import {
   dropProviderEvents,
@@ -20,7 +21,6 @@ import {
   insertProviderEvent,
   type ProviderEvent,
 } from './provider-event-repository.ts';
-import type { PaymentAttempt, PaymentBusiness } from './types.ts';
 
 const payload = z.strictObject({
   businessId: z.string(),

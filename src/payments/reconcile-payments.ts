@@ -8,9 +8,9 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import { askProvider } from './ask-provider.ts';
 import { listDueAttempts, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
-import { cancelAndGiveBack, reasonOf, refusalOf } from './finish-checkout.ts';
+import { cancelAndGiveBack, endReason, fulfilmentRefusal } from './finish-checkout.ts';
+import type { EndReason, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import type { EndReason, PaymentAttempt } from './types.ts';
 
 /** Logged where the provider was asked. */
 const EXPECTED: ReadonlySet<unknown> = new Set(['payment_provider_unavailable', 'payment_unavailable']);
@@ -63,8 +63,8 @@ async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttem
   const event = await holdEvent(tx, attempt.votingEventId);
   if (event === undefined) return 'event_gone';
   if (isFinalAt(event, await readNow(tx))) return 'event_closed';
-  const refusal = await refusalOf(tx, deps, attempt);
-  return refusal === undefined || PASSING.has(refusal.details?.['reason']) ? undefined : reasonOf(refusal);
+  const refusal = await fulfilmentRefusal(tx, deps, attempt);
+  return refusal === undefined || PASSING.has(refusal.details?.['reason']) ? undefined : endReason(refusal);
 }
 
 /** The next look comes later each time, until nothing can change any more. */

@@ -1,8 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
+import { type PaymentAttempt, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import type { PaymentAttempt } from './types.ts';
-import { viewAttempt } from './views.ts';
 
 export type PaymentFact =
   | 'succeeded'

@@ -8,10 +8,10 @@ import { summariseFault } from '#src/platform/log.ts';
 import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
+import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { findRefund, insertRefund, listLostRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
-import type { PaymentAttempt } from './types.ts';
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
@@ -143,7 +143,7 @@ export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: strin
   );
 }
 
-async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
+export async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
   await enqueue(tx, REFUND_PAYMENT, ref, { key: `${jobKeyOf(ref)}:again`, runAtMs });
 }
 

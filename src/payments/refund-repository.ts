@@ -5,7 +5,7 @@ import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
 
-export interface RefundRef {
+interface RefundRef {
   readonly votingEventId: string;
   readonly attemptId: string;
   readonly providerPaymentId: string;

@@ -5,14 +5,14 @@ import { appendAttempt } from '#src/payment-providers/return-url.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { findAttemptById } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
+import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { settlePayment } from './settle-payment.ts';
-import type { PaymentAttempt } from './types.ts';
 
 // Payments of a rehearsal (completions 10.5): a page of the service itself stands for the provider's, and takes no money.
 
 export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+type Outcome = (typeof OUTCOMES)[number];
 
 /** The page of an attempt in the shape that pages of its provider have. */
 export function rehearsalPage(

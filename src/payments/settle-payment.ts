@@ -11,12 +11,11 @@ import { notFound } from '#src/platform/errors.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
+import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { type PaymentFact, recordPayment } from './record-payment.ts';
 import { giveBack, markRefunded } from './refund-payment.ts';
 import { findRefund, insertRefund, moveRefund } from './refund-repository.ts';
-import type { AttemptStatus, EndReason, PaymentAttempt } from './types.ts';
-import { confirmationCodePlace } from './views.ts';
 
 /** A delayed method may take days: its attempt does not end with its page. */
 const PROCESSING_MS = 30 * DAY_MS;

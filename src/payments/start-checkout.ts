@@ -8,7 +8,7 @@ import { type CheckoutPage, PaymentProviderRefused } from '#src/payment-provider
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { callProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
 import {
   type AttemptRef,
@@ -25,15 +25,20 @@ import { isOpen } from './attempt-states.ts';
 import { findBusiness, findBusinessEver } from './business-repository.ts';
 import { noteRefusal } from './check-business.ts';
 import { openCredentials } from './credentials.ts';
+import {
+  type CheckoutTerms,
+  type PaymentAttempt,
+  type PaymentBusiness,
+  type PaymentPurpose,
+  viewPaymentRequired,
+} from './payment.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { countCall } from './provider-budget.ts';
 import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
-import type { CheckoutTerms, PaymentAttempt, PaymentBusiness, PaymentPurpose } from './types.ts';
-import { viewPaymentRequired } from './views.ts';
 
 /** What is to be paid for, judged and found good: no one is asked to pay for what would be refused. */
-export interface CheckoutOrder {
+interface CheckoutOrder {
   readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   readonly purpose: PaymentPurpose;
   readonly amountMinor: number;

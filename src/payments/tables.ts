@@ -4,7 +4,7 @@ import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { CheckoutPage } from '#src/payment-providers/provider.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
-import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './types.ts';
+import type { AttemptStatus, CheckoutTerms, EndReason, PaymentPurpose, RefundStatus } from './payment.ts';
 
 export const paymentBusinesses = pgTable(
   'payment_businesses',

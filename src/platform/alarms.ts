@@ -20,5 +20,3 @@ export const ALARMS = [
   'secret_unreadable',
   'witness_ahead',
 ] as const;
-
-export type AlarmName = (typeof ALARMS)[number];

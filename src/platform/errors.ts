@@ -14,7 +14,7 @@ export const STATUS_BY_CODE = {
 } as const;
 
 export type ErrorCode = keyof typeof STATUS_BY_CODE;
-export type ErrorStatus = (typeof STATUS_BY_CODE)[ErrorCode];
+type ErrorStatus = (typeof STATUS_BY_CODE)[ErrorCode];
 
 export type ErrorDetails = Record<string, unknown>;
 

@@ -4,7 +4,7 @@ import pretty from 'pino-pretty';
 export type Log = Logger;
 
 /** What is known of a fault without repeating its words: messages of database errors hold parameters. */
-export interface FaultSummary {
+interface FaultSummary {
   readonly name: string;
   readonly code?: string;
   readonly constraint?: string;

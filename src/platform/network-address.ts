@@ -66,6 +66,16 @@ function isRefusedTunnel(address: string): boolean {
   return (flags & ~0x200) === 0 && marker === 0x5efe && refused.check(ipv4Of(high, low), 'ipv4');
 }
 
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Whether an IP address is this machine's own, which no other machine reaches. */
+export function isLoopbackAddress(address: string): boolean {
+  const version = isIP(address);
+  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
 /** Whether an IP address is one that no outsider may make this service speak to. BlockList unwraps IPv4-mapped addresses. */
 export function isRefusedAddress(address: string): boolean {
   const bare = address.split('%')[0] ?? address;

@@ -11,14 +11,20 @@ import path from 'node:path';
 // image with a read-only root), everything loads as without it.
 enableCompileCache(path.resolve(import.meta.dirname, '../..', 'node_modules/.cache/compiled'));
 
+const SOURCES = new URL('../', import.meta.url);
+/** Libraries of several hundred files whose modules name each other by relative paths. */
+const LARGE = /\/node_modules\/(?:drizzle-orm|stripe\/esm|zod)\//;
+
 /**
- * Node reads the whole package.json of a library for each of its files, to learn that the file is a module. Drizzle's has
- * 180 kB and is parsed 300 times. Its files name each other by relative paths, which need no look into it.
+ * Node looks for the package.json of each file, to learn that it is a module, and reads the whole of it each time: Drizzle's has
+ * 180 kB and is parsed 300 times. What these names mean is known without it.
  */
 registerHooks({
   resolve(specifier, context, nextResolve) {
+    if (specifier.startsWith('#src/'))
+      return { url: new URL(specifier.slice(5), SOURCES).href, format: 'module-typescript', shortCircuit: true };
     const { parentURL } = context;
-    return specifier.startsWith('.') && specifier.endsWith('.js') && parentURL?.includes('/node_modules/drizzle-orm/')
+    return specifier.startsWith('.') && specifier.endsWith('.js') && parentURL !== undefined && LARGE.test(parentURL)
       ? { url: new URL(specifier, parentURL).href, format: 'module', shortCircuit: true }
       : nextResolve(specifier, context);
   },

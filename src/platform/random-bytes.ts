@@ -15,7 +15,7 @@ export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
     randomFillSync(stock);
     used = 0;
   }
-  const taken = Buffer.alloc(count);
+  const taken = Buffer.allocUnsafe(count);
   stock.copy(taken, 0, used, used + count);
   stock.fill(0, used, used + count);
   used += count;

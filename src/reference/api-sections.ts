@@ -1,5 +1,5 @@
 /** A chapter of the API document: operations that are about one thing. */
-export interface ApiSection {
+interface ApiSection {
   readonly name: string;
   readonly description: string;
   /** Matches the paths of its routes. */

@@ -2,10 +2,38 @@ import { z } from 'zod';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
-import { allowRehearsal } from './allow-rehearsal.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
 import { type JsonSchema, SchemaBook } from './describe-schema.ts';
+
+const REHEARSAL = {
+  type: 'boolean',
+  const: true,
+  description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
+};
+
+const isObject = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const propertyOf = (schema: unknown, name: string): unknown =>
+  isObject(schema) && isObject(schema['properties']) ? schema['properties'][name] : undefined;
+
+/** Adds the mark of a rehearsal to every object that a schema may stand for (completions 10.5). */
+function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>): void {
+  if (!isObject(schema)) return;
+  const { $ref, anyOf, oneOf, properties } = schema;
+  if (typeof $ref === 'string') allow(components[$ref.slice($ref.lastIndexOf('/') + 1)], components);
+  for (const choice of [anyOf, oneOf].flat()) allow(choice, components);
+  if (isObject(properties)) schema['properties'] = { ...properties, rehearsal: REHEARSAL };
+}
+
+/**
+ * Says of the answers of public operations, and of messages to webhook endpoints, that their `data` may be marked.
+ * @param bodies schemas of whole answers and messages: what is under `data` is changed in place
+ */
+export function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
+  for (const body of bodies) allow(propertyOf(body, 'data'), components);
+}
 
 /** A message that receivers of webhooks get. */
 export interface WebhookMessage {
@@ -14,7 +42,7 @@ export interface WebhookMessage {
   readonly data: z.ZodType;
 }
 
-export interface ApiDescription {
+interface ApiDescription {
   readonly title: string;
   readonly version: string;
   readonly serverUrl: string;
@@ -28,7 +56,7 @@ const INTRODUCTION = `Elections and polls over a JSON API: your server builds th
 
 - Send your key as \`Authorization: Bearer <API_KEY>\`. Keys stay on your server: there is no CORS.
 - Bodies and answers are JSON. Times are Unix milliseconds, IDs are opaque strings, money is \`amountMinor\` with a \`currency\`.
-- In examples \`$API\` is the address of the service and \`$VOTE_KEY\`, \`$READ_KEY\`, \`$WRITE_KEY\` are keys with those scopes.
+- In examples \`$API\` is the address of the service, \`$VOTE_KEY\`, \`$READ_KEY\`, \`$WRITE_KEY\` are keys with those scopes, and \`$EVENT\` and \`$POLL\` are codes of an event and a poll.
 - Unknown fields and unknown query parameters are refused.
 - Every POST takes an \`Idempotency-Key\`: a repeated call gives the first answer again and has no second effect.
 - Answers may grow new fields; existing ones keep their names and types.`;

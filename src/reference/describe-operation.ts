@@ -58,7 +58,7 @@ function commonCodes(route: Operation): ErrorCode[] {
 }
 
 /** Every refusal of a route, by status. */
-export function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
+function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
   const byStatus = new Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }>();
   const at = (status: number) => {
     const found = byStatus.get(status) ?? { codes: [], cases: [] };

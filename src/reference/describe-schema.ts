@@ -6,11 +6,6 @@ export type JsonSchema = { [key: string]: unknown };
 type Direction = 'input' | 'output';
 
 /** Fields of schemas may say by this how the document shows them, where what they check cannot be expressed in JSON Schema. */
-export interface ShownAs {
-  /** Stands for the whole schema. */
-  readonly shownAs: JsonSchema;
-}
-
 function replaceShown(json: JsonSchema): void {
   const { shownAs } = json;
   if (shownAs === undefined) return;

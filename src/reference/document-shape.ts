@@ -50,7 +50,7 @@ export interface ResponseShape {
   readonly 'x-reasons'?: readonly string[];
 }
 
-export interface Reference {
+interface Reference {
   readonly $ref: string;
 }
 

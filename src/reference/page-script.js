@@ -1,5 +1,5 @@
-// The script of every page of the reference: a search and buttons that copy. It is served as it stands here, and pages
-// are complete without it.
+// The script of every page of the reference: a search, buttons that copy, and one language for all samples. It is served as it
+// stands here, and pages are complete without it.
 
 /** @param {string} tag @param {object} properties @param {...(Node | string)} within */
 const create = (tag, properties, ...within) => {
@@ -87,16 +87,23 @@ const show = () => {
   count.textContent = words.length === 0 ? '' : found + part;
 };
 
-field.addEventListener('focus', async () => {
+/** Milliseconds after which an index that could not be read is asked for again: a service that is busy has a moment by then. */
+const NEXT_TRY = 1_000;
+
+const search = async () => {
   reading ??= readIndex();
   try {
     index = await reading;
     show();
   } catch {
     reading = undefined;
-    count.textContent = 'The search cannot be read now. Try again in a moment.';
+    count.textContent = 'The search cannot be read now. It is tried again.';
+    setTimeout(() => {
+      if (dialog.open) search();
+    }, NEXT_TRY);
   }
-});
+};
+field.addEventListener('focus', search);
 field.addEventListener('input', show);
 
 const open = () => {
@@ -127,3 +134,20 @@ list.addEventListener('click', (event) => {
 dialog.querySelector('button').addEventListener('click', () => dialog.close());
 if (/Mac|iPhone|iPad/.test(navigator.platform)) opener.querySelector('kbd').textContent = '⌘ K';
 opener.hidden = false;
+
+// Who reads one sample in a language reads them all in it, on every page.
+const LANGUAGE = 'language of samples';
+const choose = (language) => {
+  for (const tab of document.querySelectorAll('.tabs input')) tab.checked = tab.value === language;
+};
+document.addEventListener('change', ({ target }) => {
+  if (target.closest('.tabs') === null) return;
+  const { top } = target.getBoundingClientRect();
+  choose(target.value);
+  // Samples above have other lengths now: what is read stays where it is.
+  scrollBy(0, target.getBoundingClientRect().top - top);
+  localStorage.setItem(LANGUAGE, target.value);
+});
+// Last, because a browser may forbid to remember anything.
+const remembered = localStorage.getItem(LANGUAGE);
+if (document.querySelector(`.tabs [value="${CSS.escape(remembered ?? '')}"]`) !== null) choose(remembered);

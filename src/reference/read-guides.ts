@@ -3,9 +3,10 @@ import { type Html, html, Html as Markup } from './html.ts';
 import { type Heading, headingsOf, renderGuide } from './render-markdown.ts';
 
 /** In the order in which they are best read. */
-const GUIDES = [
+const GUIDES: readonly Place[] = [
   { name: 'first-vote', summary: 'From the first call to a counted vote, in five steps.' },
   { name: 'elections', summary: 'A roll of voters, and keys that come by e-mail.' },
+  { name: 'command-line', summary: 'An election from a file: apply, import, mail, watch, report.' },
   { name: 'polls', summary: 'Visitors instead of voters, and how they are told apart.' },
   { name: 'event-life', summary: 'What may be done to an event, and when.' },
   { name: 'paid-votes', summary: 'The two calls of a checkout, and what may happen between them.' },
@@ -13,12 +14,26 @@ const GUIDES = [
   { name: 'webhooks', summary: 'Being told instead of asking: signatures, retries, order.' },
   { name: 'sdk', summary: 'A client for TypeScript and JavaScript, with types, retries and webhooks.' },
   { name: 'voting-page', summary: 'A page and its server to copy: all methods, accessible, no framework.' },
+  { name: 'console', summary: 'Mails, requests, payments, webhooks and results on your own machine, as they come.' },
   { name: 'verifying-a-ballot', summary: 'Checking that a ballot was counted, and that nothing was changed.' },
+  { name: 'counting', file: '../counting.md', summary: 'Every rule of every method, to write a second count from.' },
+  {
+    name: 'security',
+    file: '../security.md',
+    summary: 'What is promised against whom, what is not, and who must be trusted.',
+  },
   { name: 'errors', summary: 'One envelope, a code for people, a reason for programs.' },
   { name: 'limits', summary: 'How many, how long, how often.' },
   { name: 'details', summary: 'What the service does where several answers were possible.' },
   { name: 'changelog', summary: 'What changed, newest first.' },
-] as const;
+];
+
+interface Place {
+  readonly name: string;
+  readonly summary: string;
+  /** Where it stands, seen from the folder of the guides: there, unless said otherwise. */
+  readonly file?: string;
+}
 
 const FOLDER = new URL('../../docs/guides/', import.meta.url);
 
@@ -42,8 +57,8 @@ async function readPictures(text: string): Promise<ReadonlyMap<string, string>> 
   );
 }
 
-async function readGuide(name: string, summary: string, figures: Figures): Promise<Guide> {
-  const written = await readFile(new URL(`${name}.md`, FOLDER), 'utf8');
+async function readGuide({ name, summary, file = `${name}.md` }: Place, figures: Figures): Promise<Guide> {
+  const written = await readFile(new URL(file, FOLDER), 'utf8');
   const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);
   const pictures = await readPictures(text);
   const content = renderGuide(text, (picture, words) => {
@@ -57,6 +72,6 @@ async function readGuide(name: string, summary: string, figures: Figures): Promi
 /** What stands in the guides as a word in capitals, and is known to the running service alone. */
 export type Figures = Readonly<Record<string, string>>;
 
-/** Reads the guides of `docs/guides`, in their order. */
+/** Reads the guides of `docs/guides`, and the pages beside them that readers of guides need, in their order. */
 export const readGuides = (figures: Figures = {}): Promise<Guide[]> =>
-  Promise.all(GUIDES.map(({ name, summary }) => readGuide(name, summary, figures)));
+  Promise.all(GUIDES.map((place) => readGuide(place, figures)));

@@ -1,6 +1,9 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
 import type { Answer } from '#src/http/answer.ts';
+import { answersOne, answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
@@ -8,11 +11,13 @@ import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
 import { type Figures, type Guide, readGuides } from './read-guides.ts';
-import * as operations from './reference-operations.ts';
 import { PAGE_POLICY } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
-import { indexReference } from './search-index.ts';
+import { indexReference, searchEntry } from './search-index.ts';
 import { writeIndex, writeReference } from './write-reference.ts';
+
+/** The address of the service in the guides as they are written. */
+const WRITTEN_ADDRESS = 'http://127.0.0.1:3000';
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
@@ -49,9 +54,12 @@ function makeAnswers(document: ReferenceDocument, guides: readonly Guide[]): Rea
  */
 export function referenceRouter(describe: () => JsonSchema, readFigures: () => Promise<Figures>): Hono<Env> {
   const readAnswers = makeOnce(async () => {
-    const guides = await readGuides(await readFigures());
     // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
-    return makeAnswers(describe() as unknown as ReferenceDocument, guides);
+    const document = describe() as unknown as ReferenceDocument;
+    const [server] = document.servers;
+    // Guides are written for a service on this machine; readers of the pages are shown the one that serves them.
+    const address = server === undefined ? {} : { [WRITTEN_ADDRESS]: server.url };
+    return makeAnswers(document, await readGuides({ ...address, ...(await readFigures()) }));
   });
   const find = async (name: string): Promise<Answer> => {
     const found = (await readAnswers()).get(name);
@@ -59,10 +67,62 @@ export function referenceRouter(describe: () => JsonSchema, readFigures: () => P
     return found;
   };
   const router = new Hono<Env>();
-  router.on(...operations.getReference, async (c) => answer(c, await find('')));
-  router.on(...operations.getReferenceIndex, async (c) => answer(c, await find('llms.txt')));
-  router.on(...operations.getReferenceScript, async (c) => answer(c, await find('page.js')));
-  router.on(...operations.getReferenceSearch, async (c) => answer(c, await find('search.json')));
-  router.on(...operations.getReferencePage, async (c) => answer(c, await find(c.req.param('page'))));
+  router.on(
+    ...operation({
+      operationId: 'getReference',
+      summary: 'Read the overview of the reference',
+      method: 'GET',
+      path: '/reference',
+      scope: 'none',
+      answers: answersText('text/html', 'A page.'),
+    }),
+    async (c) => answer(c, await find('')),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getReferenceIndex',
+      summary: 'List the pages of the reference for programs',
+      description: 'In the form of [llmstxt.org](https://llmstxt.org), with links to the pages in Markdown.',
+      method: 'GET',
+      path: '/llms.txt',
+      scope: 'none',
+      answers: answersText('text/plain', 'The list.'),
+    }),
+    async (c) => answer(c, await find('llms.txt')),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getReferenceScript',
+      summary: 'Read the script of the pages',
+      method: 'GET',
+      path: '/reference/page.js',
+      scope: 'none',
+      answers: answersText('text/javascript', 'The search, and buttons that copy.'),
+    }),
+    async (c) => answer(c, await find('page.js')),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getReferenceSearch',
+      summary: 'Read the index of the search',
+      method: 'GET',
+      path: '/reference/search.json',
+      scope: 'none',
+      answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
+    }),
+    async (c) => answer(c, await find('search.json')),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getReferencePage',
+      summary: 'Read a guide or a section of the reference',
+      description: 'With `.md` at the end of its name in Markdown, as programs read it; the overview is `index.md`.',
+      method: 'GET',
+      path: '/reference/:page',
+      scope: 'none',
+      answers: { 200: { description: 'A page.', contentType: ['text/html', 'text/markdown'] } },
+    }),
+    async (c) => answer(c, await find(c.req.param('page'))),
+  );
   return router;
 }

@@ -2,20 +2,25 @@ import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '#src/platform/text.ts';
 import { Html, html, slugOf } from './html.ts';
 
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+
+/** Text between tags: quotes mean nothing there, and code is full of them. */
+const renderText = (text: string): Html => new Html(text.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
+
 /** `json` with its keys highlighted, so that the eye finds them. */
-export function renderJson(text: string): Html {
-  const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g);
+function renderJson(text: string): Html {
+  const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g).map(renderText);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;
 }
 
 /** A block of code that scrolls by itself and can be reached by the keyboard. */
 export function renderCode(text: string, language: string, label: string): Html {
-  const content = language === 'json' ? renderJson(text) : text;
+  const content = language === 'json' ? renderJson(text) : renderText(text);
   return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code>${content}</code></pre></div>`;
 }
 
 /** Draws the picture that an image of a guide names. */
-export type DrawPicture = (name: string, words: string) => Html;
+type DrawPicture = (name: string, words: string) => Html;
 
 const noPicture: DrawPicture = (_name, words) => html`${words}`;
 
@@ -41,7 +46,7 @@ function createMarked(draw: DrawPicture): Marked {
       },
       // Guides link to each other by file name, so that the links work in the repository, too. Here they become routes.
       link({ href, tokens }: Tokens.Link): string {
-        const address = href.replace(/^([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
+        const address = href.replace(/^(?:\.\.\/|guides\/)?([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
         return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;
       },
       // Markup of its own would need a policy of its own.

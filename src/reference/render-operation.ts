@@ -1,17 +1,27 @@
+import { LANGUAGES, samplesOf } from './call-samples.ts';
 import type { OperationShape, ReferenceDocument, ResponseShape } from './document-shape.ts';
 import { type Html, html } from './html.ts';
-import {
-  answersOf,
-  bodyOf,
-  callsOf,
-  type PlacedOperation,
-  parametersOf,
-  pretty,
-  refusalsIn,
-} from './operation-parts.ts';
-import { readFields, readType, schemaName } from './read-fields.ts';
+import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty, refusalsIn } from './operation-parts.ts';
+import { type Field, type FieldList, readFields, readType, schemaName } from './read-fields.ts';
 import { renderCode, renderLine, renderMarkdown } from './render-markdown.ts';
-import { renderFields } from './render-schema.ts';
+
+function renderField({ name, type, required, limits, description, within }: Field, isBody: boolean): Html {
+  return html`<li><code class="field">${name}</code> <span class="type">${type}</span>${
+    isBody && required && html` <span class="must">required</span>`
+  }${!isBody && !required && html` <span class="type">may be absent</span>`}${
+    limits !== '' && html` <span class="type">${limits}</span>`
+  }${description !== undefined && html`<div>${renderLine(description)}</div>`}${renderFields(within, isBody)}</li>`;
+}
+
+/** The fields of a body or an answer, those of objects within them below. */
+export function renderFields(lists: readonly FieldList[], isBody: boolean): Html {
+  const choice = (index: number): Html =>
+    lists.length > 1 ? html`<p class="choice">${index === 0 ? 'Either' : 'Or'}</p>` : html``;
+  return html`${lists.map(
+    (fields, index) =>
+      html`${choice(index)}<ul class="fields">${fields.map((field) => renderField(field, isBody))}</ul>`,
+  )}`;
+}
 
 function renderParameters(placed: PlacedOperation, document: ReferenceDocument): Html {
   const parameters = parametersOf(placed, document).filter(({ name }) => name !== 'idOrCode');
@@ -37,16 +47,33 @@ function renderBody(operation: OperationShape, document: ReferenceDocument): Htm
   })}`;
 }
 
-function renderAnswer(status: string, response: ResponseShape, document: ReferenceDocument): Html {
+/** Fields that a page has shown, by their markup: the same again would be most of its weight. */
+export type ShownFields = Map<string, { readonly anchor: string; readonly title: string }>;
+
+/** Fields that are this long are shown once a page. */
+const SHORT_FIELDS = 1_500;
+
+function renderAnswerFields(placed: PlacedOperation, fields: Html, shown: ShownFields): Html {
+  const before = shown.get(fields.text);
+  if (before !== undefined)
+    return html`<p>The fields are those of the answer of <a href="#${before.anchor}">${before.title}</a>.</p>`;
+  const { operationId, summary } = placed.operation;
+  if (fields.text.length > SHORT_FIELDS) shown.set(fields.text, { anchor: operationId, title: summary });
+  return html`<details><summary>Fields of the answer</summary>${fields}</details>`;
+}
+
+function renderAnswer(
+  placed: PlacedOperation,
+  [status, response]: readonly [string, ResponseShape],
+  document: ReferenceDocument,
+  shown: ShownFields,
+): Html {
   const json = response.content?.['application/json'];
   const [type] = Object.keys(response.content ?? {});
   const fields = json?.schema === undefined ? [] : readFields(json.schema, document.components.schemas);
   return html`<h3><span class="status">${status}</span> ${renderLine(response.description)}</h3>${
     json === undefined && type !== undefined && html`<p>A body of the type <code>${type}</code>.</p>`
-  }${
-    fields.some((list) => list.length > 0) &&
-    html`<details><summary>Fields of the answer</summary>${renderFields(fields, false)}</details>`
-  }`;
+  }${fields.some((list) => list.length > 0) && renderAnswerFields(placed, renderFields(fields, false), shown)}`;
 }
 
 /** Refusals with a reason of their own; the codes that any operation may answer stand in one line below. */
@@ -61,28 +88,44 @@ function renderRefusals(operation: OperationShape, document: ReferenceDocument):
   return html`<details><summary>Refusals</summary>${rows.length > 0 && table}<p>Codes: ${list}. See <a href="/reference/errors">Errors</a>.</p></details>`;
 }
 
-function renderExamples(placed: PlacedOperation, document: ReferenceDocument): Html {
-  const { operation } = placed;
-  const calls = callsOf(placed, document).map(
-    ({ summary, text }) =>
-      html`${summary !== undefined && html`<p class="file">${summary}</p>`}${renderCode(text, 'sh', `A call of ${operation.operationId}`)}`,
+/** A call in every language, one of which is shown: chosen without a script, too. */
+function renderSamples(placed: PlacedOperation, document: ReferenceDocument): Html {
+  const { operationId } = placed.operation;
+  const samples = samplesOf(placed, document);
+  const tabs = LANGUAGES.map(
+    ({ name, title }, index) =>
+      html`<label><input type="radio" name="in-${operationId}" value="${name}"${index === 0 && html` checked`}>${title}</label>`,
   );
-  const answers = answersOf(operation, document).flatMap(([status, response]) => {
+  const blocks = LANGUAGES.map(({ name, title, code }, index) => {
+    const label = `A call of ${operationId}${index === 0 ? '' : ` in ${title}`}`;
+    return html`<div class="in-${name}">${samples.map(
+      ({ summary, texts }) =>
+        html`${summary !== undefined && html`<p class="file">${summary}</p>`}${renderCode(texts[name], code, label)}`,
+    )}</div>`;
+  });
+  return html`<fieldset class="tabs"><legend class="unseen">Language</legend>${tabs}</fieldset>${blocks}`;
+}
+
+function renderExamples(placed: PlacedOperation, document: ReferenceDocument): Html {
+  const answers = answersOf(placed.operation, document).flatMap(([status, response]) => {
     const example = response.content?.['application/json']?.example;
     if (example === undefined) return [];
     return html`<p class="file">${status}</p>${renderCode(pretty(example), 'json', `Answer ${status}`)}`;
   });
-  return html`${calls}${answers}`;
+  return html`${renderSamples(placed, document)}${answers}`;
 }
 
-/** One operation: what it does and takes on one side, a call and its answers on the other. */
-export function renderOperation(placed: PlacedOperation, document: ReferenceDocument): Html {
+/**
+ * One operation: what it does and takes on one side, a call and its answers on the other.
+ * @param shown what the operations above it on the page have shown
+ */
+export function renderOperation(placed: PlacedOperation, document: ReferenceDocument, shown: ShownFields): Html {
   const { method, path, operation } = placed;
   const answers = answersOf(operation, document);
   return html`<article class="op" id="${operation.operationId}"><h2><a href="#${operation.operationId}">${operation.summary}</a></h2>
 <p class="line"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
 <div class="sides"><div>${renderMarkdown(operation.description)}${renderParameters(placed, document)}${renderBody(operation, document)}${answers.map(
-    ([status, response]) => renderAnswer(status, response, document),
+    (answer) => renderAnswer(placed, answer, document, shown),
   )}${renderRefusals(operation, document)}</div><div class="examples">${renderExamples(placed, document)}</div></div></article>`;
 }
 

@@ -6,7 +6,7 @@ import { type Heading, renderLine } from './render-markdown.ts';
 import { TOOLS_STYLE } from './tools-style.ts';
 import { OVERVIEW } from './write-reference.ts';
 
-export interface Link {
+interface Link {
   readonly name: string;
   readonly title: string;
   /** Parts of the page itself, listed while it is read. */

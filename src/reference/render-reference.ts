@@ -1,9 +1,10 @@
+import { SAMPLES_WORDS, writeNames } from './call-samples.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import { type Html, html } from './html.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
-import { type Heading, renderLine, renderMarkdown } from './render-markdown.ts';
-import { renderMessage, renderOperation } from './render-operation.ts';
+import { type Heading, renderCode, renderLine, renderMarkdown } from './render-markdown.ts';
+import { renderMessage, renderOperation, type ShownFields } from './render-operation.ts';
 import { type Contents, renderPage } from './render-page.ts';
 
 function renderOverview(document: ReferenceDocument, guides: readonly Guide[], sections: readonly Section[]): Html {
@@ -29,8 +30,14 @@ function renderMessages(document: ReferenceDocument): Html {
   )}`;
 }
 
-const renderSection = ({ title, description, operations }: Section, document: ReferenceDocument): Html =>
-  html`<h1>${title}</h1><p class="lead">${renderLine(description)}</p>${operations.map((placed) => renderOperation(placed, document))}`;
+function renderSection({ title, description, operations }: Section, document: ReferenceDocument): Html {
+  const shown: ShownFields = new Map();
+  return html`<h1>${title}</h1><p class="lead">${renderLine(description)}</p><div class="prose">${renderMarkdown(SAMPLES_WORDS)}${renderCode(
+    writeNames(document),
+    'sh',
+    'The names of the samples',
+  )}</div>${operations.map((placed) => renderOperation(placed, document, shown))}`;
+}
 
 const ERROR_HEADINGS: readonly Heading[] = [
   { depth: 2, text: 'Every code', anchor: 'codes' },

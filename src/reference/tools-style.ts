@@ -25,6 +25,15 @@ kbd{padding:.1rem .4rem;font:.75rem/1.5 system-ui,sans-serif;border:1px solid va
 .search a:hover,.search a:focus{background:var(--shade)}
 .search small{font-size:.78rem;color:var(--soft);align-self:center}
 .search span{grid-column:1/-1;overflow:hidden;font-size:.88rem;color:var(--soft);white-space:nowrap;text-overflow:ellipsis}
+.tabs{display:none;margin:.4rem 0 0;padding:0;border:0}
+@supports selector(:has(a)){
+.tabs{display:flex;flex-wrap:wrap;gap:.25rem}
+.tabs label{position:relative;padding:.3rem .6rem;font-size:.85rem;color:var(--soft);border-bottom:2px solid transparent;cursor:pointer}
+.tabs label:hover{color:var(--ink)}
+.tabs input{position:absolute;inset:0;margin:0;opacity:0;cursor:pointer}
+.tabs label:has(:checked){color:var(--accent);border-color:var(--accent)}
+.tabs label:has(:focus-visible){outline:2px solid var(--accent);border-radius:3px}
+.tabs:not(:has([value=curl]:checked))~.in-curl,.tabs:not(:has([value=typescript]:checked))~.in-typescript,.tabs:not(:has([value=python]:checked))~.in-python,.tabs:not(:has([value=php]:checked))~.in-php{display:none}}
 .on-page{display:none}
 @media(min-width:75rem){
 .beside{grid-template-columns:17rem minmax(0,1fr) 15.5rem}

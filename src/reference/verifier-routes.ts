@@ -1,16 +1,71 @@
+import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
+import { answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
 import { type Bundle, bundleForBrowser, bundleForNode } from './bundle-verifier.ts';
-import { renderVerifierPage, VERIFIER_POLICY } from './render-verifier-page.ts';
-import * as operations from './verifier-operations.ts';
+import { Html, html } from './html.ts';
+import { PAGE_STYLE } from './page-style.ts';
+
+const STYLE = `${PAGE_STYLE}
+form{max-width:46rem;display:grid;gap:1rem}
+label{display:block;font-weight:600}
+.hint{display:block;font-weight:400;font-size:.9rem;color:var(--soft)}
+input,textarea{display:block;width:100%;margin-top:.3rem;padding:.55rem .65rem;font:inherit;font-weight:400;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:6px}
+textarea{min-height:5.5rem;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85rem}
+input:focus-visible,textarea:focus-visible,button:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+button{justify-self:start;min-height:2.75rem;padding:.5rem 1.6rem;font:inherit;font-weight:600;color:var(--paper);background:var(--accent);border:0;border-radius:6px;cursor:pointer}
+button:disabled{opacity:.6;cursor:default}
+#progress:empty,#outcome:empty{display:none}
+#outcome{max-width:46rem;padding:.8rem 1rem;border:2px solid currentColor;border-radius:8px;font-weight:600}
+#outcome.yes{color:var(--post)}#outcome.no{color:var(--delete)}#outcome.partial{color:var(--change)}
+#checks{max-width:46rem;list-style:none;padding:0}
+#checks li{display:grid;grid-template-columns:1.6rem 10rem minmax(0,1fr);gap:.4rem;padding:.45rem 0;border-bottom:1px solid var(--line)}
+#checks .verified span{color:var(--post)}#checks .failed span{color:var(--delete)}#checks .left_out span{color:var(--change)}
+@media(max-width:38rem){#checks li{grid-template-columns:1.6rem minmax(0,1fr)}#checks li>:last-child{grid-column:2}}
+.sum{overflow-wrap:anywhere}`;
+
+const styleHash = createHash('sha256').update(STYLE).digest('base64');
+
+/** The page runs its own script, and asks nothing of any other address. */
+export const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+const integrityOf = ({ sha256 }: Bundle): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
+
+/** @param script the program of the page @param file the verifier for a terminal */
+export function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): string {
+  return html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>Verify a ballot log · ${serviceName}</title><style>${new Html(STYLE)}</style></head>
+<body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a href="/reference/verifying-a-ballot">How it works</a></header>
+<main id="content"><h1>Verify a ballot log</h1>
+<p class="lead">Reads the whole log of a voting event and checks it here, in your browser: that every entry is signed for, that nothing was changed or removed, that your ballot is in, and, after the end, that the ballots give the published result.</p>
+<form id="form">
+<label>Voting event <span class="hint">Its ID (evt_…) or its code.</span><input name="event" required autocomplete="off" spellcheck="false"></label>
+<label>Key <span class="hint">As the organizer gave it (vlk_… or vok_…). An open log needs none.</span><input name="key" autocomplete="off" spellcheck="false"></label>
+<label>Confirmation code <span class="hint">Yours, to see whether your ballot is in. It stays in your browser.</span><input name="code" autocomplete="off" spellcheck="false"></label>
+<label>Promise <span class="hint">The signed text from your confirmation: with it, a ballot that is missing is a proof.</span><textarea name="promise" spellcheck="false"></textarea></label>
+<label>Earlier checkpoint <span class="hint">One that you kept: shows that nothing of what was in the log then has changed.</span><textarea name="since" spellcheck="false"></textarea></label>
+<button id="check" type="submit">Check</button>
+</form>
+<p id="progress" role="status"></p>
+<p id="outcome" role="alert"></p>
+<ul id="checks" aria-label="What was checked"></ul>
+<p><a id="keep" download="checkpoint.txt" hidden>Keep this checkpoint for the next time</a></p>
+<h2>Without trusting this page</h2>
+<p class="prose">This page is served by the service that it checks. Who wants to be sure runs the same program on a machine of their own: <a href="/verify/voting-verifier.mjs" download>voting-verifier.mjs</a>, one file that can be read and needs nothing but Node. Compare its SHA-256 with what other observers have:</p>
+<p class="sum"><code>${file.sha256}</code></p>
+<noscript><p class="prose"><strong>This page needs JavaScript: it does the checking itself.</strong></p></noscript>
+</main><script src="/verify/page.js" integrity="${integrityOf(script)}"></script></body></html>
+`.text;
+}
 
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
 /** The programs of the verifier. They are bundled in another process, when they are first asked for. */
-export interface VerifierBundles {
+interface VerifierBundles {
   readonly script: () => Promise<Bundle>;
   readonly file: () => Promise<Bundle>;
 }
@@ -24,16 +79,46 @@ export const verifierBundles = (): VerifierBundles => ({
 export function verifierRouter(serviceName: string, { script, file }: VerifierBundles): Hono<Env> {
   const page = makeOnce(async () => renderVerifierPage(serviceName, await script(), await file()));
   const router = new Hono<Env>();
-  router.on(...operations.getVerifierPage, async (c) => {
-    const content = await page();
-    const headers = { ...CACHED, 'Content-Security-Policy': VERIFIER_POLICY, 'Referrer-Policy': 'no-referrer' };
-    return answer(c, { status: 200, text: { content, type: 'text/html; charset=utf-8' }, headers });
-  });
-  router.on(...operations.getVerifierScript, async (c) =>
-    answer(c, { status: 200, text: { content: (await script()).text, type: SCRIPT_TYPE }, headers: CACHED }),
+  router.on(
+    ...operation({
+      operationId: 'getVerifierPage',
+      summary: 'Verify a ballot log in the browser',
+      description:
+        'The verifier as a page, for voters without a terminal. The fragment of its address may bring `event`, `key`, `code` (the confirmation code), `promise` and `since` along: `/verify#event=evt_…&code=…`. No server is sent a fragment.',
+      method: 'GET',
+      path: '/',
+      scope: 'none',
+      answers: answersText('text/html', 'The page.'),
+    }),
+    async (c) => {
+      const content = await page();
+      const headers = { ...CACHED, 'Content-Security-Policy': VERIFIER_POLICY, 'Referrer-Policy': 'no-referrer' };
+      return answer(c, { status: 200, text: { content, type: 'text/html; charset=utf-8' }, headers });
+    },
   );
-  router.on(...operations.getVerifierFile, async (c) =>
-    answer(c, { status: 200, text: { content: (await file()).text, type: SCRIPT_TYPE }, headers: CACHED }),
+  router.on(
+    ...operation({
+      operationId: 'getVerifierScript',
+      summary: 'Read the program of the page',
+      method: 'GET',
+      path: '/page.js',
+      scope: 'none',
+      answers: answersText('text/javascript', 'The verifier, for browsers.'),
+    }),
+    async (c) =>
+      answer(c, { status: 200, text: { content: (await script()).text, type: SCRIPT_TYPE }, headers: CACHED }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getVerifierFile',
+      summary: 'Download the verifier as one file',
+      description: 'Runs with Node 20 or newer, and needs nothing else: `node voting-verifier.mjs --help`.',
+      method: 'GET',
+      path: '/voting-verifier.mjs',
+      scope: 'none',
+      answers: answersText('text/javascript', 'The verifier, for a terminal.'),
+    }),
+    async (c) => answer(c, { status: 200, text: { content: (await file()).text, type: SCRIPT_TYPE }, headers: CACHED }),
   );
   return router;
 }

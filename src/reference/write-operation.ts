@@ -1,19 +1,12 @@
+import { LANGUAGES, samplesOf } from './call-samples.ts';
 import type { OperationShape, ReferenceDocument, ResponseShape } from './document-shape.ts';
-import {
-  answersOf,
-  bodyOf,
-  callsOf,
-  type PlacedOperation,
-  parametersOf,
-  pretty,
-  refusalsIn,
-} from './operation-parts.ts';
+import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty, refusalsIn } from './operation-parts.ts';
 import { type Field, type FieldList, readFields, readType, schemaName } from './read-fields.ts';
 
 export const joinBlocks = (...blocks: readonly (string | undefined)[]): string =>
   blocks.filter((block) => block !== undefined && block !== '').join('\n\n');
 
-const writeCode = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
+export const writeCode = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
 
 /** A table of Markdown; a bar within a cell would end it. */
 export function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -95,7 +88,9 @@ function scopeText({ security, 'x-required-scope': scope }: OperationShape): str
 /** One operation in Markdown, with everything that its page shows. */
 export function writeOperation(placed: PlacedOperation, document: ReferenceDocument): string {
   const { method, path, operation } = placed;
-  const calls = callsOf(placed, document).map(({ summary, text }) => joinBlocks(summary, writeCode(text, 'sh')));
+  const calls = samplesOf(placed, document).map(({ summary, texts }) =>
+    joinBlocks(summary, ...LANGUAGES.map(({ name, code }) => writeCode(texts[name], code))),
+  );
   return joinBlocks(
     `## ${operation.summary}`,
     `\`${method} ${path}\` · operation \`${operation.operationId}\` · ${scopeText(operation)}`,

@@ -1,7 +1,8 @@
+import { SAMPLES_WORDS, writeNames } from './call-samples.ts';
 import type { ReferenceDocument } from './document-shape.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
-import { joinBlocks, writeMessage, writeOperation, writeTable } from './write-operation.ts';
+import { joinBlocks, writeCode, writeMessage, writeOperation, writeTable } from './write-operation.ts';
 
 /** The name of the overview in Markdown, which has none as a page. */
 export const OVERVIEW = 'index';
@@ -9,7 +10,7 @@ export const OVERVIEW = 'index';
 /** Links of guides and of the document lead to pages; here they lead to the same pages in Markdown. */
 const linkMarkdown = (text: string): string =>
   text
-    .replaceAll(/\]\(([a-z-]+\.md(?:#[^)\s]*)?)\)/g, '](/reference/$1)')
+    .replaceAll(/\]\((?:\.\.\/|guides\/)?([a-z-]+\.md(?:#[^)\s]*)?)\)/g, '](/reference/$1)')
     .replaceAll(/\]\(\/reference\/([\w-]+)(#[^)\s]*)?\)/g, '](/reference/$1.md$2)');
 
 const errorTable = (head: string, rows: readonly ErrorRow[]): string =>
@@ -64,7 +65,13 @@ export function writeReference(document: ReferenceDocument, guides: readonly Gui
     ...guides.map((guide): [string, string] => [guide.name, writeGuide(guide)]),
     ...sections.map(({ name, title, description, operations }): [string, string] => [
       name,
-      joinBlocks(`# ${title}`, description, ...operations.map((placed) => writeOperation(placed, document))),
+      joinBlocks(
+        `# ${title}`,
+        description,
+        SAMPLES_WORDS,
+        writeCode(writeNames(document), 'sh'),
+        ...operations.map((placed) => writeOperation(placed, document)),
+      ),
     ]),
     [
       MESSAGES.name,

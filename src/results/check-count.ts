@@ -1,3 +1,4 @@
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { type CheckDeps, checkLog } from '#src/ballot-log/check-log.ts';
 import type { CloseOpening } from '#src/ballot-log/close-opening.ts';
 import { closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
@@ -5,7 +6,6 @@ import { readEntries } from '#src/ballot-log/read-log.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import { countParticipants } from '#src/ballot-log/roll-repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { readElectorateTwice } from './repository.ts';
 import type { EventResults } from './view-schemas.ts';
@@ -30,22 +30,22 @@ const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
  */
 export async function checkCount(
   deps: CheckDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   count: () => Promise<EventResults>,
 ): Promise<{ readonly results: EventResults; readonly checks: readonly CountCheck[] }> {
-  const before = await countParticipants(deps.db, paper.event.id);
+  const before = await countParticipants(deps.db, definition.event.id);
   const results = await count();
-  const roll = checkRoll(paper, results, before, await countParticipants(deps.db, paper.event.id));
+  const roll = checkRoll(definition, results, before, await countParticipants(deps.db, definition.event.id));
   const others = [
-    await checkElectorate(deps, paper),
-    await checkSignedLog(deps, paper),
+    await checkElectorate(deps, definition),
+    await checkSignedLog(deps, definition),
     await checkClose(deps, results),
   ];
   return { results, checks: [roll, ...others] };
 }
 
 /** @param before who had taken part before the count, and `after` it: votes may come in while it runs */
-function checkRoll({ event }: BallotPaper, { stats }: EventResults, before: number, after: number): CountCheck {
+function checkRoll({ event }: BallotDefinition, { stats }: EventResults, before: number, after: number): CountCheck {
   if (event.type !== 'election')
     return {
       check: 'roll',
@@ -56,14 +56,14 @@ function checkRoll({ event }: BallotPaper, { stats }: EventResults, before: numb
   return judged('roll', before <= stats.ballots && stats.ballots <= after, words, words);
 }
 
-async function checkElectorate({ db }: CheckDeps, { event }: BallotPaper): Promise<CountCheck> {
+async function checkElectorate({ db }: CheckDeps, { event }: BallotDefinition): Promise<CountCheck> {
   if (event.type !== 'election') return { check: 'electorate', status: 'left_out', detail: 'a poll has no electorate' };
   const { summed, counted } = await readElectorateTwice(db, event.id);
   const words = `weight ${microToDecimal(summed)} as kept, ${microToDecimal(counted)} on the roll`;
   return judged('electorate', summed === counted, words, words);
 }
 
-async function checkSignedLog(deps: CheckDeps, { event }: BallotPaper): Promise<CountCheck> {
+async function checkSignedLog(deps: CheckDeps, { event }: BallotDefinition): Promise<CountCheck> {
   const fault = await checkLog(deps, event.id);
   return judged('log', fault === undefined, 'every leaf, tile, checkpoint and ballot is what was signed', fault ?? '');
 }

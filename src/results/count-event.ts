@@ -1,28 +1,27 @@
-import { createHash } from 'node:crypto';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { openClose } from '#src/ballot-log/close-opening.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import { isSealed, openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
-import { microToNumber } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/views.ts';
+import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/voting-event.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldElectorate, readTurnoutByGroup } from './repository.ts';
-import { PaperLacks, RunningCount } from './running-count.ts';
+import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
+import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
 import type { EventResults } from './view-schemas.ts';
 
 /** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
-export type Audience = 'organizer' | 'public' | 'auditor';
+export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
 /** Ballots that came into the box since the count was kept in the database last, until it is stored again. */
@@ -32,11 +31,6 @@ const SMALLEST_GROUP = 5;
 /** Changes of the roll that are put together into one, so that their sum stays cheap. */
 const MAX_ELECTORATE_CHANGES = 200;
 
-/** Shares are shown with six decimals; they are for reading, no decision depends on them. */
-function share(part: bigint, whole: bigint): number | null {
-  return whole === 0n ? null : Number((part * 1_000_000n) / whole) / 1_000_000;
-}
-
 /** Which rounds are asked for. */
 export interface RoundQuestion {
   readonly positionId: string;
@@ -44,7 +38,7 @@ export interface RoundQuestion {
 }
 
 /** In a secret election the difference of two live counts would show a single ballot; five together show none (completions 5.6). */
-function keepsBack({ event }: BallotPaper, nowMs: number): boolean {
+function keepsBack({ event }: BallotDefinition, nowMs: number): boolean {
   return secrecyOf(event) === 'secret' && !isFinalAt(event, nowMs);
 }
 
@@ -52,7 +46,7 @@ function keepsBack({ event }: BallotPaper, nowMs: number): boolean {
  * Whether the count moves with the disclosure: for the public always, for organizers where a weight has few holders, because a
  * weighted count would show how they voted.
  */
-function isInSteps(audience: Audience, inputs: CountInputs): boolean {
+function isInSteps(audience: ResultsAudience, inputs: CountInputs): boolean {
   return audience === 'public' || (audience === 'organizer' && inputs.rare);
 }
 
@@ -62,12 +56,6 @@ interface Present {
   readonly inputs: CountInputs;
   readonly seed: Buffer | undefined;
   readonly lot: Lot | null;
-}
-
-/** What of the results needs a count; the rest is of the event and the clock. */
-interface Counted {
-  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
-  readonly positions: EventResults['positions'];
 }
 
 /** What one count of an event says. */
@@ -82,14 +70,14 @@ type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
- * One count at a time works on an event; those who ask while it works share the next one. A change of the event's paper
+ * One count at a time works on an event; those who ask while it works share the next one. A change of the event's definition
  * starts the count again.
  */
 export class EventCounter {
   readonly #db: Database;
   readonly #secrets: Secrets;
   readonly #ballotKeys: BallotKeys;
-  readonly #papers: PaperShelf;
+  readonly #definitions: BallotDefinitionCache;
   readonly #keepsSnapshots: boolean;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
@@ -105,7 +93,7 @@ export class EventCounter {
       readonly db: Database;
       readonly secrets: Secrets;
       readonly ballotKeys: BallotKeys;
-      readonly papers: PaperShelf;
+      readonly definitions: BallotDefinitionCache;
     },
     keepsSnapshots = true,
   ) {
@@ -113,21 +101,21 @@ export class EventCounter {
     this.#db = deps.db;
     this.#secrets = deps.secrets;
     this.#ballotKeys = deps.ballotKeys;
-    this.#papers = deps.papers;
+    this.#definitions = deps.definitions;
   }
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
-  async results(paper: BallotPaper, audience: Audience, nowMs: number): Promise<EventResults> {
-    return (await this.count(paper, audience, nowMs)).results;
+  async results(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<EventResults> {
+    return (await this.count(definition, audience, nowMs)).results;
   }
 
   /** The same, with the number of all confirmed ballots. */
-  async count(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Count> {
+  async count(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     try {
-      return await this.#shared(paper, audience, nowMs);
+      return await this.#shared(definition, audience, nowMs);
     } catch (fault) {
-      if (!(fault instanceof PaperLacks)) throw fault;
-      const newer = await this.#newerPaper(paper);
+      if (!(fault instanceof BallotDefinitionLacks)) throw fault;
+      const newer = await this.#newerDefinition(definition);
       if (newer === undefined) throw fault;
       return this.count(newer, audience, nowMs);
     }
@@ -135,10 +123,10 @@ export class EventCounter {
 
   /**
    * The result that the log's close leaf is to bear: lots are drawn from the root before it.
-   * @throws PaperLacks where the paper is older than a ballot
+   * @throws BallotDefinitionLacks where the definition is older than a ballot
    */
-  async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
-    const { results } = await this.#inTurn(paper.event.id, () => this.#count(paper, 'auditor', nowMs, true));
+  async finalCount(definition: BallotDefinition, nowMs: number): Promise<FinalCount> {
+    const { results } = await this.#inTurn(definition.event.id, () => this.#count(definition, 'auditor', nowMs, true));
     const { positions, stats, lot } = results;
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
     // As JSON has it: what readers of the API hash.
@@ -148,17 +136,17 @@ export class EventCounter {
 
   /** Some of the rounds of one position, at this moment; undefined where the position is not there or has none. */
   async rounds(
-    paper: BallotPaper,
-    audience: Audience,
+    definition: BallotDefinition,
+    audience: ResultsAudience,
     nowMs: number,
     { positionId, fromRound }: RoundQuestion,
   ): Promise<RoundPage | undefined> {
-    const number = paper.positionById.get(positionId)?.number;
+    const number = definition.positionById.get(positionId)?.number;
     if (number === undefined) return undefined;
     let page: RoundPage | undefined;
-    await this.#inTurn(paper.event.id, async () => {
-      const { running, inputs, lot } = await this.#present(paper, audience, nowMs, false);
-      await this.#withInputs(paper, running, inputs, async (options) => {
+    await this.#inTurn(definition.event.id, async () => {
+      const { running, inputs, lot } = await this.#present(definition, audience, nowMs, false);
+      await this.#withInputs(definition, running, inputs, async (options) => {
         page = running.rounds(number, { ...options, lot }, fromRound);
       });
     });
@@ -166,24 +154,26 @@ export class EventCounter {
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
-  #shared(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Count> {
-    const { event } = paper;
-    const name = `${event.id} ${event.paperVersion} ${statusAt(event, nowMs)} ${audience}`;
+  #shared(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
+    const { event } = definition;
+    const name = `${event.id} ${event.definitionVersion} ${statusAt(event, nowMs)} ${audience}`;
     const waiting = this.#waiting.get(name);
     if (waiting !== undefined) return waiting;
     const mine = this.#inTurn(event.id, () => {
       this.#waiting.delete(name);
-      return this.#count(paper, audience, nowMs);
+      return this.#count(definition, audience, nowMs);
     });
     this.#waiting.set(name, mine);
     return mine;
   }
 
-  /** The paper as it is now, where that is newer: the event that the caller read may be a second old. */
-  async #newerPaper(paper: BallotPaper): Promise<BallotPaper | undefined> {
-    const event = await findEventById(this.#db, paper.event.id);
-    const newer = event === undefined ? undefined : await this.#papers.take(event);
-    return newer !== undefined && newer.event.paperVersion > paper.event.paperVersion ? newer : undefined;
+  /** The definition as it is now, where that is newer: the event that the caller read may be a second old. */
+  async #newerDefinition(definition: BallotDefinition): Promise<BallotDefinition | undefined> {
+    const event = await findEventById(this.#db, definition.event.id);
+    const newer = event === undefined ? undefined : await this.#definitions.get(event);
+    return newer !== undefined && newer.event.definitionVersion > definition.event.definitionVersion
+      ? newer
+      : undefined;
   }
 
   async #inTurn<T>(eventId: string, work: () => Promise<T>): Promise<T> {
@@ -201,30 +191,35 @@ export class EventCounter {
     }
   }
 
-  async #running(paper: BallotPaper): Promise<RunningCount> {
-    const kept = this.#counts.get(paper.event.id);
-    if (kept?.paperVersion === paper.event.paperVersion) return kept;
+  async #running(definition: BallotDefinition): Promise<RunningCount> {
+    const kept = this.#counts.get(definition.event.id);
+    if (kept?.definitionVersion === definition.event.definitionVersion) return kept;
     if (this.#counts.size >= MAX_KEPT) {
       this.#counts.clear();
       this.#reports.clear();
     }
     const snapshot = this.#keepsSnapshots
-      ? await loadSnapshot({ db: this.#db, secrets: this.#secrets }, paper)
+      ? await loadSnapshot({ db: this.#db, secrets: this.#secrets }, definition)
       : undefined;
-    const fresh = snapshot ?? new RunningCount(paper);
-    this.#counts.set(paper.event.id, fresh);
+    const fresh = snapshot ?? new RunningCount(definition);
+    this.#counts.set(definition.event.id, fresh);
     return fresh;
   }
 
   /** @param closing draws lots from the log as it stands, for the close leaf that is about to be written */
-  async #present(paper: BallotPaper, audience: Audience, nowMs: number, closing: boolean): Promise<Present> {
-    const { event } = paper;
-    const running = await this.#running(paper);
-    const whole = await this.#catchUp(event.id, running, keepsBack(paper, nowMs));
+  async #present(
+    definition: BallotDefinition,
+    audience: ResultsAudience,
+    nowMs: number,
+    closing: boolean,
+  ): Promise<Present> {
+    const { event } = definition;
+    const running = await this.#running(definition);
+    const whole = await this.#catchUp(event.id, running, keepsBack(definition, nowMs));
     const inputs = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
-      await saveSnapshot({ db: this.#db, secrets: this.#secrets }, paper, running, nowMs);
+      await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
     }
     if (inputs.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
     const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
@@ -234,19 +229,24 @@ export class EventCounter {
     return { running, inputs, seed, lot };
   }
 
-  async #count(paper: BallotPaper, audience: Audience, nowMs: number, closing = false): Promise<Count> {
-    const { event } = paper;
-    const { running, inputs, seed, lot } = await this.#present(paper, audience, nowMs, closing);
+  async #count(
+    definition: BallotDefinition,
+    audience: ResultsAudience,
+    nowMs: number,
+    closing = false,
+  ): Promise<Count> {
+    const { event } = definition;
+    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (inputs.lot?.root ?? null) !== null;
     const { stats, positions } = await this.#report(
-      paper,
+      definition,
       running,
       inputs,
       audience === 'public' ? 'disclosed' : 'whole',
       lot,
     );
     const left =
-      inputs.reversed.length === 0 ? null : await this.#report(paper, running, inputs, 'after reversals', lot);
+      inputs.reversed.length === 0 ? null : await this.#report(definition, running, inputs, 'after reversals', lot);
     const { identity, roll } = inputs.changes;
     const results = {
       votingEventId: event.id,
@@ -309,20 +309,20 @@ export class EventCounter {
 
   /** The report of a moment: that of the one before where nothing came since. */
   async #report(
-    paper: BallotPaper,
+    definition: BallotDefinition,
     running: RunningCount,
     inputs: CountInputs,
     kind: ReportKind,
     lot: Lot | null,
   ): Promise<Counted> {
-    const name = `${paper.event.id} ${kind}`;
+    const name = `${definition.event.id} ${kind}`;
     const madeOf = describe(running, inputs, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
     let counted: Counted | undefined;
     const leftOut = kind === 'after reversals' ? inputs.reversed : [];
     await this.#withInputs(
-      paper,
+      definition,
       running,
       inputs,
       async (options) => {
@@ -337,7 +337,7 @@ export class EventCounter {
 
   /** Has the count hold, while it is asked, what belongs to the moment and is not in the box to stay. */
   async #withInputs(
-    paper: BallotPaper,
+    definition: BallotDefinition,
     running: RunningCount,
     inputs: CountInputs,
     ask: (options: Omit<ReportOptions, 'lot'>) => Promise<void>,
@@ -346,54 +346,21 @@ export class EventCounter {
     const all = [...inputs.queue, ...inputs.hidden, ...inputs.voided, ...leftOut];
     // What stands in the log needs no key, so that a result outlives its own.
     const isAnySealed = all.some(({ entries }) => isSealed(entries));
-    const secrets = (isAnySealed ? await this.#ballotKeys.find(paper.event) : undefined) ?? this.#secrets;
+    const secrets = (isAnySealed ? await this.#ballotKeys.find(definition.event) : undefined) ?? this.#secrets;
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
       ballots.map((one) => {
-        const { entries, sealed } = openBallot(secrets, paper.event.id, one.codeTag, one.entries);
+        const { entries, sealed } = openBallot(secrets, definition.event.id, one.codeTag, one.entries);
         return { ...one, entries, weightMicro: sealed?.weightMicro ?? one.weightMicro };
       });
     const [queue, notCounted] = [open(inputs.queue), open([...inputs.hidden, ...inputs.voided, ...leftOut])];
     await running.add(queue, 1);
     await running.add(notCounted, -1);
     await ask({
-      electorateMicro: paper.event.type === 'election' ? inputs.electorate.weightMicro : null,
+      electorateMicro: definition.event.type === 'election' ? electorateOf(inputs, running) : null,
       wholeWeights: !inputs.fractional && running.fractional === 0,
       unitWeights: !inputs.weighted && running.weighted === 0,
     });
     await running.add(notCounted, 1);
     await running.add(queue, -1);
   }
-}
-
-/** What a report is made of: two that agree in it are the same. */
-function describe(running: RunningCount, inputs: CountInputs, lot: Lot | null): string {
-  const hash = createHash('sha256');
-  for (const ballots of [inputs.queue, inputs.hidden, inputs.voided, inputs.reversed]) {
-    hash.update(`${ballots.length};`);
-    for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
-  }
-  const { weightMicro } = inputs.electorate;
-  const { fractional, weighted } = inputs;
-  const made = [running.paperVersion, running.lastLeaf, weightMicro, fractional, weighted, lot?.seed, lot?.root];
-  return [...made, hash.digest('hex')].join(' ');
-}
-
-async function shape(running: RunningCount, options: ReportOptions): Promise<Counted> {
-  const { electorateMicro } = options;
-  const positions = await running.report(options);
-  return {
-    stats: {
-      // The sum of scores is no number of votes, and below zero on some scales.
-      totalVotes: positions.reduce(
-        (sum, { votingMethod, totalVotes }) => (votingMethod === 'score' ? sum : sum + totalVotes),
-        0,
-      ),
-      ballots: running.ballots,
-      entries: running.entries,
-      abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
-      electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
-      turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
-    },
-    positions,
-  };
 }

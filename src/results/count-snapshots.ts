@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 import { eq, sql } from 'drizzle-orm';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database } from '#src/database/client.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { RunningCount, type SavedRunningCount } from './running-count.ts';
@@ -14,15 +14,15 @@ interface SnapshotDeps {
   readonly secrets: Secrets;
 }
 
-function sealOf({ secrets }: SnapshotDeps, paper: BallotPaper, state: Uint8Array): Buffer {
-  const { id, paperVersion } = paper.event;
-  return secrets.mac('count-snapshot', Buffer.concat([Buffer.from(`${FORMAT} ${id} ${paperVersion} `), state]));
+function sealOf({ secrets }: SnapshotDeps, definition: BallotDefinition, state: Uint8Array): Buffer {
+  const { id, definitionVersion } = definition.event;
+  return secrets.mac('count-snapshot', Buffer.concat([Buffer.from(`${FORMAT} ${id} ${definitionVersion} `), state]));
 }
 
 /** Keeps a count of the box for the processes that start later. A count of too many different ballots is not kept. */
 export async function saveSnapshot(
   deps: SnapshotDeps,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   count: RunningCount,
   nowMs: number,
 ): Promise<void> {
@@ -30,28 +30,34 @@ export async function saveSnapshot(
   if (saved === undefined) return;
   const state = serialize(saved);
   const row = {
-    paperVersion: BigInt(paper.event.paperVersion),
+    definitionVersion: BigInt(definition.event.definitionVersion),
     lastLeaf: saved.lastLeaf,
     state,
-    seal: sealOf(deps, paper, state),
+    seal: sealOf(deps, definition, state),
     savedAt: nowMs,
   };
   await deps.db
     .insert(countSnapshots)
-    .values({ votingEventId: paper.event.id, ...row })
+    .values({ votingEventId: definition.event.id, ...row })
     .onConflictDoUpdate({
       target: countSnapshots.votingEventId,
       set: row,
       // Another process may be further already.
-      setWhere: sql`(${countSnapshots.paperVersion}, ${countSnapshots.lastLeaf}) < (excluded.paper_version, excluded.last_leaf)`,
+      setWhere: sql`(${countSnapshots.definitionVersion}, ${countSnapshots.lastLeaf}) < (excluded.paper_version, excluded.last_leaf)`,
     });
 }
 
-/** The count that was kept under this version of the paper; undefined where there is none to be trusted. */
-export async function loadSnapshot(deps: SnapshotDeps, paper: BallotPaper): Promise<RunningCount | undefined> {
-  const [row] = await deps.db.select().from(countSnapshots).where(eq(countSnapshots.votingEventId, paper.event.id));
-  if (row === undefined || row.paperVersion !== BigInt(paper.event.paperVersion)) return undefined;
-  if (!equalSecrets(row.seal, sealOf(deps, paper, row.state))) return undefined;
+/** The count that was kept under this version of the definition; undefined where there is none to be trusted. */
+export async function loadSnapshot(
+  deps: SnapshotDeps,
+  definition: BallotDefinition,
+): Promise<RunningCount | undefined> {
+  const [row] = await deps.db
+    .select()
+    .from(countSnapshots)
+    .where(eq(countSnapshots.votingEventId, definition.event.id));
+  if (row === undefined || row.definitionVersion !== BigInt(definition.event.definitionVersion)) return undefined;
+  if (!equalSecrets(row.seal, sealOf(deps, definition, row.state))) return undefined;
   // Sealed by this service under this format: no one else can have written it.
-  return new RunningCount(paper, deserialize(row.state) as SavedRunningCount);
+  return new RunningCount(definition, deserialize(row.state) as SavedRunningCount);
 }

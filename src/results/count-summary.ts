@@ -1,5 +1,5 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
-import type { Audience, EventCounter } from './count-event.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { EventCounter, ResultsAudience } from './count-event.ts';
 
 /** What the figures of an event need of its results. */
 export interface CountSummary {
@@ -17,11 +17,11 @@ export interface CountSummary {
 
 export async function summarise(
   counter: EventCounter,
-  paper: BallotPaper,
-  audience: Audience,
+  definition: BallotDefinition,
+  audience: ResultsAudience,
   nowMs: number,
 ): Promise<CountSummary> {
-  const { results, confirmed } = await counter.count(paper, audience, nowMs);
+  const { results, confirmed } = await counter.count(definition, audience, nowMs);
   return {
     ballots: confirmed,
     entries: results.stats.entries,

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
+import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { type Audience, EventCounter } from './count-event.ts';
+import { EventCounter, type ResultsAudience } from './count-event.ts';
 import { summarise } from './count-summary.ts';
 import { FILES, type FileKind } from './result-files.ts';
 
@@ -18,8 +18,13 @@ export interface CountThreadData {
 
 /** What it is asked, of one event. */
 export type CountOrder =
-  | { readonly kind: FileKind | 'summary'; readonly audience: Audience }
-  | { readonly kind: 'rounds'; readonly audience: Audience; readonly positionId: string; readonly fromRound: number }
+  | { readonly kind: FileKind | 'summary'; readonly audience: ResultsAudience }
+  | {
+      readonly kind: 'rounds';
+      readonly audience: ResultsAudience;
+      readonly positionId: string;
+      readonly fromRound: number;
+    }
   | { readonly kind: 'final' };
 
 export interface CountRequest {
@@ -40,16 +45,16 @@ const CONNECTIONS = 4;
 const { databaseUrl, secretKeys, keySettings } = workerData as CountThreadData;
 const log = createLog('silent');
 const db = connectDatabase({ url: databaseUrl, log, maxConnections: CONNECTIONS });
-const papers = new PaperShelf(db);
+const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
-const counter = new EventCounter({ db, secrets, ballotKeys, papers });
+const counter = new EventCounter({ db, secrets, ballotKeys, definitions });
 
-async function paperOf(eventId: string): Promise<BallotPaper> {
+async function definitionOf(eventId: string): Promise<BallotDefinition> {
   const event = await findEventById(db, eventId);
-  const paper = event === undefined ? undefined : await papers.take(event);
-  if (paper === undefined) throw new Error('an event that is to be counted is gone');
-  return paper;
+  const definition = event === undefined ? undefined : await definitions.get(event);
+  if (definition === undefined) throw new Error('an event that is to be counted is gone');
+  return definition;
 }
 
 const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
@@ -59,12 +64,15 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
 };
 
 async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
-  const paper = await paperOf(eventId);
-  if (order.kind === 'final') return counter.finalCount(paper, nowMs);
+  const definition = await definitionOf(eventId);
+  if (order.kind === 'final') return counter.finalCount(definition, nowMs);
   if (order.kind === 'rounds')
-    return counter.rounds(paper, order.audience, nowMs, { positionId: order.positionId, fromRound: order.fromRound });
-  if (order.kind === 'summary') return summarise(counter, paper, order.audience, nowMs);
-  const results = await counter.results(paper, order.audience, nowMs);
+    return counter.rounds(definition, order.audience, nowMs, {
+      positionId: order.positionId,
+      fromRound: order.fromRound,
+    });
+  if (order.kind === 'summary') return summarise(counter, definition, order.audience, nowMs);
+  const results = await counter.results(definition, order.audience, nowMs);
   return bytesOf(FILES[order.kind](results));
 }
 

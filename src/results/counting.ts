@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { sql } from 'drizzle-orm';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
-import type { BallotPaper, PaperShelf } from '#src/ballot-paper/paper.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -11,7 +11,7 @@ import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
-import { type Audience, EventCounter, type RoundQuestion } from './count-event.ts';
+import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import { type CountSummary, summarise } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
 import { FILES, type FileKind } from './result-files.ts';
@@ -39,7 +39,7 @@ interface CountingDeps {
   readonly ballotKeys: BallotKeys;
   readonly keySettings: KeySettings;
   readonly secrets: Secrets;
-  readonly papers: PaperShelf;
+  readonly definitions: BallotDefinitionCache;
   readonly databaseUrl: string;
   readonly secretKeys: readonly Uint8Array[];
 }
@@ -66,47 +66,48 @@ export class Counting {
   }
 
   /** The answer of a results route: `{ data }`. */
-  async answer(paper: BallotPaper, audience: Audience, nowMs: number): Promise<Answer> {
-    if (!(await this.#isLong(paper))) return ok(await this.#counter.results(paper, audience, nowMs));
-    const bytes = await this.#bytes(paper, { kind: 'json', audience }, nowMs);
+  async answer(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Answer> {
+    if (!(await this.#isLong(definition))) return ok(await this.#counter.results(definition, audience, nowMs));
+    const bytes = await this.#bytes(definition, { kind: 'json', audience }, nowMs);
     return { status: 200, stream: { open: () => inPieces(bytes), type: 'application/json' } };
   }
 
   /** The results as a file. */
-  async file(paper: BallotPaper, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
-    if (await this.#isLong(paper)) return inPieces(await this.#bytes(paper, { kind, audience: 'organizer' }, nowMs));
-    const results = await this.#counter.results(paper, 'organizer', nowMs);
+  async file(definition: BallotDefinition, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
+    if (await this.#isLong(definition))
+      return inPieces(await this.#bytes(definition, { kind, audience: 'organizer' }, nowMs));
+    const results = await this.#counter.results(definition, 'organizer', nowMs);
     return streamText(FILES[kind](results));
   }
 
   /** How many ballots there are, and what of them the audience is shown. */
-  async summary(paper: BallotPaper, audience: Audience, nowMs: number): Promise<CountSummary> {
-    if (!(await this.#isLong(paper))) return summarise(this.#counter, paper, audience, nowMs);
-    return (await this.#ask(paper, { kind: 'summary', audience }, nowMs, MAX_WAIT_MS)) as CountSummary;
+  async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
+    if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
+    return (await this.#ask(definition, { kind: 'summary', audience }, nowMs, MAX_WAIT_MS)) as CountSummary;
   }
 
   /** For another thread: the results, or the text of `{ data }` where they are long. */
-  async forThread(paper: BallotPaper, nowMs: number): Promise<EventResults | Uint8Array<ArrayBuffer>> {
-    if (!(await this.#isLong(paper))) return this.#counter.results(paper, 'organizer', nowMs);
-    return this.#bytes(paper, { kind: 'json', audience: 'organizer' }, nowMs);
+  async forThread(definition: BallotDefinition, nowMs: number): Promise<EventResults | Uint8Array<ArrayBuffer>> {
+    if (!(await this.#isLong(definition))) return this.#counter.results(definition, 'organizer', nowMs);
+    return this.#bytes(definition, { kind: 'json', audience: 'organizer' }, nowMs);
   }
 
   /** Some of the rounds of a position; undefined where there is no such position. */
   async rounds(
-    paper: BallotPaper,
-    audience: Audience,
+    definition: BallotDefinition,
+    audience: ResultsAudience,
     nowMs: number,
     question: RoundQuestion,
   ): Promise<RoundPage | undefined> {
-    if (!(await this.#isLong(paper))) return this.#counter.rounds(paper, audience, nowMs, question);
+    if (!(await this.#isLong(definition))) return this.#counter.rounds(definition, audience, nowMs, question);
     const order = { kind: 'rounds', audience, ...question } as const;
-    return (await this.#ask(paper, order, nowMs, MAX_WAIT_MS)) as RoundPage | undefined;
+    return (await this.#ask(definition, order, nowMs, MAX_WAIT_MS)) as RoundPage | undefined;
   }
 
   /** The result that the log's close leaf is to bear. */
-  async finalCount(paper: BallotPaper, nowMs: number): Promise<FinalCount> {
-    if (!(await this.#isLong(paper))) return this.#counter.finalCount(paper, nowMs);
-    const final = (await this.#ask(paper, { kind: 'final' }, nowMs, MAX_FINAL_MS)) as FinalCount;
+  async finalCount(definition: BallotDefinition, nowMs: number): Promise<FinalCount> {
+    if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs);
+    const final = (await this.#ask(definition, { kind: 'final' }, nowMs, MAX_FINAL_MS)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
@@ -116,7 +117,7 @@ export class Counting {
   }
 
   /** Whether a count takes so long, or its results are so many, that others would notice. */
-  async #isLong({ event, positions }: BallotPaper): Promise<boolean> {
+  async #isLong({ event, positions }: BallotDefinition): Promise<boolean> {
     const rows = positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
     if (rows > MANY_ROWS) return true;
     const ranked = positions.filter(({ votingMethod }) => votingMethod === 'ranked_choice');
@@ -136,11 +137,11 @@ export class Counting {
   }
 
   async #bytes(
-    paper: BallotPaper,
-    order: Extract<CountOrder, { audience: Audience }>,
+    definition: BallotDefinition,
+    order: Extract<CountOrder, { audience: ResultsAudience }>,
     nowMs: number,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const value = await this.#ask(paper, order, nowMs, MAX_WAIT_MS);
+    const value = await this.#ask(definition, order, nowMs, MAX_WAIT_MS);
     if (!(value instanceof Uint8Array)) throw new Error('the counting thread gave something else than bytes');
     return value as Uint8Array<ArrayBuffer>;
   }
@@ -149,8 +150,8 @@ export class Counting {
    * Asks the thread, together with all who asked the same and have no answer yet.
    * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
    */
-  async #ask(paper: BallotPaper, order: CountOrder, nowMs: number, waitMs: number): Promise<unknown> {
-    const eventId = paper.event.id;
+  async #ask(definition: BallotDefinition, order: CountOrder, nowMs: number, waitMs: number): Promise<unknown> {
+    const eventId = definition.event.id;
     const name = JSON.stringify([eventId, order]);
     // What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
     const started = this.#asked.get(name);

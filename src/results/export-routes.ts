@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { isKeyGood } from '#src/accounts/repository.ts';
-import { requirePaper } from '#src/ballot-paper/load-paper.ts';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { requireBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
 import { costly } from '#src/http/costly-reads.ts';
@@ -13,10 +13,9 @@ import { answer } from '#src/http/send.ts';
 import { whenGone } from '#src/http/when-gone.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
-import { type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
-import { findAccess } from '#src/voting-events/find-access.ts';
+import { findAccess, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type Download, type DownloadKind, openDownload, signDownload } from './download-link.ts';
 import * as operations from './export-operations.ts';
 import { fileNameHeader } from './file-name.ts';
@@ -27,7 +26,7 @@ import { requireContests, writeCastVoteRecords } from './write-cast-vote-records
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
 export function exportRouter(deps: Deps): Hono<Env> {
   const press = new ReportPress(deps);
-  const paperOf = (event: VotingEvent) => requirePaper(deps.papers, event);
+  const definitionOf = (event: VotingEvent) => requireBallotDefinition(deps.definitions, event);
   const event = findTarget(async (c) => {
     const organizer = await requireOrganizer(deps, c);
     requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
@@ -60,20 +59,20 @@ export function exportRouter(deps: Deps): Hono<Env> {
   router.on(...operations.getResultsBlt, event, async (c) => {
     const { positionId } = c.get('query');
     const { event: row } = c.get('target');
-    const paper = await paperOf(row);
-    requireRankedPosition(paper, row, positionId);
-    await weightUnit(deps.reads, paper);
+    const definition = await definitionOf(row);
+    requireRankedPosition(definition, row, positionId);
+    await weightUnit(deps.reads, definition);
     return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
   });
   router.on(...operations.getResultsJson, event, async (c) => answer(c, linkTo(c.get('target'), 'json')));
   router.on(...operations.getCastVoteRecords, event, async (c) => {
-    requireContests(await paperOf(c.get('target').event));
+    requireContests(await definitionOf(c.get('target').event));
     return answer(c, linkTo(c.get('target'), 'cvr'));
   });
   router.on(...operations.download, signedDownload, async (c) => {
     const { download, event: row } = c.get('target');
     const read = async (): Promise<Answer> => ({
-      ...(await fileOf(deps, press, { row, paper: await paperOf(row) }, download, whenGone(c))),
+      ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, whenGone(c))),
       headers: fileNameHeader(row, download.kind),
     });
     // Reports have a queue of their own, in which the accounts take turns.
@@ -85,7 +84,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
 async function fileOf(
   deps: Deps,
   press: ReportPress,
-  { row, paper }: { readonly row: VotingEvent; readonly paper: BallotPaper },
+  { row, definition }: { readonly row: VotingEvent; readonly definition: BallotDefinition },
   { kind, paper: size, accountId, positionId }: Download,
   gone: AbortSignal,
 ): Promise<Answer> {
@@ -93,29 +92,29 @@ async function fileOf(
   if (kind === 'pdf') {
     return {
       status: 200,
-      bytes: { content: await press.print(paper, size, nowMs, accountId, gone), type: 'application/pdf' },
+      bytes: { content: await press.print(definition, size, nowMs, accountId, gone), type: 'application/pdf' },
     };
   }
   if (kind === 'cvr') {
-    requireContests(paper);
-    const { id } = paper.event;
-    const takePaper = async (): Promise<BallotPaper> => {
+    requireContests(definition);
+    const { id } = definition.event;
+    const newestDefinition = async (): Promise<BallotDefinition> => {
       const event = await findEventById(deps.db, id);
-      const newest = event === undefined ? undefined : await deps.papers.take(event);
+      const newest = event === undefined ? undefined : await deps.definitions.get(event);
       if (newest === undefined) throw notFound();
       return newest;
     };
     const { companyName: manufacturer } = deps.config;
-    const source = { db: deps.db, secrets: deps.secrets, manufacturer, version: deps.version, takePaper };
+    const source = { db: deps.db, secrets: deps.secrets, manufacturer, version: deps.version, newestDefinition };
     const open = () => streamText(writeCastVoteRecords(source, id, nowMs));
     return { status: 200, stream: { open, type: 'application/json' } };
   }
   if (kind === 'blt') {
-    const position = requireRankedPosition(paper, row, positionId ?? '');
-    const open = () => streamText(writeBlt({ db: deps.reads, secrets: deps.secrets }, paper, position));
+    const position = requireRankedPosition(definition, row, positionId ?? '');
+    const open = () => streamText(writeBlt({ db: deps.reads, secrets: deps.secrets }, definition, position));
     return { status: 200, stream: { open, type: 'text/plain; charset=utf-8' } };
   }
-  const pieces = await deps.counting.file(paper, kind, nowMs);
+  const pieces = await deps.counting.file(definition, kind, nowMs);
   const type = kind !== 'json' ? 'text/csv; charset=utf-8; header=present' : 'application/json';
   return { status: 200, stream: { open: () => pieces, type } };
 }

@@ -1,4 +1,4 @@
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { DownloadKind } from './download-link.ts';
 
 const ENDINGS: Readonly<Record<DownloadKind, string>> = {

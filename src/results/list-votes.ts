@@ -1,6 +1,7 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
-import { ENTRY_KINDS } from '#src/ballot-paper/types.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { readBoxEnd } from '#src/ballots/box.ts';
 import { openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
@@ -8,7 +9,7 @@ import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { textHolds } from '#src/platform/text.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { readBallotPage, readBoxEnd, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
+import { readBallotPage, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
 import { showsWeights } from './shown-weights.ts';
 import type { Vote } from './view-schemas.ts';
 
@@ -43,20 +44,20 @@ function matcherOf({ search, positionId, candidateId }: VoteFilter) {
 
 function votesOf(
   secrets: Secrets,
-  paper: BallotPaper,
+  definition: BallotDefinition,
   ballot: StoredVoteBallot,
   weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
-  const opened = openBallot(secrets, paper.event.id, ballot.codeTag, ballot.entries);
+  const opened = openBallot(secrets, definition.event.id, ballot.codeTag, ballot.entries);
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
   const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>
     own.map((entry) => ({ position, ...entry })),
   );
   return entries.flatMap(({ position: number, candidate, value }, index) => {
-    const position = paper.positionByNumber.get(number);
-    const chosen = paper.candidateByNumber.get(candidate);
+    const position = definition.positionByNumber.get(number);
+    const chosen = definition.candidateByNumber.get(candidate);
     if (position === undefined || chosen === undefined)
       throw new Error('a ballot names what the ballot definition does not have');
     if (!matches(position, chosen, ballot.voterId)) return [];
@@ -87,23 +88,24 @@ function votesOf(
  */
 export async function listVotes(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
-  paper: BallotPaper,
+  definition: BallotDefinition,
   filter: VoteFilter,
   after: string | undefined,
   limit: number,
 ): Promise<VotePage> {
-  const weightsShown = await showsWeights(db, paper);
+  const weightsShown = await showsWeights(db, definition);
   const matches = matcherOf(filter);
   const cursor = after === undefined ? undefined : parseKey(after);
-  const end = cursor?.end ?? (secrecyOf(paper.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, paper.event.id));
+  const end =
+    cursor?.end ?? (secrecyOf(definition.event) === 'secret' ? WHOLE_BOX : await readBoxEnd(db, definition.event.id));
   const found: PlacedVote[] = [];
   let from = { end, place: cursor?.place, inclusive: true };
   for (let seen = 0; seen < MAX_BALLOTS; ) {
-    const page = await readBallotPage(db, paper.event.id, from);
+    const page = await readBallotPage(db, definition.event.id, from);
     const last = page.at(-1);
     if (last === undefined) return { votes: found.map(({ vote }) => vote), next: null };
     for (const ballot of page) {
-      const votes = votesOf(secrets, paper, ballot, weightsShown, matches);
+      const votes = votesOf(secrets, definition, ballot, weightsShown, matches);
       const isPartlySeen = ballot.place === cursor?.place;
       found.push(...(isPartlySeen ? votes.filter(({ key }) => parseIndex(key) > cursor.index) : votes));
       if (found.length > limit) return cut(found, limit, end);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { closeTime, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
@@ -46,17 +46,17 @@ export class ReportPress {
    * @param gone aborted when the caller goes away: a report without a waiting caller is not made
    */
   print(
-    paper: BallotPaper,
+    definition: BallotDefinition,
     size: PaperSize,
     nowMs: number,
     accountId: string,
     gone: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const { event } = paper;
+    const { event } = definition;
     // A caller who asks while the same report is made gets that one: it shows a moment before, and says which.
-    const key = `${event.id} ${event.paperVersion} ${size} ${statusAt(event, nowMs)}`;
+    const key = `${event.id} ${event.definitionVersion} ${size} ${statusAt(event, nowMs)}`;
     return this.#queue.print(accountId, key, gone, async (signal) =>
-      this.#draw(await this.#order(paper, size, nowMs), signal),
+      this.#draw(await this.#order(definition, size, nowMs), signal),
     );
   }
 
@@ -83,13 +83,13 @@ export class ReportPress {
     this.#worker = undefined;
   }
 
-  async #order(paper: BallotPaper, size: PaperSize, nowMs: number): Promise<PrintOrder> {
-    const { event } = paper;
+  async #order(definition: BallotDefinition, size: PaperSize, nowMs: number): Promise<PrintOrder> {
+    const { event } = definition;
     const [results, { voters }] = await Promise.all([
-      this.#deps.counting.forThread(paper, nowMs),
+      this.#deps.counting.forThread(definition, nowMs),
       readVoterFigures(this.#deps.db, event.id),
     ]);
-    const groups = new Map(paper.groups.map(({ id, name }) => [id, name]));
+    const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
     const frame: PrintOrder['frame'] = {
       event: {
         id: event.id,
@@ -114,13 +114,13 @@ export class ReportPress {
       unitWeights: BigInt(voters.weight) === BigInt(voters.total) * MICRO,
       issuer: { company: this.#deps.config.companyName, baseUrl: this.#deps.config.baseUrl },
     };
-    const papers = new Map(
-      paper.positions.map((own) => {
+    const definitions = new Map(
+      definition.positions.map((own) => {
         const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
         // The candidates stand in the results.
-        return [own.id, { paper: { ...own, candidates: [], everCandidates: [], allCandidates: [] }, groupName }];
+        return [own.id, { definition: { ...own, candidates: [], everCandidates: [], allCandidates: [] }, groupName }];
       }),
     );
-    return { frame, papers, results, size };
+    return { frame, definitions, results, size };
   }
 }

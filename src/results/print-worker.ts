@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PaperSize } from './download-link.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
@@ -12,13 +12,13 @@ export interface PrintOrder {
     'positions' | 'final' | 'disputed' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
   >;
   /** By a position's ID. */
-  readonly papers: ReadonlyMap<string, { readonly paper: PaperPosition; readonly groupName: string | null }>;
+  readonly definitions: ReadonlyMap<string, { readonly definition: BallotPosition; readonly groupName: string | null }>;
   /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
 }
 
-function inputOf({ frame, papers, results }: PrintOrder): ReportInput {
+function inputOf({ frame, definitions, results }: PrintOrder): ReportInput {
   const read: EventResults =
     results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
   const { positions, final, disputed, asOf, stats, log, lot, afterReversals } = read;
@@ -34,7 +34,7 @@ function inputOf({ frame, papers, results }: PrintOrder): ReportInput {
       lot,
     },
     positions: positions.flatMap((result) => {
-      const own = papers.get(result.id);
+      const own = definitions.get(result.id);
       return own === undefined ? [] : [{ result, ...own }];
     }),
   };

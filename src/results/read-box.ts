@@ -1,9 +1,11 @@
 import { escapeLiteral, type Pool } from 'pg';
-import { CopyReader, copyPieces } from '#src/database/copy-rows.ts';
+import { eachItem } from '#src/ballots/block-encoding.ts';
+import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
+import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 
 /** Leaves of one copy at most, and of the first one, whose ballots may be of any length. */
-export const BALLOTS_PER_COPY = 4_000;
+export const BALLOTS_PER_COPY = 32_000;
 const FIRST_BALLOTS = 500;
 /**
  * What a copy is meant to hold. While one is counted, the next is read a socket's buffer at a time, in the pauses of the
@@ -16,43 +18,92 @@ const COPIES = 2;
 /** A packed ballot within bytes that are good until the next one is asked for. */
 export type TakeBallot = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint) => void;
 
-const [WEIGHT, ENTRIES] = [0, 1];
+const [FIRST_LEAF, BALLOTS, WEIGHTS, ENTRIES] = [0, 1, 2, 3];
+/** An array in binary form begins with so many bytes; each element follows its length. */
+const ARRAY_HEAD_BYTES = 20;
+const WEIGHT_BYTES = 4 + 8;
 
-async function findLastLeaf(pool: Pool, eventId: string): Promise<bigint | undefined> {
-  const { rows } = await pool.query<{ last: string | null }>(
-    'SELECT max(leaf_index) AS last FROM ballots WHERE voting_event_id = $1',
+/** Hands on the ballots of blocks that stand after one leaf and not behind another. */
+class BlockReader {
+  readonly #take: TakeBallot;
+  #row: CopiedRow | undefined;
+  #weightMicro = 0n;
+  /** Whether each ballot of the block has a weight of its own. */
+  #isWeighted = false;
+  #weightsAt = 0;
+  /** The ballots of the block that are asked for: from the first to before the second. */
+  #from = 0;
+  #to = 0;
+
+  constructor(take: TakeBallot) {
+    this.#take = take;
+  }
+
+  read(row: CopiedRow, after: number, last: number): void {
+    const { bytes, starts, ends } = row;
+    const firstLeaf = Number(bytes.readBigInt64BE(starts[FIRST_LEAF]));
+    const ballots = bytes.readInt32BE(starts[BALLOTS]);
+    this.#readWeights(row, ballots);
+    this.#row = row;
+    this.#from = after + 1 - firstLeaf;
+    this.#to = last + 1 - firstLeaf;
+    const items = eachItem(bytes, starts[ENTRIES] as number, ends[ENTRIES] as number, this.#item);
+    if (items !== ballots) throw new Error(`the block of ballots at ${firstLeaf} holds ${items} instead of ${ballots}`);
+  }
+
+  #readWeights({ bytes, starts, ends }: CopiedRow, ballots: number): void {
+    this.#weightsAt = (starts[WEIGHTS] as number) + ARRAY_HEAD_BYTES + 4;
+    const weights = ((ends[WEIGHTS] as number) - (starts[WEIGHTS] as number) - ARRAY_HEAD_BYTES) / WEIGHT_BYTES;
+    if (weights !== 1 && weights !== ballots) throw new Error(`a block has ${weights} weights for ${ballots} ballots`);
+    this.#isWeighted = weights > 1;
+    // A bigint is made where the bytes are others: most ballots weigh as much as those before.
+    const weightMicro = bytes.readBigInt64BE(this.#weightsAt);
+    if (weightMicro !== this.#weightMicro) this.#weightMicro = weightMicro;
+  }
+
+  readonly #item = (start: number, end: number, index: number): void => {
+    if (index < this.#from || index >= this.#to) return;
+    const { bytes } = this.#row as CopiedRow;
+    if (this.#isWeighted) this.#weightMicro = bytes.readBigInt64BE(this.#weightsAt + index * WEIGHT_BYTES);
+    this.#take(bytes, start, end, this.#weightMicro);
+  };
+}
+
+async function findLastLeaf(pool: Pool, eventId: string): Promise<number> {
+  const { rows } = await pool.query<{ last: string }>(
+    'SELECT first_leaf + ballots - 1 AS last FROM box_blocks WHERE voting_event_id = $1 ORDER BY first_leaf DESC LIMIT 1',
     [eventId],
   );
-  const last = rows[0]?.last;
-  return last == null ? undefined : BigInt(last);
+  return Number(rows[0]?.last ?? -1);
 }
 
 /**
  * Reads the ballots of the box after a leaf, in any order, without holding more than a few thousand of them. Leaves are only
- * ever added, so what is there up to the last one does not change while several copies read it.
+ * ever added, so what is there up to the last one does not change while several copies read it; rows that become a block
+ * meanwhile are read once, because each copy takes the leaves that are its own.
  * @returns the last leaf that was read, `afterLeaf` where there was none
  */
 export async function readBox(pool: Pool, eventId: string, afterLeaf: bigint, take: TakeBallot): Promise<bigint> {
   const last = await findLastLeaf(pool, eventId);
-  if (last === undefined || last <= afterLeaf) return afterLeaf;
-  let next = afterLeaf;
+  let next = Number(afterLeaf);
+  if (last <= next) return afterLeaf;
   let together = FIRST_BALLOTS;
   const pauses = new Pauses();
+  const blocks = new BlockReader(take);
   const copy = async (): Promise<void> => {
     while (next < last) {
-      const from = next;
+      const after = next;
       const ballots = together;
-      next += BigInt(ballots);
-      const query = `SELECT weight_micro, entries FROM ballots WHERE voting_event_id = ${escapeLiteral(eventId)}
-        AND leaf_index > ${from} AND leaf_index <= ${next < last ? next : last} ORDER BY leaf_index`;
-      const reader = new CopyReader(2);
+      next = Math.min(last, after + ballots);
+      const upTo = next;
+      const query = `SELECT first_leaf, ballots, weights, entries FROM box_blocks WHERE voting_event_id = ${escapeLiteral(eventId)}
+        AND first_leaf > ${after - BLOCK_BALLOTS} AND first_leaf + ballots > ${after + 1} AND first_leaf <= ${upTo}`;
+      const reader = new CopyReader(4);
       const pieces = await copyPieces(pool, query);
       const bytesEach = pieces.reduce((sum, { length }) => sum + length, 0) / ballots;
       together = Math.min(BALLOTS_PER_COPY, Math.max(1, Math.floor(BYTES_PER_COPY / bytesEach)));
       for (const piece of pieces) {
-        reader.read(piece, ({ bytes, starts, ends }) =>
-          take(bytes, starts[ENTRIES] as number, ends[ENTRIES] as number, bytes.readBigInt64BE(starts[WEIGHT])),
-        );
+        reader.read(piece, (row) => blocks.read(row, after, upTo));
         await pauses.take();
       }
     }
@@ -60,5 +111,5 @@ export async function readBox(pool: Pool, eventId: string, afterLeaf: bigint, ta
   // All of them end before a fault is thrown: none may go on counting into what is thrown away.
   const ended = await Promise.allSettled(Array.from({ length: COPIES }, copy));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
-  return last;
+  return BigInt(last);
 }

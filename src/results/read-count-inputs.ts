@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
-import { Frontier } from '#src/ballot-log/frontier.ts';
+import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
+import { splitList } from '#src/ballots/block-encoding.ts';
+import { BlockSpoilt, splitTags } from '#src/ballots/box.ts';
+import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
 
 /** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
@@ -26,7 +29,7 @@ export interface CountInputs {
   readonly waiting: boolean;
   /** Whether some weight has fewer than five holders. Of events that keep nothing back this is not asked for. */
   readonly rare: boolean;
-  readonly log: Frontier;
+  readonly log: CompactRange;
   /** Undefined before the log has opened. */
   readonly lot: LotInLog | undefined;
   /** What opens the `close` leaf; undefined before it, and where its figures stand in clear. */
@@ -58,8 +61,8 @@ interface ClosedLog {
   readonly content: string;
 }
 
-/** A box that has grown by more since it was counted last is streamed. */
-export const MAX_BOX_ROWS = 2_000;
+/** A box that has grown by more blocks since it was counted last is streamed. */
+export const MAX_BOX_BLOCKS = 32;
 
 /** True for a ballot `b` that was made void. Ballots are hidden before the close alone, so every void counts here. */
 const IS_VOID =
@@ -76,12 +79,17 @@ const ofTag = (table: string): string =>
     WHERE x.voting_event_id = v.voting_event_id AND x.code_tag >= v.code_tag ORDER BY x.code_tag LIMIT 1
   ) AS x WHERE x.code_tag = v.code_tag`;
 
+/** Behind every leaf: a range with two ends is planned as a narrow one, even where the first end is not known yet. */
+const NO_LEAF = 2n ** 62n;
+
 const BASE = `
-  (SELECT 'box' AS kind, b.leaf_index::text AS number, ${BALLOT} FROM ballots b
-    WHERE b.voting_event_id = $1 AND b.leaf_index > $2 ORDER BY b.leaf_index LIMIT ${MAX_BOX_ROWS})
+  (SELECT 'box' AS kind, b.first_leaf::text AS number, b.weights::text AS amount, b.entries, b.tags AS code_tag FROM box_blocks b
+    WHERE b.voting_event_id = $1 AND b.first_leaf > $2::bigint - ${BLOCK_BALLOTS} AND b.first_leaf < ${NO_LEAF} AND b.first_leaf + b.ballots > $2::bigint + 1
+    ORDER BY b.first_leaf LIMIT ${MAX_BOX_BLOCKS})
   UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
   UNION ALL SELECT CASE WHEN ${VOID_AFTER_CLOSE} THEN 'reversed' ELSE 'voided' END, '0', ${BALLOT}
-    FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballots')}) b
+    FROM voided_ballots v CROSS JOIN LATERAL (
+      SELECT s.weight_micro, s.entries, v.code_tag FROM find_sealed(v.voting_event_id, v.code_tag) AS s WHERE s.leaf_index IS NOT NULL) b
     WHERE v.voting_event_id = $1 AND (v.leaf_index IS NOT NULL OR NOT ${VOID_AFTER_CLOSE})
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
@@ -99,7 +107,13 @@ const BASE = `
     WHERE voting_event_id = $1 AND weight_micro > 1000000 ORDER BY weight_micro LIMIT 1)`;
 
 const HIDDEN = `
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballots b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM (
+    SELECT DISTINCT k.first_leaf FROM undisclosed_ballots u CROSS JOIN LATERAL (
+      SELECT x.first_leaf FROM ballot_blocks x WHERE x.voting_event_id = u.voting_event_id AND x.first_leaf <= u.leaf_index
+      ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
+    CROSS JOIN LATERAL (SELECT * FROM unpacked_blocks x WHERE x.voting_event_id = $1 AND x.first_leaf = k.first_leaf OFFSET 0) AS b
+    JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_rows b WHERE b.voting_event_id = $1 AND NOT b.released
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
@@ -133,6 +147,27 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
   return { entries, weightMicro: BigInt(amount), codeTag: code_tag };
 }
 
+/** The ballots of blocks that stand after a leaf. */
+function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<CountInputs['box']> {
+  let last = afterLeaf;
+  const ballots = blocks.flatMap(({ number, amount, entries, code_tag }): WaitingBallot[] => {
+    if (entries === null || code_tag === null) throw new Error('a block lacks its ballots');
+    const [first, tags] = [BigInt(number), splitTags(code_tag)];
+    const weights = amount.slice(1, -1).split(',').map(BigInt);
+    const items = splitList(entries);
+    if (items.length !== tags.length || (weights.length !== 1 && weights.length !== items.length))
+      throw new BlockSpoilt(Number(number));
+    last = first + BigInt(items.length) - 1n;
+    const known = Number(afterLeaf + 1n - first);
+    return items.flatMap((item, index): WaitingBallot[] => {
+      const [weightMicro, codeTag] = [weights[weights.length === 1 ? 0 : index], tags[index]];
+      if (index < known || weightMicro === undefined || codeTag === undefined) return [];
+      return [{ entries: item, weightMicro, codeTag }];
+    });
+  });
+  return { ballots, last };
+}
+
 /**
  * One statement, so that all of it is of one moment: a ballot that moves from the queue to the box meanwhile is in one of
  * them. It reads what is new and nothing else, by index, however many ballots and voters there are.
@@ -144,7 +179,7 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_2', BASE + HIDDEN] : ['read_moment_3', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_3', BASE + HIDDEN] : ['read_moment_4', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -153,17 +188,14 @@ export async function readCountInputs(
   const [electorate] = of('electorate');
   const [changes] = of('changes');
   return {
-    box:
-      box.length === MAX_BOX_ROWS
-        ? undefined
-        : { ballots: box.map(ballotOf), last: BigInt(box.at(-1)?.number ?? afterLeaf) },
+    box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
     queue: of('queue').map(ballotOf),
     voided: of('voided').map(ballotOf),
     reversed: of('reversed').map(ballotOf),
     hidden: of('hidden').map(ballotOf),
     waiting: of('waiting').length > 0,
     rare: of('rare').length > 0,
-    log: log?.entries == null ? new Frontier() : Frontier.fromBytes(log.entries),
+    log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
     close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
     disputed: of('disputed').length > 0,

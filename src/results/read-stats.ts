@@ -1,12 +1,12 @@
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database } from '#src/database/client.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { disclosureOf } from '#src/voting-events/views.ts';
-import type { Audience } from './count-event.ts';
+import { disclosureOf } from '#src/voting-events/voting-event.ts';
+import type { ResultsAudience } from './count-event.ts';
 import type { Counting } from './counting.ts';
 import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
@@ -24,27 +24,27 @@ function share(part: bigint, whole: bigint): number {
 export async function readStats(
   db: Database,
   counting: Counting,
-  paper: BallotPaper,
-  audience: Audience,
+  definition: BallotDefinition,
+  audience: ResultsAudience,
   nowMs: number,
 ): Promise<StatsView> {
-  const { event } = paper;
+  const { event } = definition;
   const [figures, payments, count, changes] = await Promise.all([
     readVoterFigures(db, event.id),
     readPaymentFigures(db, event.id),
-    counting.summary(paper, audience, nowMs),
-    // Read from the event as it is now: these settings make no new version of the paper.
+    counting.summary(definition, audience, nowMs),
+    // Read from the event as it is now: these settings make no new version of the definition.
     findEventById(db, event.id),
   ]);
   if (figures.waiting && isFinalAt(event, nowMs)) {
     // The last ones are disclosed with the final result, which may be a moment ago.
     await discloseVoters(db, event.id);
-    return readStats(db, counting, paper, audience, nowMs);
+    return readStats(db, counting, definition, audience, nowMs);
   }
   await foldRollFigures(db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: string): number =>
-    paper.candidates.filter((candidate) => candidate.status === status).length;
+    definition.candidates.filter((candidate) => candidate.status === status).length;
   return {
     votingEventId: event.id,
     status: shownStatusAt(event, nowMs),
@@ -55,15 +55,15 @@ export async function readStats(
     },
     ballots: { cast: figures.pendingBallots + count.ballots, confirmed: count.ballots },
     votes: { total: count.entries },
-    positions: paper.positions.length,
+    positions: definition.positions.length,
     candidates: {
-      total: paper.candidates.length,
+      total: definition.candidates.length,
       pending: standing('pending'),
       approved: standing('approved'),
       rejected: standing('rejected'),
     },
-    groups: paper.groups.length,
-    sponsors: paper.sponsors.length,
+    groups: definition.groups.length,
+    sponsors: definition.sponsors.length,
     payments,
     byPosition: [...count.byPosition],
     byGroup: figures.byGroup,

@@ -1,5 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
+import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
+import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type Database, type Executor, inTransaction } from '#src/database/client.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
@@ -116,14 +118,6 @@ const VOTE_BALLOTS = 200;
 /** The end of a box that is listed whole, and nothing behind it. */
 export const WHOLE_BOX = String(2n ** 62n);
 
-/** The last leaf of the box at this moment, -1 while it is empty. */
-export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
-  const { rows } = await executor.execute<{ last: string }>(
-    sql`SELECT coalesce(max(leaf_index), -1)::text AS last FROM ballots WHERE voting_event_id = ${eventId}`,
-  );
-  return rows[0]?.last ?? '-1';
-}
-
 /** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
 export interface PageStart {
   readonly end: string;
@@ -139,32 +133,53 @@ export async function readBallotPage(
 ): Promise<StoredVoteBallot[]> {
   const isBehind = place?.startsWith('u') === true;
   if (!isBehind) {
-    const box = await readVoteBallots(executor, boxPage(eventId, end, place?.slice(1) ?? '-1', inclusive));
+    const box = await readBoxPage(executor, eventId, end, Number(place?.slice(1) ?? -1) - (inclusive ? 1 : 0));
     if (box.length > 0 || end === WHOLE_BOX) return box;
   }
   return readVoteBallots(executor, laterPage(eventId, end, isBehind ? place.slice(1) : '', inclusive));
 }
 
-const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
-const after = (inclusive: boolean): SQL => (inclusive ? sql`>=` : sql`>`);
+/** The next ballots of the box that count; none at its end. */
+async function readBoxPage(
+  executor: Executor,
+  eventId: string,
+  end: string,
+  afterLeaf: number,
+): Promise<StoredVoteBallot[]> {
+  for (let after = afterLeaf; ; ) {
+    const read = await readSealedBallots(executor, eventId, { after, upTo: end, limit: VOTE_BALLOTS });
+    const counted = await leaveOutVoid(executor, eventId, read);
+    const last = read.at(-1);
+    if (last === undefined || counted.length > 0)
+      return counted.map((ballot) => ({ ...ballot, place: `b${ballot.leafIndex}` }));
+    after = last.leafIndex;
+  }
+}
 
-const boxPage = (eventId: string, end: string, leaf: string, inclusive: boolean): SQL => sql`
-  SELECT 'b' || leaf_index AS place, ${VOTE_COLUMNS} FROM ballots b
-  WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND leaf_index ${after(inclusive)} ${leaf}::bigint
-    AND leaf_index <= ${end}::bigint ORDER BY leaf_index LIMIT ${VOTE_BALLOTS}`;
+/** The ballots of the box that count. */
+async function leaveOutVoid<Ballot extends SealedBallot>(
+  executor: Executor,
+  eventId: string,
+  ballots: readonly Ballot[],
+): Promise<readonly Ballot[]> {
+  if (ballots.length === 0) return ballots;
+  const tags = sql.param(ballots.map(({ codeTag }) => codeTag));
+  const { rows } = await executor.execute<{ code_tag: Buffer }>(sql`
+    SELECT b.code_tag FROM voided_ballots b WHERE b.voting_event_id = ${eventId} AND b.code_tag = ANY (${tags}::bytea[]) AND ${isVoid}`);
+  const voided = new Set(rows.map(({ code_tag }) => code_tag.toString('hex')));
+  return voided.size === 0 ? ballots : ballots.filter(({ codeTag }) => !voided.has(codeTag.toString('hex')));
+}
+
+const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
 
 /** Few leaves are sealed while somebody reads a list: they are found by their place, then put in the order of their IDs. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
-  SELECT * FROM (
-    (SELECT * FROM (
-      SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM ballots b
-      WHERE voting_event_id = ${eventId} AND leaf_index > ${end}::bigint AND NOT ${isVoid} OFFSET 0) AS sealed
-     WHERE id ${after(inclusive)} ${id} ORDER BY id LIMIT ${VOTE_BALLOTS})
-    UNION ALL
-    (SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM ballot_queue b
-     WHERE voting_event_id = ${eventId} AND NOT ${isVoid} AND id ${after(inclusive)} ${id}
-     ORDER BY id LIMIT ${VOTE_BALLOTS})) AS later
-  ORDER BY id LIMIT ${VOTE_BALLOTS}`;
+  SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM (
+    SELECT voting_event_id, ${VOTE_COLUMNS} FROM unpacked_blocks
+    WHERE voting_event_id = ${eventId} AND first_leaf > ${end}::bigint - ${BLOCK_BALLOTS} AND leaf_index > ${end}::bigint
+    UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_rows WHERE voting_event_id = ${eventId} AND leaf_index > ${end}::bigint
+    UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId}) AS b
+  WHERE id ${inclusive ? sql`>=` : sql`>`} ${id} AND NOT ${isVoid} ORDER BY id LIMIT ${VOTE_BALLOTS}`;
 
 async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVoteBallot[]> {
   const { rows } = await executor.execute<VoteBallotRow>(page);
@@ -222,13 +237,11 @@ export function readRecordMoment(db: Database, eventId: string): Promise<RecordM
   return inTransaction(
     db,
     async (tx) => {
-      const end = await tx.execute<{ last: string }>(
-        sql`SELECT coalesce(max(leaf_index), -1)::text AS last FROM ballots WHERE voting_event_id = ${eventId}`,
-      );
+      const last = await readBoxEnd(tx, eventId);
       const queue = await tx.execute<RecordRow>(sql`
         SELECT id, entries, weight_micro, code_tag FROM ballot_queue b
         WHERE voting_event_id = ${eventId} AND NOT ${isVoid} ORDER BY code_tag`);
-      return { last: end.rows[0]?.last ?? '-1', queue: queue.rows.map(record) };
+      return { last, queue: queue.rows.map(record) };
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   );
@@ -243,24 +256,12 @@ export async function* readRecords(
   eventId: string,
   moment: RecordMoment,
 ): AsyncGenerator<readonly RecordBallot[]> {
-  let after = '-1';
-  for (;;) {
-    const { rows } = await db.execute<RecordRow & { leaf_index: string }>(sql`
-      SELECT id, leaf_index, entries, weight_micro, code_tag FROM ballots b
-      WHERE voting_event_id = ${eventId} AND leaf_index > ${after}::bigint AND leaf_index <= ${moment.last}::bigint
-        AND NOT ${isVoid} ORDER BY leaf_index LIMIT ${RECORDS}`);
-    if (rows.length > 0) yield rows.map(record);
-    const end = rows.at(-1);
-    if (end === undefined || rows.length < RECORDS) break;
-    after = end.leaf_index;
+  for (let after = -1; ; ) {
+    const read = await readSealedBallots(db, eventId, { after, upTo: moment.last, limit: RECORDS });
+    const last = read.at(-1);
+    if (last === undefined) break;
+    yield await leaveOutVoid(db, eventId, read);
+    after = last.leafIndex;
   }
   yield moment.queue;
-}
-
-/** The weights that ballots of the box have, each once. */
-export async function listBallotWeights(db: Database, eventId: string): Promise<readonly bigint[]> {
-  const { rows } = await db.execute<{ weight: string }>(
-    sql`SELECT DISTINCT weight_micro::text AS weight FROM ballots WHERE voting_event_id = ${eventId}`,
-  );
-  return rows.map(({ weight }) => BigInt(weight));
 }

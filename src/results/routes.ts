@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
-import { requirePaper } from '#src/ballot-paper/load-paper.ts';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { requireBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { costly } from '#src/http/costly-reads.ts';
@@ -13,9 +13,8 @@ import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadPublicEvent, requireObserver, requireOrganizer } from '#src/voting-events/access.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { publicResultsAvailable } from '#src/voting-events/views.ts';
-import type { Audience } from './count-event.ts';
+import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { ResultsAudience } from './count-event.ts';
 import { listVotes } from './list-votes.ts';
 import * as operations from './operations.ts';
 import { readStats } from './read-stats.ts';
@@ -30,22 +29,22 @@ export function resultRouter(deps: Deps): Hono<Env> {
     return organizer;
   });
   const publicEvent = loadPublicEvent(deps);
-  const paperOf = (row: VotingEvent) => requirePaper(deps.papers, row);
+  const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
   const roundsOf = async (
-    paper: BallotPaper,
-    audience: Audience,
+    definition: BallotDefinition,
+    audience: ResultsAudience,
     question: { positionId: string; fromRound: number },
   ) => {
-    const page = await counting.rounds(paper, audience, deps.clock.now(), question);
+    const page = await counting.rounds(definition, audience, deps.clock.now(), question);
     if (page === undefined) throw notFound();
     return { positionId: question.positionId, ...page };
   };
   const router = new Hono<Env>();
   router.on(...operations.getResults, event, async (c) =>
-    answer(c, await counting.answer(await paperOf(c.get('target').event), 'organizer', deps.clock.now())),
+    answer(c, await counting.answer(await definitionOf(c.get('target').event), 'organizer', deps.clock.now())),
   );
   router.on(...operations.getResultRounds, event, async (c) =>
-    answer(c, ok(await roundsOf(await paperOf(c.get('target').event), 'organizer', c.get('query')))),
+    answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'organizer', c.get('query')))),
   );
   router.on(...operations.listVotes, exportedEvent, (c) =>
     costly(c, c.get('caller').accountId, async () => {
@@ -61,7 +60,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
       const filter = { positionId, candidateId, search };
       const { votes, next } = await listVotes(
         { ...deps, db: deps.reads },
-        await paperOf(c.get('target').event),
+        await definitionOf(c.get('target').event),
         filter,
         after,
         limit,
@@ -75,7 +74,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
         await readStats(
           deps.reads,
           counting,
-          await paperOf(c.get('target').event),
+          await definitionOf(c.get('target').event),
           // An observer's results are those of a vote key until they are final (completions 2.1).
           c.get('caller').scopes.includes('read') ? 'organizer' : 'public',
           deps.clock.now(),
@@ -86,11 +85,11 @@ export function resultRouter(deps: Deps): Hono<Env> {
   router.on(...operations.getPublicResults, publicEvent, async (c) => {
     const nowMs = deps.clock.now();
     if (!publicResultsAvailable(c.get('target').event, nowMs)) throw refuse('results_not_available');
-    return answer(c, await counting.answer(await paperOf(c.get('target').event), 'public', nowMs));
+    return answer(c, await counting.answer(await definitionOf(c.get('target').event), 'public', nowMs));
   });
   router.on(...operations.getPublicResultRounds, publicEvent, async (c) => {
     if (!publicResultsAvailable(c.get('target').event, deps.clock.now())) throw refuse('results_not_available');
-    return answer(c, ok(await roundsOf(await paperOf(c.get('target').event), 'public', c.get('query'))));
+    return answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'public', c.get('query'))));
   });
   return router;
 }

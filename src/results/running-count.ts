@@ -1,5 +1,5 @@
-import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
-import type { Candidate } from '#src/ballot-paper/types.ts';
+import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import type { Candidate } from '#src/ballot-definition/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import { startCount } from '#src/tally/start-count.ts';
@@ -11,6 +11,7 @@ import type {
   SavedCount,
   TallyPosition,
 } from '#src/tally/types.ts';
+import { WeightSum } from '#src/tally/weight-sum.ts';
 
 const WHOLE_MICRO = 1_000_000n;
 
@@ -19,17 +20,50 @@ export interface StoredBallot {
   readonly weightMicro: bigint;
 }
 
-/** A ballot was judged by a newer version of the paper than the count has. */
-export class PaperLacks extends Error {}
+/** A ballot was judged by a newer version of the definition than the count has. */
+export class BallotDefinitionLacks extends Error {}
 
-interface Counted {
+/** One position under way. */
+export interface Counted {
   readonly count: PositionCount;
   /** By a candidate's number: its index in the count, or -1. */
   readonly indexByNumber: Int32Array;
-  /** How often ballots name each candidate. */
+  /** How often ballots name each candidate; only noted where some candidate is unlisted. */
   readonly named: Float64Array;
   /** By index: candidates who are shown only where a ballot names them. */
   readonly unlisted: readonly boolean[];
+  readonly hasUnlisted: boolean;
+}
+
+/**
+ * Counts what a ballot says of one position, which its reader stands at.
+ * @throws BallotDefinitionLacks for a candidate that the definition does not have
+ */
+export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): void {
+  if (addRanking(counted, reader, weightMicro, times)) return;
+  const unknown = reader.readEntries(counted.indexByNumber);
+  if (unknown >= 0)
+    throw new BallotDefinitionLacks(`a ballot names candidate ${unknown}, which the position does not have`);
+  if (counted.hasUnlisted) noteNamed(counted.named, reader, times);
+  counted.count.add(reader, weightMicro, times);
+}
+
+/** Has a ranking written straight to where it stays. @returns false where that is not possible, and nothing was read */
+function addRanking(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): boolean {
+  const { count, hasUnlisted, indexByNumber } = counted;
+  const sink = count.rankingSink;
+  if (sink === undefined || hasUnlisted || reader.length === 0) return false;
+  sink.makeRoom(reader.length);
+  if (!reader.readRanking(indexByNumber, sink.cells, sink.end)) return false;
+  sink.addWritten(reader.length, weightMicro, times);
+  return true;
+}
+
+function noteNamed(named: Float64Array, { candidates, length }: BallotReader, times: 1 | -1): void {
+  for (let entry = 0; entry < length; entry += 1) {
+    const index = candidates[entry] as number;
+    named[index] = (named[index] as number) + times;
+  }
 }
 
 /** Numbers of candidates are small and given once each: an array finds them faster than a map. */
@@ -40,7 +74,7 @@ function indexNumbers(candidates: readonly Candidate[]): Int32Array {
   return indexes;
 }
 
-function tallyPosition(position: PaperPosition, candidates: readonly Candidate[]): TallyPosition {
+function tallyPosition(position: BallotPosition, candidates: readonly Candidate[]): TallyPosition {
   return {
     id: position.id,
     title: position.title,
@@ -72,15 +106,16 @@ export interface SavedRunningCount {
   readonly positions: ReadonlyMap<number, SavedCount & { readonly named: Float64Array }>;
 }
 
-/** A count of all positions of an event, under one version of its paper, that grows with the box. */
+/** A count of all positions of an event, under one version of its definition, that grows with the box. */
 export class RunningCount {
-  readonly paperVersion: number;
+  readonly definitionVersion: number;
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
   /** The last leaf of the count that was kept in the database last. */
   savedLeaf = -1n;
   ballots = 0;
-  weightMicro = 0n;
+  /** Weight of the ballots. */
+  #weight = new WeightSum();
   /** Votes: entries of all ballots together. */
   entries = 0;
   /** Ballots whose weight is not whole. */
@@ -90,27 +125,34 @@ export class RunningCount {
   readonly #positions = new Map<number, Counted>();
   readonly #reader = new BallotReader();
 
-  constructor(paper: BallotPaper, saved?: SavedRunningCount) {
-    this.paperVersion = paper.event.paperVersion;
-    for (const position of paper.positions) {
+  constructor(definition: BallotDefinition, saved?: SavedRunningCount) {
+    this.definitionVersion = definition.event.definitionVersion;
+    for (const position of definition.positions) {
       // Whatever their status: a ballot that was cast may name them, and a count that failed on it would leave no result.
       const candidates = position.allCandidates;
       const before = saved?.positions.get(position.number);
+      const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
         count: startCount(tallyPosition(position, candidates), before),
         indexByNumber: indexNumbers(candidates),
         named: before?.named.slice() ?? new Float64Array(candidates.length),
-        unlisted: candidates.map(({ status }) => status === 'pending' || status === 'rejected'),
+        unlisted,
+        hasUnlisted: unlisted.includes(true),
       });
     }
     if (saved === undefined) return;
     this.lastLeaf = saved.lastLeaf;
     this.savedLeaf = saved.lastLeaf;
     this.ballots = saved.ballots;
-    this.weightMicro = saved.weightMicro;
+    this.#weight = new WeightSum(saved.weightMicro);
     this.entries = saved.entries;
     this.fractional = saved.fractional;
     this.weighted = saved.weighted;
+  }
+
+  /** Weight of all ballots, in millionths. */
+  get weightMicro(): bigint {
+    return this.#weight.micro;
   }
 
   /** The count as it stands; undefined where a position is not worth saving. */
@@ -138,25 +180,19 @@ export class RunningCount {
   addPacked(bytes: Uint8Array, start: number, end: number, weightMicro: bigint, times: 1 | -1): void {
     const reader = this.#reader;
     reader.open(bytes, start, end);
-    while (reader.next()) {
+    while (reader.nextPosition()) {
       const counted = this.#positions.get(reader.position);
       if (counted === undefined)
-        throw new PaperLacks(`a ballot names position ${reader.position}, which the paper does not have`);
-      const { candidates, length } = reader;
-      const { indexByNumber, named } = counted;
-      for (let entry = 0; entry < length; entry += 1) {
-        const number = candidates[entry] as number;
-        const index = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
-        if (index < 0) throw new PaperLacks(`a ballot names candidate ${number}, which the position does not have`);
-        candidates[entry] = index;
-        named[index] = (named[index] as number) + times;
-      }
-      this.entries += times * length;
-      counted.count.add(reader, weightMicro, times);
+        throw new BallotDefinitionLacks(
+          `a ballot names position ${reader.position}, which the definition does not have`,
+        );
+      this.entries += times * reader.length;
+      addAnswer(counted, reader, weightMicro, times);
     }
     this.ballots += times;
-    this.weightMicro += times === 1 ? weightMicro : -weightMicro;
-    if (weightMicro !== WHOLE_MICRO) this.weighted += times;
+    this.#weight.add(weightMicro, times);
+    if (weightMicro === WHOLE_MICRO) return;
+    this.weighted += times;
     if (weightMicro % WHOLE_MICRO !== 0n) this.fractional += times;
   }
 
@@ -169,9 +205,9 @@ export class RunningCount {
   async report(options: ReportOptions): Promise<PositionResult[]> {
     const results: PositionResult[] = [];
     const pauses = new Pauses();
-    for (const { count, named, unlisted } of this.#positions.values()) {
+    for (const { count, named, unlisted, hasUnlisted } of this.#positions.values()) {
       const result = count.report(options);
-      const candidates = unlisted.includes(true)
+      const candidates = hasUnlisted
         ? result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0)
         : result.candidates;
       results.push({ ...result, candidates });

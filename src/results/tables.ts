@@ -10,8 +10,8 @@ export const countSnapshots = pgTable('count_snapshots', {
   votingEventId: text('voting_event_id')
     .primaryKey()
     .references(() => votingEvents.id, { onDelete: 'cascade' }),
-  /** Version of the paper that the ballots were counted by; a change of it makes the snapshot worthless. */
-  paperVersion: micro('paper_version').notNull(),
+  /** Version of the definition that the ballots were counted by; a change of it makes the snapshot worthless. */
+  definitionVersion: micro('paper_version').notNull(),
   lastLeaf: micro('last_leaf').notNull(),
   state: bytes('state').notNull(),
   /** HMAC of all of the above: who can write to the database cannot make up a result. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
 import { closeOpeningView } from '#src/ballot-log/close-opening.ts';
-import { VOTING_METHODS } from '#src/ballot-paper/types.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { disclosureShape, shownStatus } from '#src/voting-events/view-schemas.ts';
+import { disclosureShape, shownStatus } from '#src/voting-events/voting-event.ts';
 
 const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });

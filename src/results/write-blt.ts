@@ -1,25 +1,26 @@
-import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
+import { listBallotWeights } from '#src/ballots/box.ts';
 import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { listBallotWeights, readRecordMoment, readRecords } from './repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { readRecordMoment, readRecords } from './repository.ts';
 import { showsWeights } from './shown-weights.ts';
 
 /**
  * The position of a BLT file.
- * @param event as it is now: the paper may be from before the result was final
+ * @param event as it is now: the definition may be from before the result was final
  * @throws ApiError 404 for an unknown position, 400 for one without rankings, 403 `openings_not_available` before the result is final
  */
 export function requireRankedPosition(
-  paper: BallotPaper,
+  definition: BallotDefinition,
   { finalAt }: Pick<VotingEvent, 'finalAt'>,
   positionId: string,
-): PaperPosition {
-  const position = paper.positions.find(({ id }) => id === positionId);
+): BallotPosition {
+  const position = definition.positions.find(({ id }) => id === positionId);
   if (position === undefined) throw notFound();
   if (position.votingMethod !== 'ranked_choice')
     throw badRequest('The query parameter positionId must name a position of the method ranked_choice.', {
@@ -33,11 +34,11 @@ export function requireRankedPosition(
  * What weights are multiplied by, so that all of them are whole: the format knows no other, and the unit of the weights
  * changes no result. @throws ApiError 409 `weights_kept_back` where a weight would show whose a ballot is
  */
-export async function weightUnit(db: Database, paper: BallotPaper): Promise<bigint> {
-  const weights = await listBallotWeights(db, paper.event.id);
+export async function weightUnit(db: Database, definition: BallotDefinition): Promise<bigint> {
+  const weights = await listBallotWeights(db, definition.event.id);
   // Alike weights are as good as none, and show no voter.
   if (weights.length <= 1) return weights[0] ?? 1n;
-  if (!(await showsWeights(db, paper))) throw refuse('weights_kept_back');
+  if (!(await showsWeights(db, definition))) throw refuse('weights_kept_back');
   return weights.reduce(greatestCommonDivisor, 0n);
 }
 
@@ -57,11 +58,11 @@ const quoted = (text: string): string => `"${text.replaceAll('"', "'")}"`;
  */
 export async function* writeBlt(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
-  paper: BallotPaper,
-  position: PaperPosition,
+  definition: BallotDefinition,
+  position: BallotPosition,
 ): AsyncGenerator<string> {
-  const { event } = paper;
-  const unit = await weightUnit(db, paper);
+  const { event } = definition;
+  const unit = await weightUnit(db, definition);
   const moment = await readRecordMoment(db, event.id);
   const candidates = position.everCandidates;
   const placeOf = new Map(candidates.map(({ number }, index) => [number, index + 1]));

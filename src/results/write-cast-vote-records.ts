@@ -1,4 +1,4 @@
-import type { BallotPaper, PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { openEntries } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
@@ -14,8 +14,8 @@ export interface RecordSource {
   readonly secrets: Secrets;
   readonly manufacturer: string;
   readonly version: string;
-  /** The event's paper as it is when asked. */
-  readonly takePaper: () => Promise<BallotPaper>;
+  /** The event's definition as it is when asked. */
+  readonly newestDefinition: () => Promise<BallotDefinition>;
 }
 
 const UNIT_ID = 'unit-event';
@@ -35,7 +35,7 @@ const VARIATIONS = {
   ranked_choice: 'rcv',
 } as const;
 
-function variationOf(position: PaperPosition) {
+function variationOf(position: BallotPosition) {
   const { votingMethod, rules, selectionLimit } = position;
   if (votingMethod === 'quadratic') return { VoteVariation: 'other', OtherVoteVariation: 'quadratic' };
   if (votingMethod === 'plurality' && selectionLimit > 1) return { VoteVariation: 'n-of-m' };
@@ -45,7 +45,7 @@ function variationOf(position: PaperPosition) {
   return { VoteVariation: VARIATIONS[votingMethod] };
 }
 
-function contestOf(position: PaperPosition) {
+function contestOf(position: BallotPosition) {
   const referendum = position.votingMethod === 'referendum';
   const selections = position.everCandidates.map((candidate) =>
     referendum
@@ -67,17 +67,17 @@ function contestOf(position: PaperPosition) {
     : { ...common, '@type': 'CVR.CandidateContest', ...bounds, ContestSelection: selections };
 }
 
-const contestsOf = (paper: BallotPaper): PaperPosition[] =>
-  paper.positions.filter((position) => position.everCandidates.length > 0);
+const contestsOf = (definition: BallotDefinition): BallotPosition[] =>
+  definition.positions.filter((position) => position.everCandidates.length > 0);
 
 /** NIST's format has no report without a contest. @throws ApiError 409 `conflict`, reason `not_ready` */
-export function requireContests(paper: BallotPaper): void {
-  if (contestsOf(paper).length === 0) throw refuse('no_contest');
+export function requireContests(definition: BallotDefinition): void {
+  if (contestsOf(definition).length === 0) throw refuse('no_contest');
 }
 
-function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {
-  const { event } = paper;
-  const standing = new Set(paper.positions.flatMap(({ everCandidates }) => everCandidates.map(({ id }) => id)));
+function reportOf(source: RecordSource, definition: BallotDefinition, nowMs: number) {
+  const { event } = definition;
+  const standing = new Set(definition.positions.flatMap(({ everCandidates }) => everCandidates.map(({ id }) => id)));
   const secret = secrecyOf(event) === 'secret';
   const weights = secret
     ? `FractionalVotes are votes times the voter's weight; left out where a weight has fewer than ${COMMON_WEIGHT_HOLDERS} holders. Ballots have no identifier and no time.`
@@ -105,7 +105,7 @@ function reportOf(source: RecordSource, paper: BallotPaper, nowMs: number) {
         Name: event.title,
         ElectionScopeId: UNIT_ID,
         Code: [{ '@type': 'CVR.Code', Type: 'other', OtherType: 'event code', Value: event.code }],
-        Candidate: paper.candidates
+        Candidate: definition.candidates
           .filter(({ id }) => standing.has(id))
           .map(({ id, name }) => ({ '@id': id, '@type': 'CVR.Candidate', Name: name })),
       },
@@ -120,7 +120,7 @@ function fraction(micro: bigint): string {
   return `${micro / left}/${ONE / left}`;
 }
 
-function contestRecord(position: PaperPosition, packed: PackedPosition, weightMicro: bigint | undefined) {
+function contestRecord(position: BallotPosition, packed: PackedPosition, weightMicro: bigint | undefined) {
   const ranked = position.votingMethod === 'ranked_choice';
   const selections = packed.entries.map(({ candidate, value }) => {
     const votes = ranked ? 1 : value;
@@ -149,24 +149,24 @@ function contestRecord(position: PaperPosition, packed: PackedPosition, weightMi
 }
 
 function* recordOf(
-  paper: BallotPaper,
+  definition: BallotDefinition,
   ballot: RecordBallot,
   packed: Uint8Array,
   place: number,
   weightsShown: boolean,
 ): Generator<string> {
   const answered = unpackEntries(packed).map((own) => {
-    const position = paper.positionByNumber.get(own.position);
-    if (position === undefined) throw new Error('a ballot names a position that the paper does not have');
+    const position = definition.positionByNumber.get(own.position);
+    if (position === undefined) throw new Error('a ballot names a position that the definition does not have');
     return { position, own };
   });
   const snapshotId = `snapshot-${place}`;
   // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
   const uniqueId =
-    secrecyOf(paper.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
+    secrecyOf(definition.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
   const record = {
     '@type': 'CVR.CVR',
-    ElectionId: paper.event.id,
+    ElectionId: definition.event.id,
     ...uniqueId,
     CurrentSnapshotId: snapshotId,
     CVRSnapshot: [{ '@id': snapshotId, '@type': 'CVR.CVRSnapshot', Type: 'original' }],
@@ -190,16 +190,16 @@ export async function* writeCastVoteRecords(
   nowMs: number,
 ): AsyncGenerator<string> {
   const { db, secrets } = source;
-  // In this order: a candidate that came after the paper cannot be named by a ballot of the moment.
+  // In this order: a candidate that came after the definition cannot be named by a ballot of the moment.
   const moment = await readRecordMoment(db, eventId);
-  const paper = await source.takePaper();
+  const definition = await source.newestDefinition();
   // What waits for others in a secret event would show when each ballot came.
-  const shown = secrecyOf(paper.event) === 'secret' ? { ...moment, queue: [] } : moment;
-  const weightsShown = await showsWeights(db, paper);
+  const shown = secrecyOf(definition.event) === 'secret' ? { ...moment, queue: [] } : moment;
+  const weightsShown = await showsWeights(db, definition);
   // Contest by contest: a thousand candidates in a hundred of them are one text of many megabytes otherwise.
-  yield JSON.stringify(reportOf(source, paper, nowMs)).slice(0, -'}]}'.length);
+  yield JSON.stringify(reportOf(source, definition, nowMs)).slice(0, -'}]}'.length);
   yield ',"Contest":[';
-  for (const [index, position] of contestsOf(paper).entries())
+  for (const [index, position] of contestsOf(definition).entries())
     yield `${index === 0 ? '' : ','}${JSON.stringify(contestOf(position))}`;
   yield ']}],"CVR":[';
   let place = 0;
@@ -208,7 +208,7 @@ export async function* writeCastVoteRecords(
       place += 1;
       const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
       yield place === 1 ? '\n' : ',\n';
-      yield* recordOf(paper, ballot, packed, place, weightsShown);
+      yield* recordOf(definition, ballot, packed, place, weightsShown);
     }
   }
   yield ']}\n';

@@ -2,7 +2,7 @@ import { valuesOf } from '#src/http/request-headers.ts';
 import { badRequest } from '#src/platform/errors.ts';
 
 /** Headers that mean one thing or nothing: sent twice, two readers would disagree on them. */
-const SINGLE_VALUE = new Set([
+const SINGLE_VALUE: readonly string[] = [
   'authorization',
   'content-encoding',
   'content-length',
@@ -19,7 +19,10 @@ const SINGLE_VALUE = new Set([
   'referer',
   'user-agent',
   'x-request-id',
-]);
+];
+/** A bit for each of them. */
+const BIT_OF = new Map(SINGLE_VALUE.map((name, index) => [name, 1 << index]));
+const CONTENT_ENCODING = BIT_OF.get('content-encoding') ?? 0;
 // A last label that begins with a letter is not the end of an address: nothing there can be spelt in two ways.
 const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;
 const HOST = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
@@ -55,16 +58,16 @@ export function checkFraming(rawHeaders: readonly string[], httpVersion: string)
  * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host, a coded body.
  */
 export function checkRequestSyntax(rawHeaders: readonly string[]): void {
-  const seen = new Set<string>();
+  let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
-    if (!SINGLE_VALUE.has(name)) continue;
-    if (seen.has(name)) throw badRequest(`The header ${name} must be sent once.`, { field: name });
-    seen.add(name);
+    const bit = BIT_OF.get(name) ?? 0;
+    if ((seen & bit) !== 0) throw badRequest(`The header ${name} must be sent once.`, { field: name });
+    seen |= bit;
   }
   const [host] = valuesOf(rawHeaders, 'host');
   if (host === undefined || !isHost(host)) throw badRequest('The header Host must name a host.', { field: 'Host' });
-  if (seen.has('content-encoding')) {
+  if ((seen & CONTENT_ENCODING) !== 0) {
     throw badRequest('Bodies are taken as they are: leave Content-Encoding out.', { field: 'Content-Encoding' });
   }
 }

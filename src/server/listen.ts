@@ -12,7 +12,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { checkFraming, checkRequestSyntax } from './framing.ts';
 import { closeAfter, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 
-export const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;
 
 /** What Node's server is made with: every limit on what one peer may make it wait for or keep. */
@@ -30,7 +30,7 @@ export const HTTP_SERVER_OPTIONS = {
 type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
 
 /** How long a peer may keep an answer from being sent. */
-export interface AnswerLimits {
+interface AnswerLimits {
   /** Without taking anything of it. */
   readonly stallMs: number;
   /** From its first byte to its last: a peer that takes a little now and then holds it no longer either. */
@@ -62,7 +62,7 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
-function refusalOf(code: string | undefined): ApiError {
+function framingRefusal(code: string | undefined): ApiError {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return badRequest(`A request has at most ${MAX_HEADERS} headers, of ${MAX_HEADER_BYTES} bytes together.`);
   }
@@ -215,7 +215,7 @@ class HttpServer {
     const refuse = (): void => {
       if (broken?.headersSent === true) closeAfter(socket);
       else if (socket.writable) {
-        const refusal = refusalOf(error.code);
+        const refusal = framingRefusal(error.code);
         const address = socket instanceof Socket ? socket.remoteAddress : undefined;
         this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders ?? [], this.#referenceUrl), refusal, address);
       }

@@ -25,7 +25,7 @@ export interface Readings {
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
 }
 
-export interface Metrics {
+interface Metrics {
   readonly registry: Registry;
   observe(request: ObservedRequest): void;
   /** Counts something that a person has to look at. */
@@ -178,7 +178,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
   };
 }
 
-export interface MetricsServer {
+interface MetricsServer {
   readonly port: number;
   stop(): Promise<void>;
 }

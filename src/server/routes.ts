@@ -1,10 +1,45 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
 import { ok, redirect } from '#src/http/answer.ts';
+import { answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import * as operations from './operations.ts';
 
-export interface ServiceInfo {
+const serviceView = z
+  .object({ company: z.string(), website: z.string(), api_doc: z.string(), status_page: z.string() })
+  .meta({
+    id: 'Service',
+    examples: [
+      {
+        company: 'Voting Service',
+        website: 'https://vote.example',
+        api_doc: 'https://vote.example/reference',
+        status_page: 'https://vote.example/health',
+      },
+    ],
+  });
+const check = z.enum(['ok', 'failed', 'off']);
+const healthView = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    version: z.string(),
+    uptimeMs: z.int(),
+    checks: z.object({ database: check, worker: check, migrations: check }),
+  })
+  .meta({
+    id: 'Health',
+    examples: [
+      {
+        status: 'ok',
+        version: '1.0.0',
+        uptimeMs: 3_600_000,
+        checks: { database: 'ok', worker: 'ok', migrations: 'ok' },
+      },
+    ],
+  });
+
+interface ServiceInfo {
   readonly companyName: string;
   readonly websiteUrl: string;
   readonly apiDocUrl: string;
@@ -21,29 +56,81 @@ export interface Health {
 /** The helpers that need no key: who this is, where its documentation is, whether it is well (contract, "Unauthenticated helper endpoints"). */
 export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Health>): Hono<Env> {
   const router = new Hono<Env>();
-  router.on(...operations.getService, async (c) =>
-    answer(
-      c,
-      ok({
-        company: info.companyName,
-        website: info.websiteUrl,
-        api_doc: info.apiDocUrl,
-        status_page: info.statusPageUrl,
-      }),
-    ),
+  router.on(
+    ...operation({
+      operationId: 'getService',
+      summary: 'Company, website, documentation and status page',
+      method: 'GET',
+      path: '/',
+      scope: 'none',
+      answers: answersOne(serviceView, 'The service.'),
+    }),
+    async (c) =>
+      answer(
+        c,
+        ok({
+          company: info.companyName,
+          website: info.websiteUrl,
+          api_doc: info.apiDocUrl,
+          status_page: info.statusPageUrl,
+        }),
+      ),
   );
-  router.on(...operations.getDocs, async (c) => answer(c, redirect(info.apiDocUrl)));
-  router.on(...operations.getDocsPage, async (c) =>
-    answer(c, redirect(`${info.apiDocUrl}/${encodeURIComponent(c.req.param('page'))}`)),
+  router.on(
+    ...operation({
+      operationId: 'getDocs',
+      summary: 'Redirects to the reference documentation',
+      method: 'GET',
+      path: '/docs',
+      scope: 'none',
+      answers: answersRedirect('To the reference.'),
+    }),
+    async (c) => answer(c, redirect(info.apiDocUrl)),
   );
-  router.on(...operations.getHealth, async (c) => {
-    const health = await readHealth();
-    const well = health.checks.database === 'ok' && health.checks.migrations === 'ok';
-    return answer(c, {
-      status: well ? 200 : 503,
-      body: { data: { status: well ? 'ok' : 'unavailable', version: info.version, ...health } },
-    });
-  });
-  router.on(...operations.getLiveness, async (c) => answer(c, ok({ status: 'ok' })));
+  router.on(
+    ...operation({
+      operationId: 'getDocsPage',
+      summary: 'Redirects to a page of the reference documentation',
+      method: 'GET',
+      path: '/docs/:page',
+      scope: 'none',
+      answers: answersRedirect('To that page.'),
+    }),
+    async (c) => answer(c, redirect(`${info.apiDocUrl}/${encodeURIComponent(c.req.param('page'))}`)),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getHealth',
+      summary: 'Whether the service can serve requests now',
+      method: 'GET',
+      path: '/health',
+      scope: 'none',
+      unlimited: true,
+      answers: {
+        ...answersOne(healthView, 'Requests are served.'),
+        503: { description: 'A request could not be served now.', schema: z.object({ data: healthView }) },
+      },
+    }),
+    async (c) => {
+      const health = await readHealth();
+      const well = health.checks.database === 'ok' && health.checks.migrations === 'ok';
+      return answer(c, {
+        status: well ? 200 : 503,
+        body: { data: { status: well ? 'ok' : 'unavailable', version: info.version, ...health } },
+      });
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getLiveness',
+      summary: 'Whether the process lives: for restarts only',
+      method: 'GET',
+      path: '/health/live',
+      scope: 'none',
+      unlimited: true,
+      answers: answersOne(z.object({ status: z.literal('ok') }), 'The process lives.'),
+    }),
+    async (c) => answer(c, ok({ status: 'ok' })),
+  );
   return router;
 }

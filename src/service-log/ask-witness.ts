@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES = 16_384;
 const MOST_QUESTIONS = 3;
 
 /** A witness that answers, and does not sign. */
-export class WitnessRefused extends Error {}
+class WitnessRefused extends Error {}
 
 /** A witness that has signed a longer log than the database holds. */
 export class WitnessAhead extends Error {

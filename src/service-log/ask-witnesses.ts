@@ -8,7 +8,7 @@ import { askWitness, WitnessAhead, type WitnessPlace } from './ask-witness.ts';
 import { findLastCosigned, insertCosignature, listNewestCheckpoints, type ServiceCheckpoint } from './repository.ts';
 import type { ServiceLogDeps } from './sequence-service-log.ts';
 
-export type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
+type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
 
 const payload = z.strictObject({});
 /** Enqueued with each new head; what fails is tried again each minute. */

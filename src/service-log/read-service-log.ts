@@ -1,7 +1,10 @@
+import { z } from 'zod';
 import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { findCheckpointAt } from '#src/ballot-log/checkpoint-queue.ts';
 import { EMPTY_ROOT, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodesOf } from '#src/ballot-log/read-log.ts';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { eventTag } from './checkpoint-leaf.ts';
 import {
   findLeafOf,
@@ -11,7 +14,38 @@ import {
   serviceTree,
 } from './repository.ts';
 import type { ServiceLogDeps } from './sequence-service-log.ts';
-import type { CheckpointProof } from './view-schemas.ts';
+
+const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
+
+/** Where a checkpoint of an event stands in the service's own log. */
+export const checkpointProofView = z
+  .object({
+    status: z.enum(['queued', 'logged']),
+    index: z.int().nullable().meta({ description: 'Of its leaf; null while it waits.' }),
+    hashes: listShape(z.string().meta({ description: 'A hash in base64.' })).meta({
+      description: 'The inclusion proof (RFC 6962).',
+    }),
+    checkpoint: z
+      .string()
+      .nullable()
+      .meta({ description: 'The newest checkpoint of the event that has a leaf, as it was signed.' }),
+    serviceCheckpoint: z.string().nullable().meta({
+      description: 'The head of the service’s own log that the proof leads to, with the cosignatures of witnesses.',
+    }),
+  })
+  .meta({
+    id: 'CheckpointProof',
+    examples: [
+      {
+        status: 'logged',
+        index: 0,
+        hashes: [],
+        checkpoint: `vote.example/${EXAMPLE.event}\n2\n${HASH_EXAMPLE}\nconfirmed 1\n\n— vote.example AAAAAAo=\n`,
+        serviceCheckpoint: `vote.example/log\n1\n${HASH_EXAMPLE}\n\n— vote.example/log AAAAAAo=\n`,
+      },
+    ],
+  });
+export type CheckpointProof = z.output<typeof checkpointProofView>;
 
 /** Heads among which the one with the most cosignatures is looked for: the newest may be so new that none has signed it. */
 const LOOKED_AT = 50;

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
-import { Frontier } from '#src/ballot-log/frontier.ts';
+import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
@@ -15,12 +15,12 @@ export async function takeServiceSequencer(tx: Transaction): Promise<boolean> {
 }
 
 /** The right edge of the log; of an empty one before the first leaf. */
-export async function findFrontier(executor: Executor): Promise<Frontier> {
+export async function findCompactRange(executor: Executor): Promise<CompactRange> {
   const [row] = await executor.select().from(serviceLog).where(eq(serviceLog.id, CURRENT));
-  return row === undefined ? new Frontier() : Frontier.fromBytes(row.frontier);
+  return row === undefined ? new CompactRange() : CompactRange.fromBytes(row.frontier);
 }
 
-export async function storeFrontier(tx: Transaction, frontier: Frontier): Promise<void> {
+export async function storeCompactRange(tx: Transaction, frontier: CompactRange): Promise<void> {
   const head = { size: frontier.size, frontier: frontier.toBytes() };
   await tx
     .insert(serviceLog)
@@ -29,7 +29,7 @@ export async function storeFrontier(tx: Transaction, frontier: Frontier): Promis
 }
 
 /** A leaf with what it is found by. */
-export interface NewLeaf {
+interface NewLeaf {
   readonly data: Buffer;
   readonly eventTag: Buffer;
   /** Leaves of the event's log at its checkpoint. */

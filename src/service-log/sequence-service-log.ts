@@ -1,7 +1,7 @@
 import { appendToTree } from '#src/ballot-log/append-leaves.ts';
 import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { takeQueuedCheckpoints } from '#src/ballot-log/checkpoint-queue.ts';
-import type { Frontier } from '#src/ballot-log/frontier.ts';
+import type { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
 import type { Config } from '#src/config.ts';
@@ -12,11 +12,11 @@ import type { Log } from '#src/platform/log.ts';
 import { ASK_WITNESSES } from './ask-witnesses.ts';
 import { checkpointLeaf, eventTag } from './checkpoint-leaf.ts';
 import {
-  findFrontier,
+  findCompactRange,
   findServiceCheckpoint,
   insertServiceCheckpoint,
   serviceTreeStore,
-  storeFrontier,
+  storeCompactRange,
   takeServiceSequencer,
 } from './repository.ts';
 import { REMEMBERED_AS, type ServiceLogKey } from './service-log-key.ts';
@@ -51,7 +51,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
   inTransaction(deps.db, async (tx) => {
     const nothing = { note: undefined, more: false };
     if (!(await takeServiceSequencer(tx))) return nothing;
-    const frontier = await findFrontier(tx);
+    const frontier = await findCompactRange(tx);
     await requireGenuine(deps, tx, frontier);
     const queued = await takeQueuedCheckpoints(tx, MOST_TOGETHER);
     if (queued.length === 0) return nothing;
@@ -64,7 +64,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
       frontier,
       leaves.map(({ data }) => data),
     );
-    await storeFrontier(tx, frontier);
+    await storeCompactRange(tx, frontier);
     const { signer } = deps.serviceLog;
     const head = { size: frontier.size, rootHash: Buffer.from(frontier.root()) };
     const note = signCheckpoint({ origin: signer.name, ...head }, signer);
@@ -74,7 +74,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
   });
 
 /** @throws ServiceLogSetBack after a restore of an older backup, or when the database was changed by hand */
-async function requireGenuine(deps: ServiceLogDeps, tx: Transaction, frontier: Frontier): Promise<void> {
+async function requireGenuine(deps: ServiceLogDeps, tx: Transaction, frontier: CompactRange): Promise<void> {
   const isStored = async (size: number, rootHash: Uint8Array): Promise<boolean> => {
     const stored = size === 0 ? undefined : await findServiceCheckpoint(tx, size);
     return size === 0 || (stored !== undefined && equalHashes(stored.rootHash, rootHash));

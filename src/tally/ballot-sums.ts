@@ -1,9 +1,10 @@
 import { requireThat } from './count-refused.ts';
 import { scaledToDecimal, toWholeNumber, WEIGHT_DECIMALS } from './exact.ts';
-import { MarkCheck, requireValues } from './mark-check.ts';
+import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
 import { Participation } from './participation.ts';
 import { CandidateSums } from './sums.ts';
 import type { CandidateResult, PositionBallot, SavedCount, TallyPosition } from './types.ts';
+import { WeightSum } from './weight-sum.ts';
 
 const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
 
@@ -13,7 +14,7 @@ export interface BallotRule {
   readonly maxEntries: number;
   /** What an answering ballot gives to each candidate whom it leaves out; 0 where left out. */
   readonly leftOut?: number;
-  readonly isValue: (value: number) => boolean;
+  readonly values: ValueRange;
 }
 
 /** The running sums of one position, for the methods in which a candidate's figure is a sum of values. */
@@ -21,21 +22,22 @@ export class BallotSums {
   readonly participation: Participation;
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
-  readonly #isValue: BallotRule['isValue'];
+  readonly #values: ValueRange;
   /** Sums of values minus `leftOut`: then nothing needs to be added for those whom a ballot leaves out. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
-  #answeredMicro: bigint;
+  /** Weight of the ballots that answered. */
+  readonly #answered: WeightSum;
   #shifted = new Float64Array(16);
 
   constructor(position: TallyPosition, rule: BallotRule, saved?: SavedCount) {
     this.#position = position;
     this.#check = new MarkCheck(position, rule.maxEntries);
-    this.#isValue = rule.isValue;
+    this.#values = rule.values;
     this.#sums = new CandidateSums(position.candidates.length, saved);
     this.participation = new Participation(saved);
     this.#leftOut = rule.leftOut ?? 0;
-    this.#answeredMicro = saved?.answeredMicro ?? 0n;
+    this.#answered = new WeightSum(saved?.answeredMicro);
   }
 
   save(turnoutMicro = 0n): SavedCount {
@@ -44,7 +46,7 @@ export class BallotSums {
       ballots,
       abstentions,
       turnoutMicro,
-      answeredMicro: this.#answeredMicro,
+      answeredMicro: this.answeredMicro,
       ...this.#sums.save(),
       rankings: [],
     };
@@ -52,20 +54,21 @@ export class BallotSums {
 
   add(ballot: PositionBallot, weightMicro: bigint, times: number): void {
     this.#check.require(ballot, weightMicro, times);
-    requireValues(ballot, this.#isValue);
+    const largest = requireValues(ballot, this.#values);
     this.participation.add(ballot.length > 0, times);
-    if (ballot.length > 0) this.#answeredMicro += times === 1 ? weightMicro : weightMicro * BigInt(times);
-    this.#sums.add(this.#leftOut === 0 ? ballot : this.#shift(ballot), weightMicro, times);
+    if (ballot.length > 0) this.#answered.add(weightMicro, times);
+    if (this.#leftOut === 0) this.#sums.add(ballot, largest, weightMicro, times);
+    else this.#sums.add(this.#shift(ballot), largest + Math.abs(this.#leftOut), weightMicro, times);
   }
 
   /** Weight of the ballots that answered, in millionths. */
   get answeredMicro(): bigint {
-    return this.#answeredMicro;
+    return this.#answered.micro;
   }
 
   /** Sum of value × weight of each candidate, in millionths. */
   weightsMicro(): bigint[] {
-    const leftOut = BigInt(this.#leftOut) * this.#answeredMicro;
+    const leftOut = BigInt(this.#leftOut) * this.answeredMicro;
     return this.#position.candidates.map((_, candidate) => this.#sums.weightMicro(candidate) + leftOut);
   }
 

@@ -17,6 +17,6 @@ export function requireThat(condition: boolean, reason: string): asserts conditi
 }
 
 /** For hot loops, where even a call that finds everything right would cost. @throws CountRefused */
-export function refuse(reason: string): never {
+export function refuseCount(reason: string): never {
   throw new CountRefused(reason);
 }

@@ -1,5 +1,5 @@
 import { countHighestSums } from './highest-sums.ts';
-import { isPositiveWhole } from './mark-check.ts';
+import { POSITIVE } from './mark-check.ts';
 import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /** Cumulative: a ballot spreads whole points over candidates; the most points win. The budget is checked at casting. */
@@ -8,7 +8,7 @@ export function countCumulative(position: TallyPosition, saved?: SavedCount): Po
     position,
     {
       maxEntries: position.candidates.length,
-      isValue: isPositiveWhole,
+      values: POSITIVE,
       zeroMayWin: false,
       votesMoveFreely: true,
     },

@@ -1,4 +1,4 @@
-import { requireThat } from './count-refused.ts';
+import { refuseCount, requireThat } from './count-refused.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** Refuses a ballot whose entries the position does not allow. One for each count: it remembers where a candidate stood last. */
@@ -13,12 +13,17 @@ export class MarkCheck {
     this.#lastNamedBy = new Float64Array(position.candidates.length);
   }
 
-  /** Checks everything but the values. */
-  require(ballot: PositionBallot, weightMicro: bigint, times: number): void {
+  /** Checks what is to be known of a ballot without its entries. */
+  requireSize(length: number, weightMicro: bigint, times: number): void {
     requireThat(weightMicro > 0n, 'a weight must be above zero');
     requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');
-    requireThat(ballot.length <= this.#maxEntries, 'a ballot has more entries than its position allows');
-    if (this.#isAscending(ballot)) return;
+    requireThat(length <= this.#maxEntries, 'a ballot has more entries than its position allows');
+  }
+
+  /** Checks everything but the values. */
+  require(ballot: PositionBallot, weightMicro: bigint, times: number): void {
+    this.requireSize(ballot.length, weightMicro, times);
+    if (ballot.isAscending === true) return;
     this.#checked += 1;
     for (let entry = 0; entry < ballot.length; entry += 1) {
       const candidate = ballot.candidates[entry] ?? -1;
@@ -28,34 +33,35 @@ export class MarkCheck {
       this.#lastNamedBy[candidate] = this.#checked;
     }
   }
+}
 
-  /** Ballots are stored in the order of their candidates: then none is named twice. */
-  #isAscending({ candidates, length }: PositionBallot): boolean {
-    let last = -1;
-    for (let entry = 0; entry < length; entry += 1) {
-      const candidate = candidates[entry] as number;
-      if (!(candidate > last && (candidate | 0) === candidate)) return false;
-      last = candidate;
-    }
-    return last < this.#lastNamedBy.length;
+/** The whole numbers that a method allows as values, both ends included. */
+export interface ValueRange {
+  readonly least: number;
+  readonly most: number;
+}
+
+export const MARK: ValueRange = { least: 1, most: 1 };
+export const POSITIVE: ValueRange = { least: 1, most: Number.MAX_SAFE_INTEGER };
+export const WHOLE_NUMBER: ValueRange = { least: -Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER };
+
+/** Refuses a ballot with a value that its method forbids. @returns the largest size of a value, 0 without any */
+export function requireValues(ballot: PositionBallot, range: ValueRange): number {
+  const { length, lowest, highest } = ballot;
+  if (length === 0) return 0;
+  if (lowest === undefined || highest === undefined) return requireEach(ballot, range);
+  if (!(lowest >= range.least && highest <= range.most)) refuseValue();
+  return Math.max(-lowest, highest);
+}
+
+function requireEach({ values, length }: PositionBallot, { least, most }: ValueRange): number {
+  let largest = 0;
+  for (let entry = 0; entry < length; entry += 1) {
+    const value = values[entry] as number;
+    if (!(value >= least && value <= most && Number.isInteger(value))) refuseValue();
+    largest = Math.max(largest, Math.abs(value));
   }
+  return largest;
 }
 
-/** Refuses a ballot with a value that its method forbids. */
-export function requireValues(ballot: PositionBallot, isValue: (value: number) => boolean): void {
-  for (let entry = 0; entry < ballot.length; entry += 1) {
-    requireThat(isValue(ballot.values[entry] ?? Number.NaN), 'a ballot has a value that its method forbids');
-  }
-}
-
-export function isMark(value: number): boolean {
-  return value === 1;
-}
-
-export function isPositiveWhole(value: number): boolean {
-  return Number.isSafeInteger(value) && value > 0;
-}
-
-export function isWhole(value: number): boolean {
-  return Number.isSafeInteger(value);
-}
+const refuseValue = (): never => refuseCount('a ballot has a value that its method forbids');

@@ -1,3 +1,4 @@
+import { BitCounts } from './bit-counts.ts';
 import { greatestCommonDivisor, largestAbove, scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 import type { Pairwise, TallyPosition } from './types.ts';
@@ -52,7 +53,12 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
   const named = new Float64Array(size);
   const above = new Float64Array(size * size);
   const seen = new Int16Array(size);
+  const singles = size <= MASK_BITS ? new SinglePairs(rankings, size, placeOf) : undefined;
   for (let group = 0; group < rankings.size; group += 1) {
+    if (singles !== undefined && heads[group] === 1 && weightIndexOf[group] === 0) {
+      singles.add(starts[group] as number);
+      continue;
+    }
     const worth = (heads[group] as number) * (worthOf[weightIndexOf[group] as number] as number);
     let count = 0;
     for (let cell = starts[group] as number; cells[cell] !== candidates; cell += 1) {
@@ -67,8 +73,58 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
       count += 1;
     }
   }
+  singles?.addTo(named, above, worthOf[0] as number);
   const exact = (sums: Float64Array): bigint[] => Array.from(sums, (sum) => BigInt(sum) * unit);
   return { named: exact(named), above: exact(above) };
+}
+
+/** The bits of a mask of candidates. */
+const MASK_BITS = 32;
+
+/**
+ * Pairs of the ballots that are one of their kind and have the first weight: all of them where every ballot differs. Each has a
+ * mask a candidate, of those whom it ranks above, and one of all whom it names; the masks are counted many bits at a time.
+ */
+class SinglePairs {
+  readonly #cells: Rankings['cells'];
+  readonly #end: number;
+  readonly #size: number;
+  readonly #placeOf: Int16Array;
+  readonly #counts: BitCounts;
+
+  constructor({ cells, candidates }: Rankings, size: number, placeOf: Int16Array) {
+    this.#cells = cells;
+    this.#end = candidates;
+    this.#size = size;
+    this.#placeOf = placeOf;
+    this.#counts = new BitCounts(size + 1);
+  }
+
+  /** @param start of the ballot's cells */
+  add(start: number): void {
+    const [cells, end, placeOf] = [this.#cells, this.#end, this.#placeOf];
+    const column = this.#counts.next();
+    const { waiting, stride } = this.#counts;
+    let above = 0;
+    for (let cell = start; cells[cell] !== end; cell += 1) {
+      const place = placeOf[cells[cell] as number] as number;
+      if (place < 0) continue;
+      waiting[place * stride + column] = above;
+      above |= 1 << place;
+    }
+    waiting[this.#size * stride + column] = above;
+  }
+
+  addTo(named: Float64Array, above: Float64Array, worth: number): void {
+    const size = this.#size;
+    for (let one = 0; one < size; one += 1) {
+      named[one] = (named[one] as number) + this.#counts.count(size, one) * worth;
+      for (let other = 0; other < size; other += 1) {
+        const at = one * size + other;
+        above[at] = (above[at] as number) + this.#counts.count(other, one) * worth;
+      }
+    }
+  }
 }
 
 function sumWide(rankings: Rankings, size: number, placeOf: Int16Array) {

@@ -47,6 +47,8 @@ export class Piles {
   readonly #limbs: Limbs;
   /** The first group of each holder and the one after each group, -1 at the end; undefined with few candidates. */
   readonly #lists: { readonly first: Int32Array; readonly next: Int32Array } | undefined;
+  /** Whether every group is one ballot of the first weight, as where every ballot differs. */
+  readonly #areSingles: boolean;
   /** What the move under way brings; all 0 between two moves. */
   readonly #sums: Sums;
 
@@ -65,13 +67,16 @@ export class Piles {
       heads: new Float64Array(receivers),
       limbs: new Float64Array(receivers * this.#limbs.count),
       touched: new Uint8Array(receivers),
+      singles: new Float64Array(receivers),
     };
     this.#lists =
       candidates < LISTED_FROM
         ? undefined
         : { first: new Int32Array(receivers).fill(-1), next: new Int32Array(size).fill(-1) };
+    this.#areSingles = areSingles(rankings);
     // The array of holders starts with zeros: until they are dealt, candidate 0 holds all groups.
-    for (let group = 0; group < size; group += 1) this.#moveGroup(group);
+    if (this.#lists === undefined) this.#moveHeld(0);
+    else for (let group = 0; group < size; group += 1) this.#moveGroup(group);
     const dealt = this.#credit();
     requireThat(!dealt.some(({ heads }) => heads < 0n), 'more ballots were taken out than added');
     this.rankedWeight = dealt.reduce((sum, { weight }) => sum + weight, 0n);
@@ -90,7 +95,7 @@ export class Piles {
   /** Passes all ballots of a closed candidate on at the value they have; its own tally is left for the caller to set. */
   pass(from: number): Passed {
     requireThat(!this.continues(from), 'a candidate who continues passes no ballots on');
-    this.#forEachHeld(from, (group) => this.#moveGroup(group));
+    this.#moveHeld(from);
     if (this.#lists !== undefined) this.#lists.first[from] = -1;
     return this.#credit();
   }
@@ -125,6 +130,42 @@ export class Piles {
       work(group);
       group = after;
     }
+  }
+
+  /** Moves all groups that a candidate holds. */
+  #moveHeld(from: number): void {
+    const isPlain = this.#areSingles && this.#values === undefined && this.#lists === undefined;
+    if (isPlain) this.#moveSingles(from);
+    else this.#forEachHeld(from, (group) => this.#moveGroup(group));
+  }
+
+  /** The same where every group is one ballot of one weight at its full value: how many went to whom says all. */
+  #moveSingles(from: number): void {
+    const { cells, size } = this.#rankings;
+    const [cursor, receives, holder, { singles }] = [this.#cursor, this.#receives, this.#holder, this.#sums];
+    for (let group = 0; group < size; group += 1) {
+      if (holder[group] !== from) continue;
+      let cell = cursor[group] as number;
+      while (receives[cells[cell] as number] === 0) cell += 1;
+      const receiver = cells[cell] as number;
+      cursor[group] = cell;
+      holder[group] = receiver;
+      singles[receiver] = (singles[receiver] as number) + 1;
+    }
+    this.#sumSingles();
+  }
+
+  #sumSingles(): void {
+    const { singles, touched, heads, limbs } = this.#sums;
+    const { count, ofWeight } = this.#limbs;
+    for (let to = 0; to < singles.length; to += 1) {
+      const worth = (singles[to] as number) * FULL_VALUE;
+      if (worth === 0) continue;
+      touched[to] = 1;
+      heads[to] = worth;
+      for (let limb = 0; limb < count; limb += 1) limbs[to * count + limb] = worth * (ofWeight[limb] as number);
+    }
+    singles.fill(0);
   }
 
   /** The hot step: moves a group to the next in its ranking who receives, and adds it up there. */
@@ -180,6 +221,8 @@ interface Sums {
   readonly limbs: Float64Array;
   /** 1 for whom a group went to. */
   readonly touched: Uint8Array;
+  /** Ballots that are one of their kind, while they are moved. */
+  readonly singles: Float64Array;
 }
 
 interface Limbs {
@@ -214,6 +257,11 @@ function cutIntoLimbs(rankings: Rankings): Limbs {
     return joined * unit;
   };
   return { count, ofWeight, join };
+}
+
+function areSingles({ size, heads, weightIndexOf }: Rankings): boolean {
+  for (let group = 0; group < size; group += 1) if (heads[group] !== 1 || weightIndexOf[group] !== 0) return false;
+  return true;
 }
 
 /** Heads of all groups, those taken out counted too: no sum of heads is larger. */

@@ -1,5 +1,5 @@
 import { countHighestSums } from './highest-sums.ts';
-import { isPositiveWhole } from './mark-check.ts';
+import { POSITIVE } from './mark-check.ts';
 import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /** Quadratic: a ballot buys whole votes, n of them for n² credits; the votes are added, not the credits, and the most win. */
@@ -8,7 +8,7 @@ export function countQuadratic(position: TallyPosition, saved?: SavedCount): Pos
     position,
     {
       maxEntries: position.candidates.length,
-      isValue: isPositiveWhole,
+      values: POSITIVE,
       zeroMayWin: false,
       votesMoveFreely: false,
     },

@@ -1,4 +1,4 @@
-import { refuse } from './count-refused.ts';
+import { refuseCount } from './count-refused.ts';
 import type { PositionBallot } from './types.ts';
 
 /** Ranks end at the number of candidates, and there are fewer of those than this. */
@@ -50,7 +50,7 @@ export class RankReader {
       for (let entry = 0; entry < length; entry += 1) {
         const rank = rankAt(ballot, entry);
         if (rank >= candidateAt.length) candidateAt = this.#makeRoom(rank);
-        if (candidateAt[rank] !== 0) refuse('a ballot gives a rank twice');
+        if (candidateAt[rank] !== 0) refuseCount('a ballot gives a rank twice');
         candidateAt[rank] = (candidates[entry] as number) + 1;
         if (rank > lowest) lowest = rank;
       }
@@ -81,6 +81,6 @@ export class RankReader {
 
 function rankAt(ballot: PositionBallot, entry: number): number {
   const rank = ballot.values[entry] as number;
-  if (!(rank >= 1 && rank <= MAX_RANK && (rank | 0) === rank)) refuse('a rank is not a positive whole number');
+  if (!(rank >= 1 && rank <= MAX_RANK && (rank | 0) === rank)) refuseCount('a rank is not a positive whole number');
   return rank;
 }

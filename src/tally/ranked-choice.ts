@@ -41,6 +41,20 @@ export function countRankedChoice(position: TallyPosition, saved?: SavedCount): 
         rankings.add(reader.places, ballot.length, weightMicro, times);
       }
     },
+    rankingSink: {
+      get cells() {
+        return rankings.cells;
+      },
+      get end() {
+        return rankings.end;
+      },
+      makeRoom: (length) => rankings.makeRoom(length),
+      addWritten(length, weightMicro, times) {
+        check.requireSize(length, weightMicro, times);
+        participation.add(true, times);
+        rankings.addWritten(length, weightMicro, times);
+      },
+    },
     report: (options) => report(position, rankings, participation, options),
     rounds(options, fromRound) {
       const { log } = runCount(position, rankings, options, fromRound).count;

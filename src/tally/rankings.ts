@@ -1,6 +1,6 @@
 import { requireThat } from './count-refused.ts';
 import { WEIGHT_DECIMALS } from './exact.ts';
-import type { SavedCount } from './types.ts';
+import type { RankingSink, SavedCount } from './types.ts';
 
 type Cells = Uint8Array | Uint16Array;
 type Column = Cells | Uint32Array | Float64Array;
@@ -23,7 +23,7 @@ const FIRST_GROUPING_REVIEW = 2 ** 16;
  * they would take ten times that. A ballot taken out may be a group of its own, with heads below zero.
  * Array accesses are cast because every index here comes from the bounds of the array it reads.
  */
-export class Rankings {
+export class Rankings implements RankingSink {
   readonly candidates: number;
   /** Distinct weights in millionths; `weightIndexOf` names them. */
   readonly weights: bigint[] = [];
@@ -50,16 +50,27 @@ export class Rankings {
     this.cells = candidates < 256 ? new Uint8Array(FIRST_GROUPS * 8) : new Uint16Array(FIRST_GROUPS * 8);
   }
 
+  /** Where the cells of the next group will start. */
+  get end(): number {
+    return this.#usedCells;
+  }
+
   /** Counts a ranking (candidates in the first `length` places, first choice first) `times` times. */
   add(ranking: Uint16Array, length: number, weightMicro: bigint, times: number): void {
+    this.makeRoom(length);
+    const { cells } = this;
+    for (let place = 0; place < length; place += 1) cells[this.#usedCells + place] = ranking[place] as number;
+    this.addWritten(length, weightMicro, times);
+  }
+
+  /** Counts the ranking that stands in the cells from `end` on; `makeRoom` was asked for before it was written there. */
+  addWritten(length: number, weightMicro: bigint, times: number): void {
     const weightIndex = this.#weightIndex(weightMicro);
     this.#added += Math.abs(times);
-    const group = this.#table === undefined ? undefined : this.#find(this.#table, ranking, length, weightIndex);
-    if (group === undefined) {
-      this.#append(ranking, length, weightIndex, times);
-    } else {
-      this.heads[group] = (this.heads[group] as number) + times;
-    }
+    this.cells[this.#usedCells + length] = this.candidates;
+    const group = this.#table === undefined ? undefined : this.#find(this.#table, length, weightIndex);
+    if (group === undefined) this.#append(length, weightIndex, times);
+    else this.heads[group] = (this.heads[group] as number) + times;
   }
 
   /** Whether the weight of every ballot that is still in is a whole number. */
@@ -104,61 +115,57 @@ export class Rankings {
     return index;
   }
 
-  /** The group of this ranking and weight; where there is none, the table is prepared for the one appended next. */
-  #find(table: Int32Array, ranking: Uint16Array, length: number, weightIndex: number): number | undefined {
+  /** The group of the ranking at `end` and its weight; where there is none, the table is prepared for the one appended next. */
+  #find(table: Int32Array, length: number, weightIndex: number): number | undefined {
     const mask = table.length - 1;
-    let slot = hashOf(ranking, 0, length, weightIndex) & mask;
+    let slot = hashOf(this.cells, this.#usedCells, this.#usedCells + length, weightIndex) & mask;
     for (;;) {
       const found = table[slot] as number;
       if (found === 0) {
         table[slot] = this.size + 1;
         return undefined;
       }
-      if (this.#isGroup(found - 1, ranking, length, weightIndex)) {
+      if (this.#isGroup(found - 1, length, weightIndex)) {
         return found - 1;
       }
       slot = (slot + 1) & mask;
     }
   }
 
-  #isGroup(group: number, ranking: Uint16Array, length: number, weightIndex: number): boolean {
+  #isGroup(group: number, length: number, weightIndex: number): boolean {
     if (this.weightIndexOf[group] !== weightIndex) {
       return false;
     }
-    const start = this.starts[group] as number;
+    const { cells } = this;
+    const [start, own] = [this.starts[group] as number, this.#usedCells];
     for (let place = 0; place < length; place += 1) {
-      if (this.cells[start + place] !== ranking[place]) {
+      if (cells[start + place] !== cells[own + place]) {
         return false;
       }
     }
     return this.cells[start + length] === this.candidates;
   }
 
-  #append(ranking: Uint16Array, length: number, weightIndex: number, times: number): void {
-    this.#makeRoom(length + 1);
-    const { cells, size: group } = this;
-    const start = this.#usedCells;
-    for (let place = 0; place < length; place += 1) {
-      cells[start + place] = ranking[place] as number;
-    }
-    cells[start + length] = this.candidates;
-    this.#usedCells = start + length + 1;
-    this.starts[group] = start;
+  /** Makes the ranking that stands at `end` a group. */
+  #append(length: number, weightIndex: number, times: number): void {
+    const group = this.size;
+    this.starts[group] = this.#usedCells;
     this.heads[group] = times;
     this.weightIndexOf[group] = weightIndex;
+    this.#usedCells += length + 1;
     this.size = group + 1;
     this.#reviewGrouping();
   }
 
-  /** Room for one group more, of so many cells. */
-  #makeRoom(length: number): void {
+  /** Room for one group more, of so many cells, and the one that ends it. */
+  makeRoom(length: number): void {
     if (this.size === this.heads.length) {
       requireThat(this.size < MAX_GROUPS / 2, 'there are more different rankings than the count can hold');
       this.starts = enlarged(this.starts, this.size * 2);
       this.heads = enlarged(this.heads, this.size * 2);
       this.weightIndexOf = enlarged(this.weightIndexOf, this.size * 2);
     }
-    const needed = this.#usedCells + length;
+    const needed = this.#usedCells + length + 1;
     if (needed > this.cells.length) {
       requireThat(needed <= MAX_CELLS, 'the rankings are longer than the count can hold');
       this.cells = enlarged(this.cells, Math.min(MAX_CELLS, Math.max(needed, Math.ceil(this.cells.length * 1.5))));

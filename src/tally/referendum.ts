@@ -2,7 +2,7 @@ import { BallotSums } from './ballot-sums.ts';
 import { requireThat } from './count-refused.ts';
 import { scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
 import { marginOf, stepOf } from './margin.ts';
-import { isMark } from './mark-check.ts';
+import { MARK } from './mark-check.ts';
 import { Ties } from './ties.ts';
 import type {
   Fraction,
@@ -33,7 +33,7 @@ interface Votes {
 export function countReferendum(position: TallyPosition, saved?: SavedCount): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
-  const sums = new BallotSums(position, { maxEntries: 1, isValue: isMark }, saved);
+  const sums = new BallotSums(position, { maxEntries: 1, values: MARK }, saved);
   let turnoutMicro = saved?.turnoutMicro ?? 0n;
   return {
     add(ballot, weightMicro, times = 1) {

@@ -1,5 +1,5 @@
 import { countHighestSums } from './highest-sums.ts';
-import { isWhole } from './mark-check.ts';
+import { WHOLE_NUMBER } from './mark-check.ts';
 import type { PositionCount, SavedCount, TallyPosition } from './types.ts';
 
 /**
@@ -12,7 +12,7 @@ export function countScore(position: TallyPosition, saved?: SavedCount): Positio
     position,
     {
       maxEntries: position.candidates.length,
-      isValue: isWhole,
+      values: WHOLE_NUMBER,
       leftOut: leftOutScore(position),
       zeroMayWin: true,
       votesMoveFreely: false,

@@ -33,9 +33,9 @@ export class CandidateSums {
     return { rows: [...this.#rows.values()], wide: this.#wide ?? null };
   }
 
-  /** Adds every value of the ballot `times` times. */
-  add(ballot: PositionBallot, weightMicro: bigint, times: number): void {
-    const growth = largestValue(ballot) * Math.abs(times);
+  /** Adds every value of the ballot `times` times. @param largest no value is larger in size */
+  add(ballot: PositionBallot, largest: number, weightMicro: bigint, times: number): void {
+    const growth = largest * Math.abs(times);
     const row = this.#rowOf(weightMicro);
     if (row === undefined || row.bound + growth > Number.MAX_SAFE_INTEGER) {
       this.#addWide(ballot, weightMicro, times);
@@ -43,9 +43,10 @@ export class CandidateSums {
     }
     row.bound += growth;
     const { heads } = row;
-    for (let entry = 0; entry < ballot.length; entry += 1) {
-      const candidate = ballot.candidates[entry] as number;
-      heads[candidate] = (heads[candidate] as number) + (ballot.values[entry] as number) * times;
+    const { candidates, values, length } = ballot;
+    for (let entry = 0; entry < length; entry += 1) {
+      const candidate = candidates[entry] as number;
+      heads[candidate] = (heads[candidate] as number) + (values[entry] as number) * times;
     }
   }
 
@@ -95,12 +96,4 @@ export class CandidateSums {
       weights[candidate] = (weights[candidate] ?? 0n) + value * weightMicro;
     }
   }
-}
-
-function largestValue(ballot: PositionBallot): number {
-  let largest = 0;
-  for (let entry = 0; entry < ballot.length; entry += 1) {
-    largest = Math.max(largest, Math.abs(ballot.values[entry] as number));
-  }
-  return largest;
 }

@@ -84,6 +84,11 @@ export interface PositionBallot {
   readonly length: number;
   readonly candidates: ArrayLike<number>;
   readonly values: ArrayLike<number>;
+  /** True where the reader has seen that each candidate stands after the one before, and in the position: none stands twice. */
+  readonly isAscending?: boolean;
+  /** The lowest and the highest value, where the reader has seen that all of them are exact whole numbers. */
+  readonly lowest?: number;
+  readonly highest?: number;
 }
 
 /** What lots are drawn from once the result is final; hex. */
@@ -111,6 +116,17 @@ export interface RoundPage {
   readonly nextRound: number | null;
 }
 
+/** Takes rankings that are written straight to the place where they stay: no copy and no object a ballot. */
+export interface RankingSink {
+  /** Where the next ranking is to be written, from `end` on: candidates of the position, first choice first, none twice. */
+  readonly cells: Uint8Array | Uint16Array;
+  readonly end: number;
+  /** Makes room for a ranking of so many places; `cells` may be others then. */
+  makeRoom(length: number): void;
+  /** Counts the ranking that was written there; its length is above 0. `times` as in `PositionCount.add`. */
+  addWritten(length: number, weightMicro: bigint, times: number): void;
+}
+
 /** A running count of one position. Adding ballots in any order gives the same report. */
 export interface PositionCount {
   /**
@@ -119,6 +135,8 @@ export interface PositionCount {
    * @param times 1 to add, -1 to take a voided ballot out again, or the number of identical ballots.
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
+  /** Only a ranked method has it: another way to add ballots, for a reader that knows their order. */
+  readonly rankingSink?: RankingSink;
   report(options: ReportOptions): PositionResult;
   /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { runNamed } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { Identity } from './identity.ts';
+import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 
 /** The participant who asks to cast: a voter of an election by its key, or a participant of a poll by all its identities. */

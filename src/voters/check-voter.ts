@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { countWrongKey } from './verify-voter.ts';
 import { identityOf, participantsOf } from './voter-identity.ts';
 
-export interface EligibilityDeps {
+interface EligibilityDeps {
   readonly db: Database;
   readonly secrets: Secrets;
 }
 
-export type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
+type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
 
 /** What the API calls the states of an event that keep everybody from casting. */
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,17 +1,31 @@
-import type { z } from 'zod';
+import { Hono } from 'hono';
+import { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
-import { copyPaper } from '#src/ballot-paper/copy-paper.ts';
-import { listTopUps } from '#src/ballot-paper/list-top-ups.ts';
+import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
+import { listTopUps } from '#src/ballot-definition/list-top-ups.ts';
 import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { created } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersCreated } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
+import { nameField } from '#src/http/fields.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
+import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
-import { lockForChange, renewPaper } from '#src/voting-events/guard-change.ts';
+import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { viewEvent } from '#src/voting-events/views.ts';
+import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { COPY_ROLL, countCopied, insertRollCopy } from './copy-roll.ts';
-import type { copyEventBody } from './schemas.ts';
+
+/** A copy of an event. */
+export const copyEventBody = z.strictObject({
+  title: nameField(),
+  withVoters: z.boolean().describe('Whether its voters are copied, too.'),
+});
 
 /**
  * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4).
@@ -40,7 +54,7 @@ export async function copyEvent(
   });
   const withPrices = await keepsPrices(tx, deps, organizer, source);
   const nowMs = source.lockedAt;
-  const groups = await copyPaper(tx, deps.ids, { sourceId: source.id, eventId: made.id, nowMs, withPrices });
+  const groups = await copyBallotDefinition(tx, deps.ids, { sourceId: source.id, eventId: made.id, nowMs, withPrices });
   await updateEvent(tx, made.id, {
     // Judged when it was set, for the same business or the same machine.
     votingPageUrl: source.votingPageUrl,
@@ -57,7 +71,7 @@ export async function copyEvent(
       await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
     }
   }
-  return renewPaper(tx, made.id, nowMs);
+  return renewBallotDefinition(tx, made.id, nowMs);
 }
 
 const pricesOf = (source: VotingEvent) => ({
@@ -87,4 +101,31 @@ async function keepsPrices(
     if (price !== null && (await deps.pricing.fault(tx, source, price)) !== undefined) return false;
   }
   return true;
+}
+
+/** Copies of events (completions 10.4). They stand with the voters, because these are copied, too. */
+export function copyRouter(deps: Deps): Hono<Env> {
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'copyVotingEvent',
+      summary: 'Copy a voting event',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/copy',
+      scope: 'write',
+      description:
+        'A draft with a code of its own, in the account of the key: settings, groups, positions, candidates and sponsors, without times, ballots, invites and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
+      answers: answersCreated(votingEventView, 'The copy, a draft.'),
+      refusals: ['plan_limit'],
+      example: { title: 'Board of the reading club 2027', withVoters: true },
+    }),
+    loadEvent(deps),
+    replayIfAnswered(),
+    body(copyEventBody),
+    (c) =>
+      change(c, async (tx) =>
+        created(viewEvent(await copyEvent(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
+      ),
+  );
+  return router;
 }

@@ -3,13 +3,13 @@ import { and, asc, eq, gt, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-o
 import { z } from 'zod';
 import type { PlanName } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
 import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { renewPaper } from '#src/voting-events/guard-change.ts';
+import { renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { lockEvent, updateEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { newVoter, takeRoomForVoters, tellOfVoters, type VoterDeps } from './create-voters.ts';
 import { insertVoters } from './repository.ts';
 import { rollCopies, voters } from './tables.ts';
@@ -21,7 +21,7 @@ const CHUNK_ROWS = 500;
 
 /**
  * The voters of an event that go into its copies: approved ones as they are shown, and what else the organizer added. A
- * registrant who waits, or whose approval by a first key is not disclosed, stays behind.
+ * registrant who waits, or whose approval by a first key is not disclosed, stays behind; so does one of a rehearsal.
  */
 const copied = (sourceId: string) =>
   and(
@@ -32,6 +32,7 @@ const copied = (sourceId: string) =>
     eq(voters.approvedByKey, false),
     or(eq(voters.status, 'approved'), eq(voters.source, 'organizer')),
     or(isNotNull(voters.email), isNotNull(voters.voterId)),
+    sql`NOT coalesce(${voters.beforeRehearsal} ? 'new', false)`,
   );
 
 export async function countCopied(executor: Executor, sourceId: string): Promise<number> {
@@ -119,5 +120,5 @@ async function endCopy(tx: Transaction, eventId: string): Promise<void> {
   if (event === undefined) return;
   await tx.delete(rollCopies).where(eq(rollCopies.votingEventId, eventId));
   await updateEvent(tx, eventId, { copyTotal: event.copyDone });
-  await renewPaper(tx, eventId, event.lockedAt);
+  await renewBallotDefinition(tx, eventId, event.lockedAt);
 }

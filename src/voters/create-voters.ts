@@ -1,6 +1,6 @@
 import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
-import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -10,14 +10,12 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { refusalOf } from '#src/voting-events/life.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import { lifeRefusal } from '#src/voting-events/life.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { takeVotersFromPlan } from './place-repository.ts';
 import { findTaken, insertVoters, type NewVoter } from './repository.ts';
-import type { VoterInput } from './schemas.ts';
-import type { Voter } from './types.ts';
-import { viewVoter } from './views.ts';
+import { TAKEN, type Voter, type VoterInput, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 
 export interface VoterDeps {
@@ -93,9 +91,6 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
   } satisfies NewVoter;
 }
 
-/** The message for an e-mail or voter ID that another voter has. */
-export const TAKEN = 'is already used by another voter of this event';
-
 /** A 409 that names every row whose e-mail or voter ID stands in the event, or earlier in the same batch. */
 function duplicates(
   rows: readonly NewVoter[],
@@ -122,7 +117,7 @@ function duplicates(
     : refuse('voter_exists', { field: first.field, issues: shown });
 }
 
-export interface NewVoterSource {
+interface NewVoterSource {
   readonly source: 'organizer' | 'registration';
   readonly status: 'approved' | 'pending';
 }
@@ -143,7 +138,7 @@ export async function takeRoomForVoters(
 ): Promise<void> {
   const limit = plans[plan].votersPerEvent;
   const room = await takeVotersFromPlan(tx, event.id, place, count, limit);
-  if (room === 'closed') throw refusalOf('event_closed');
+  if (room === 'closed') throw lifeRefusal('event_closed');
   if (room === 'full')
     throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
@@ -174,7 +169,7 @@ export async function addVoters(
     // Those this very batch inserted are not taken: their second mention in the batch is the duplicate.
     throw duplicates(rows, { emails: found.emails.difference(mine), voterIds: found.voterIds.difference(mine) }, name);
   }
-  return announceVoters(tx, deps, event, rows);
+  return publishVoters(tx, deps, event, rows);
 }
 
 /** @throws ApiError 404 where the event was deleted meanwhile */
@@ -188,7 +183,7 @@ async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Prom
 }
 
 /** Publishes voters that were just inserted, and returns them as they are. */
-async function announceVoters(
+async function publishVoters(
   tx: Transaction,
   deps: VoterDeps,
   event: VotingEvent,
@@ -199,7 +194,7 @@ async function announceVoters(
     ...{ hasVoted: false, approvedByKey: false, disclosed: true },
   }));
   const about = { accountId: event.accountId, votingEventId: event.id };
-  await announce(tx, deps, about, 'voter.created', voters.map(viewVoter));
+  await publish(tx, deps, about, 'voter.created', voters.map(viewVoter));
   return voters;
 }
 
@@ -246,7 +241,7 @@ export async function tellOfVoters(
   author: VoterAuthor,
   rows: readonly ReturnType<typeof newVoter>[],
 ): Promise<void> {
-  if (rows.length > 0) await recordCreation(tx, deps, author, await announceVoters(tx, deps, author.event, rows));
+  if (rows.length > 0) await recordCreation(tx, deps, author, await publishVoters(tx, deps, author.event, rows));
 }
 
 /** One voter as it is; of many, how many and the first and last: their IDs sort by creation. */

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
@@ -9,13 +10,26 @@ import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { eraseFromTrail } from './erase-from-trail.ts';
 import { giveVotersBack, placeOf } from './place-repository.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
-import type { Voter } from './types.ts';
+import type { Voter } from './voter.ts';
+
+/** Fields of an audit record that identify a voter. */
+const PERSONAL = ['name', 'email', 'voterId'];
+
+/**
+ * Takes names, addresses and voter IDs of erased voters out of the audit trail of their event. That there was a change, by
+ * which key and when, stays.
+ */
+export async function eraseFromTrail(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+  const personal = sql`${sql.param(PERSONAL)}::text[]`;
+  await tx.execute(sql`
+    UPDATE audit_entries SET before = before - ${personal}, after = after - ${personal}
+    WHERE voting_event_id = ${eventId} AND resource = ANY (${sql.param([...voterIds])}::text[])`);
+}
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -103,7 +117,7 @@ async function takeOffRoll(
     if (statusAt(event, event.lockedAt) === 'open') await countRollChange(tx, event.id, 'roll', rows.length);
   }
   const about = { accountId: event.accountId, votingEventId: event.id };
-  await announce(
+  await publish(
     tx,
     deps,
     about,

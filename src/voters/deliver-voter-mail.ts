@@ -4,14 +4,13 @@ import { deliverMail, type MailOutcome } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { findVoter } from './repository.ts';
-import type { Voter } from './types.ts';
-import { viewVoter } from './views.ts';
+import { type Voter, viewVoter } from './voter.ts';
 import { noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
-export interface VoterMailDeps extends RecordDeps {
+interface VoterMailDeps extends RecordDeps {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly mailer: Mailer;
@@ -72,5 +71,5 @@ export async function publishMailFailure(
   { accountId, id: votingEventId }: Pick<VotingEvent, 'accountId' | 'id'>,
   voter: Voter,
 ): Promise<void> {
-  await announce(tx, deps, { accountId, votingEventId }, 'voter.mail_failed', [viewVoter(voter)]);
+  await publish(tx, deps, { accountId, votingEventId }, 'voter.mail_failed', [viewVoter(voter)]);
 }

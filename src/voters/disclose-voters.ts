@@ -4,26 +4,26 @@ import { type Database, inTransaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { announce, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { listVotersByIds } from './repository.ts';
-import { viewVoter } from './views.ts';
+import { viewVoter } from './voter.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterIds: z.array(z.string()) });
-const ANNOUNCE_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, payload } as const;
+const PUBLISH_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, payload } as const;
 /** In one message of the queue. */
 const APPROVED_TOGETHER = 500;
 
 /** Publishes `voter.updated` for voters whose approval by their first key is shown from now on. */
-export function announceApprovedJob(deps: RecordDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
+export function publishApprovedJob(deps: RecordDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
   return defineJob({
-    ...ANNOUNCE_APPROVED,
+    ...PUBLISH_APPROVED,
     async work({ eventId, voterIds }) {
       await inTransaction(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
         if (event === undefined) return;
         const about = { accountId: event.accountId, votingEventId: eventId };
         const approved = await listVotersByIds(tx, eventId, voterIds);
-        await announce(tx, deps, about, 'voter.updated', approved.map(viewVoter));
+        await publish(tx, deps, about, 'voter.updated', approved.map(viewVoter));
       });
     },
   });
@@ -40,7 +40,7 @@ export async function discloseVoters(db: Database, eventId: string): Promise<voi
     );
     const approved = rows[0]?.approved ?? [];
     for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
-      await enqueue(tx, ANNOUNCE_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
+      await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
   });
 }
 

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION keeps_back(p_event text) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
     WHERE e.id = p_event AND e.type = 'election'
-      AND NOT (event_status(e, t.at) = 'closed' AND t.at >= least(e.closed_at, e.ends_at) + confirm_grace_ms()));
+      AND is_final(e, t.at) IS NOT TRUE);
 $$;
 
 -- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
@@ -28,7 +28,9 @@ BEGIN
   ), waiting_ballots AS (
     UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (
-    UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
+    DELETE FROM undisclosed_ballots u WHERE u.voting_event_id = p_event
+  ), sealed_rows AS (
+    UPDATE ballot_rows b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
       AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))

@@ -5,8 +5,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { giveVotersBack } from './place-repository.ts';
 import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
@@ -29,7 +29,7 @@ async function recordExpiry(
   await giveVotersBack(tx, event.id, 'registration', ids.length);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   const about = { accountId: event.accountId, votingEventId: event.id };
-  await announce(
+  await publish(
     tx,
     deps,
     about,

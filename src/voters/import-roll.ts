@@ -9,24 +9,23 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { isAllowed, refusalOf } from '#src/voting-events/life.ts';
-import { groupsFor, rowIssues, TAKEN, type VoterDeps } from './create-voters.ts';
+import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
+import { groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
 import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
 import { findTaken } from './repository.ts';
 import { beginImport, forgetImport, holdImport, saveImport } from './roll-import-repository.ts';
-import { createVoterBody, type importRollBody, type VoterInput } from './schemas.ts';
-import type { RejectedRow } from './types.ts';
+import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
 
 type Body = z.output<typeof importRollBody>;
-export type ImportDeps = VoterDeps & { readonly db: Database };
+type ImportDeps = VoterDeps & { readonly db: Database };
 
 /** Rejected rows that an answer lists (completions 10.3). */
 const MAX_LISTED = 1_000;
 /** Rows that one transaction of a partial import takes (completions 10.3). */
 const CHUNK_ROWS = 500;
 
-export interface ImportedRoll {
+interface ImportedRoll {
   readonly accepted: number;
   readonly rejected: readonly RejectedRow[];
   readonly rejectedCount: number;
@@ -98,7 +97,7 @@ const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedR
 
 /** @throws ApiError 409 `event_closed` once the roll takes no new voter */
 function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
-  if (!isAllowed('add_voters', event, deps.clock.now())) throw refusalOf('event_closed');
+  if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed');
 }
 
 /** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409, 422 `plan_limit` */

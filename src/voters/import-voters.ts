@@ -7,7 +7,6 @@ import {
   groupsFor,
   newVoter,
   rowIssues,
-  TAKEN,
   takeRoomForVoters,
   tellOfVoters,
   type VoterAuthor,
@@ -15,10 +14,10 @@ import {
 } from './create-voters.ts';
 import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
 import { findTaken, insertVoters } from './repository.ts';
-import type { VoterInput } from './schemas.ts';
+import { TAKEN, type VoterInput } from './voter.ts';
 
 /** A row that was not taken, and why. */
-export interface RefusedRow {
+interface RefusedRow {
   /** Its place among the rows that were given. */
   readonly index: number;
   readonly issues: readonly Issue[];
@@ -26,7 +25,7 @@ export interface RefusedRow {
   readonly existing: boolean;
 }
 
-export interface ImportedRows {
+interface ImportedRows {
   readonly accepted: number;
   readonly refused: readonly RefusedRow[];
 }

@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION judge_cast(
   LEFT JOIN voting_events e ON e.id = p_event
   LEFT JOIN LATERAL (
     SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
-        AND p_at < least(e.closed_at, e.ends_at) + confirm_grace_ms() THEN 'open' ELSE at_hand.status END AS status
+        AND p_at < event_final_at(e) THEN 'open' ELSE at_hand.status END AS status
     FROM (SELECT event_status(e, p_at) AS status OFFSET 0) AS at_hand
     -- Asked once, however often the answer is used.
     OFFSET 0

@@ -6,18 +6,19 @@ import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
+import type { Notification } from './notification.ts';
 import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
 import { findVoter } from './repository.ts';
 import type { SendVoterKeyDeps } from './send-voter-key.ts';
-import type { Notification, Voter } from './types.ts';
+import type { Voter } from './voter.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { keyMail } from './voter-key-mail.ts';
 import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
 const payload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
-export type MailNotified = z.output<typeof payload>;
+type MailNotified = z.output<typeof payload>;
 export const MAIL_NOTIFIED = {
   name: 'mail_notified_voter',
   maxAttempts: MAIL_ATTEMPTS,

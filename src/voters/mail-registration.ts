@@ -9,7 +9,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { sealConfirmation } from './confirm-address.ts';
 import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
@@ -24,7 +24,7 @@ export const MAIL_REGISTRATION = {
   payload,
 } as const;
 
-export interface MailRegistrationDeps extends ExpiryDeps {
+interface MailRegistrationDeps extends ExpiryDeps {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly mailer: Mailer;

@@ -4,8 +4,8 @@ import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
+import type { Audience, Notification, NotificationKind } from './notification.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
-import type { Audience, Notification, NotificationKind } from './types.ts';
 
 /** One voter gets mails of one kind this far apart at least (completions 10.2). */
 const PAUSE_MS: Readonly<Record<NotificationKind, number>> = { key: 24 * HOUR_MS, reminder: 6 * HOUR_MS };
@@ -33,7 +33,7 @@ const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
     AND n.notified_at > now_ms() - ${PAUSE_MS[kind]}::bigint)`;
 
-export interface AudienceSize {
+interface AudienceSize {
   readonly total: number;
   /** Without those who got a mail of this kind a short time ago. */
   readonly due: number;
@@ -78,7 +78,7 @@ export async function findNotification(
   return row;
 }
 
-export interface NotificationFilter extends TimeWindow {
+interface NotificationFilter extends TimeWindow {
   readonly search?: string | undefined;
   readonly audience?: Audience | undefined;
   readonly kind?: NotificationKind | undefined;

@@ -1,20 +1,72 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
+import { type AnswerShapes, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
-import { listNewest } from '#src/http/newest.ts';
+import { answersNewest, listNewest } from '#src/http/newest.ts';
+import { operation } from '#src/http/operation.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
-import { loadEvent, loadRow } from '#src/voting-events/access.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { isAllowed } from '#src/voting-events/life.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import * as operations from './notification-operations.ts';
-import { findNotification, listNotifications } from './notification-repository.ts';
-import { notifyVotersBody, viewNotification } from './notification-schemas.ts';
-import { notifyVoters } from './notify-voters.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { VoterDeps } from './create-voters.ts';
+import { LIST_NOTIFIED, type ListNotified } from './list-notified-voters.ts';
+import {
+  listNotificationsQuery,
+  notificationView,
+  notifyVotersBody,
+  queuedMailsView,
+  viewNotification,
+} from './notification.ts';
+import { countAudience, findNotification, insertNotification, listNotifications } from './notification-repository.ts';
+
+/**
+ * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
+ * @throws ApiError 409 `not_an_election` in a poll, 409 `event_closed` once no one can vote any more
+ */
+export async function notifyVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: Organizer,
+  { audience, kind }: z.output<typeof notifyVotersBody>,
+): Promise<{ readonly id: string; readonly queued: number }> {
+  const event = await holdEvent(tx, organizer.event.id);
+  if (event === undefined) throw notFound();
+  if (event.type === 'poll') throw refuse('poll_without_keys');
+  const nowMs = deps.clock.now();
+  if (!isAllowed('mail_voters', event, nowMs)) throw refuse('mails_closed');
+  const { total, due } = await countAudience(tx, event.id, audience, kind);
+  // The next ID of a voter that anybody makes: later ones are none of this audience.
+  const listUntil = deps.ids.sortable('vtr');
+  const row = { votingEventId: event.id, id: deps.ids.sortable('ntf'), kind, audience, total, listUntil };
+  const { id } = await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
+  await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'voters.notified',
+    resource: id,
+    after: { audience, kind, total },
+  });
+  return { id, queued: due };
+}
+
+const answersQueuedMails: AnswerShapes = {
+  202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
+};
 
 /** Mails to many voters (completions 10.2). Mounted before the routes of single voters. */
 export function notificationRouter(deps: Deps): Hono<Env> {
@@ -22,21 +74,62 @@ export function notificationRouter(deps: Deps): Hono<Env> {
   const notification = loadRow(deps, findNotification);
   const keepsBack = (row: VotingEvent): boolean => row.type === 'election' && !isFinalAt(row, deps.clock.now());
   const router = new Hono<Env>();
-  router.on(...operations.notifyVoters, event, replayIfAnswered(), body(notifyVotersBody), (c) =>
-    change(c, async (tx) => ({
-      status: 202,
-      body: { data: await notifyVoters(tx, deps, c.get('target'), c.get('body')) },
-    })),
+  router.on(
+    ...operation({
+      operationId: 'notifyVoters',
+      summary: 'Mail voter keys or reminders to many voters',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/voters/notify',
+      scope: 'write',
+      goesWithRehearsal: true,
+      description:
+        'Mails go out in the background and go on after any interruption; `GET …/notifications/:id` shows how far they are. A voter gets mails of one kind at least 24 hours apart, reminders 6 hours, whatever is asked for; single mails by `…/voter-key` are not counted in. Voters who wait for approval or were rejected get none. A plan sends 500, 200,000 or 20,000,000 mails a day.',
+      answers: answersQueuedMails,
+      refusals: ['not_an_election', 'mails_closed'],
+      example: { audience: 'not_invited', kind: 'key' },
+    }),
+    event,
+    replayIfAnswered(),
+    body(notifyVotersBody),
+    (c) =>
+      change(c, async (tx) => ({
+        status: 202,
+        body: { data: await notifyVoters(tx, deps, c.get('target'), c.get('body')) },
+      })),
   );
   router.all('/voting-events/:idOrCode/voters/notify', noOtherMethod);
-  router.on(...operations.listNotifications, event, async (c) => {
-    const { event: row } = c.get('target');
-    const found = await listNotifications(deps.db, row.id, c.get('query'));
-    return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, keepsBack(row))).reverse()));
-  });
-  router.on(...operations.getNotification, notification, async (c) => {
-    const { row, event: of } = c.get('target');
-    return answer(c, ok(viewNotification(row, keepsBack(of))));
-  });
+  router.on(
+    ...operation({
+      operationId: 'listNotifications',
+      summary: 'List mails to many voters',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/notifications',
+      scope: 'read',
+      description: 'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more.',
+      answers: answersNewest(notificationView, 'The notifications, newest last.'),
+      query: listNotificationsQuery,
+    }),
+    event,
+    async (c) => {
+      const { event: row } = c.get('target');
+      const found = await listNotifications(deps.db, row.id, c.get('query'));
+      return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, keepsBack(row))).reverse()));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getNotification',
+      summary: 'Read how far mails to many voters are',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/notifications/:id',
+      scope: 'read',
+      answers: answersOne(notificationView, 'The notification.'),
+    }),
+    notification,
+    async (c) => {
+      const { row, event: of } = c.get('target');
+      return answer(c, ok(viewNotification(row, keepsBack(of))));
+    },
+  );
   return router;
 }

@@ -1,10 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type { Voter } from './types.ts';
+import type { Voter } from './voter.ts';
 
 /** Voters of an event by how they count: what the organizer added, registrations that hold a place, and rejected ones, which hold none. */
-export type VoterPlace = 'organizer' | 'registration' | 'rejected_registration';
+type VoterPlace = 'organizer' | 'registration' | 'rejected_registration';
 
 /** The place that a voter takes. Those of the organizer keep theirs whatever their status is. */
 export function placeOf({ source, status }: Pick<Voter, 'source' | 'status'>): VoterPlace {

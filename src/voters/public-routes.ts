@@ -2,16 +2,25 @@ import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
 import { change, claimFirst } from '#src/http/answer-once.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
 import { body, bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { checkVoter } from './check-voter.ts';
-import * as operations from './public-operations.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
-import { checkElectionBody, checkPollBody, registerVoterBody, requestVoterKeyBody } from './schemas.ts';
-import { viewRegisteredVoter } from './views.ts';
+import {
+  eligibilityView,
+  keyRequestView,
+  registeredVoterView,
+  registerVoterBody,
+  requestVoterKeyBody,
+  viewRegisteredVoter,
+} from './voter.ts';
+import { checkElectionBody, checkPollBody } from './voter-identity.ts';
 
 export function publicVoterRouter(deps: Deps): Hono<Env> {
   const event = loadPublicEvent(deps);
@@ -20,19 +29,73 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     registrationIssues(deps, of, sent, isFaulty),
   );
   const router = new Hono<Env>();
-  router.on(...operations.registerVoter, event, replayIfAnswered(), registrationBody, (c) =>
-    claimFirst(c, async (claim) => {
-      const voter = await registerVoter(deps, c.get('target'), c.get('body'), async (tx, row) =>
-        claim?.store(tx, created(viewRegisteredVoter(row))),
-      );
-      return created(viewRegisteredVoter(voter));
+  router.on(
+    ...operation({
+      operationId: 'registerVoter',
+      summary: 'Register a voter',
+      method: 'POST',
+      path: '/register/voter',
+      scope: 'vote',
+      answers: answersCreated(
+        registeredVoterView,
+        'The voter. With automatic approval, the first voter key that is used approves it.',
+      ),
+      refusals: ['registration_closed', 'roll_closed', 'voter_exists', 'plan_limit'],
+      example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
     }),
+    event,
+    replayIfAnswered(),
+    registrationBody,
+    (c) =>
+      claimFirst(c, async (claim) => {
+        const voter = await registerVoter(deps, c.get('target'), c.get('body'), async (tx, row) =>
+          claim?.store(tx, created(viewRegisteredVoter(row))),
+        );
+        return created(viewRegisteredVoter(voter));
+      }),
   );
-  router.on(...operations.requestVoterKey, event, replayIfAnswered(), body(requestVoterKeyBody), (c) =>
-    change(c, async (tx) => ok(await requestVoterKey(tx, deps.secrets, c.get('target'), c.get('body')))),
+  router.on(
+    ...operation({
+      operationId: 'requestVoterKey',
+      summary: 'E-mail a voter key',
+      method: 'POST',
+      path: '/voter-key/request',
+      scope: 'vote',
+      description:
+        'Send `voterId` where the event requires voter IDs, else `email`. The answer is the same for everybody: an unknown voter gets no mail.',
+      answers: answersOne(keyRequestView, 'The mail is on its way, if there is such a voter.'),
+      refusals: ['not_an_election'],
+      example: { email: 'vera@club.example' },
+    }),
+    event,
+    replayIfAnswered(),
+    body(requestVoterKeyBody),
+    (c) => change(c, async (tx) => ok(await requestVoterKey(tx, deps.secrets, c.get('target'), c.get('body')))),
   );
-  router.on(...operations.checkVoter, event, replayIfAnswered(), checkBody, (c) =>
-    claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),
+  router.on(
+    ...operation({
+      operationId: 'checkVoter',
+      untraced: true,
+      summary: 'Check whether a voter may cast',
+      method: 'POST',
+      path: '/voter/check',
+      scope: 'vote',
+      role: 'viewer',
+      description: 'Never an error for somebody who may not vote: `eligible` is false, and `reason` tells why.',
+      answers: answersOne(eligibilityView, 'Whether a cast would be accepted now.'),
+      bodies: {
+        CheckElectionVoterBody: {
+          summary: 'In an election',
+          schema: checkElectionBody,
+          example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example' },
+        },
+        CheckPollVisitorBody: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
+      },
+    }),
+    event,
+    replayIfAnswered(),
+    checkBody,
+    (c) => claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),
   );
   return router;
 }

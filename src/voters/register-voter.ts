@@ -1,31 +1,30 @@
 import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
-import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { refusalOf } from '#src/voting-events/life.ts';
+import { lifeRefusal } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import type { DomainCheck } from './email-domain.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
-import type { registerVoterBody } from './schemas.ts';
-import type { Voter } from './types.ts';
+import type { registerVoterBody, Voter } from './voter.ts';
 
-export interface RegistrationDeps extends VoterDeps {
+interface RegistrationDeps extends VoterDeps {
   readonly db: Database;
   readonly domainCheck: DomainCheck;
 }
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
   if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
-  if (statusAt(event, deps.clock.now()) === 'closed') throw refusalOf('event_closed');
+  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed');
 }
 
 /** What is wrong with the values of a registration. @param isFaulty names what was sent in a wrong form: it is not missing */

@@ -16,7 +16,7 @@ export async function startConfirmation(tx: Transaction, eventId: string, voterI
   );
 }
 
-/** After a mail that did not go out: what was not asked for is not waited for. */
+/** After a mail that did not go out, what was not asked for is not waited for; nor is anything where a voter key is under way. */
 export async function stopConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
 }

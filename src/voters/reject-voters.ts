@@ -6,12 +6,11 @@ import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { keepRejected, placeOf } from './place-repository.ts';
 import { listVotersByIds, updateVoters } from './repository.ts';
-import type { Voter } from './types.ts';
-import { viewVoter } from './views.ts';
+import { type Voter, viewVoter } from './voter.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 
 /** Names each ID that is not a voter of the event. */
@@ -55,7 +54,7 @@ export async function rejectVoters(
   if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll', rows.length);
   const about = { accountId: event.accountId, votingEventId: event.id };
   const after = rows.map((row) => viewVoter({ ...row, ...change }));
-  await announce(tx, deps, about, 'voter.updated', after);
+  await publish(tx, deps, about, 'voter.updated', after);
   await recordChange(tx, deps, {
     ...about,
     keyId: organizer.caller.keyId,

@@ -1,10 +1,11 @@
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
+import { binaryArray } from '#src/database/binary-array.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
-import type { Identity } from './identity.ts';
 import { voters } from './tables.ts';
-import type { Voter, VoterStatus } from './types.ts';
+import type { Voter, VoterStatus } from './voter.ts';
+import type { Identity } from './voter-identity.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
 
@@ -100,7 +101,7 @@ export async function findVoterByIdentity(
   return row && toVoter(row);
 }
 
-export interface VoterFilter {
+interface VoterFilter {
   readonly search: string | undefined;
   readonly status: VoterStatus | undefined;
   readonly groupId: string | undefined;
@@ -112,7 +113,7 @@ export interface VoterFilter {
 /** Rows that a filtered page reads at most, so that its cost does not grow with the roll. */
 const LOOKED_AT = 1_000;
 
-export interface VoterPage {
+interface VoterPage {
   readonly voters: readonly Voter[];
   /** After which voter the next page goes on; null on the last one. */
   readonly after: string | null;
@@ -168,9 +169,15 @@ export async function listVoters(
  * One array a column: a parameter a value would cost several times as much for each row.
  */
 export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
-  const texts = (value: (row: NewVoter) => unknown) => sql`${sql.param(rows.map(value))}::text[]`;
-  const numbers = (value: (row: NewVoter) => unknown) =>
-    sql`${sql.param(rows.map((row) => String(value(row))))}::bigint[]`;
+  const texts = (value: (row: NewVoter) => string | null | undefined) =>
+    sql`${sql.param(
+      binaryArray(
+        'text',
+        rows.map((row) => value(row) ?? null),
+      ),
+    )}::text[]`;
+  const numbers = (value: (row: NewVoter) => number | bigint) =>
+    sql`${sql.param(binaryArray('bigint', rows.map(value)))}::bigint[]`;
   const { rows: inserted } = await tx.execute<{ id: string }>(sql`
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
       source, key_status, created_at, updated_at)

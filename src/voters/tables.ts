@@ -13,15 +13,8 @@ import {
 } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
-import type {
-  Audience,
-  BeforeRehearsal,
-  KeyStatus,
-  NotificationKind,
-  RejectedRow,
-  VoterSource,
-  VoterStatus,
-} from './types.ts';
+import type { Audience, NotificationKind } from './notification.ts';
+import type { BeforeRehearsal, KeyStatus, RejectedRow, VoterSource, VoterStatus } from './voter.ts';
 
 export const voters = pgTable(
   'voters',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
-import { listGroupIds } from '#src/ballot-paper/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -12,15 +12,13 @@ import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts
 import { type LifeAction, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import { mailOldAddress } from './mail-old-address.ts';
 import { giveVotersBack, keepRejected, placeOf } from './place-repository.ts';
 import { findVoter, hasBallot, type NewVoter, storeVoter } from './repository.ts';
-import type { updateVoterBody } from './schemas.ts';
-import type { Voter } from './types.ts';
-import { shownStatusOf, viewVoter } from './views.ts';
+import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 

@@ -1,12 +1,11 @@
 import type { Pool } from 'pg';
 import { runNamed } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import type { Identity } from './identity.ts';
-import { callerHash, identityHash } from './voter-identity.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { callerHash, type Identity, identityHash } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 
-export interface VoterVerdict {
+interface VoterVerdict {
   /** `eligible`, or the reason why not. */
   readonly verdict: string;
   readonly groupId: string | null;
@@ -30,7 +29,7 @@ export async function verifyVoter(
   return { verdict: row.verdict, groupId: row.group_id };
 }
 
-export interface WrongKeys {
+interface WrongKeys {
   /** Wrong keys for this identity within 15 minutes, this one included. */
   readonly wrong: number;
   /** How long a cast has to wait; 0 below the limits. */

@@ -1,9 +1,54 @@
+import { z } from 'zod';
+import { countryCodeField, emailField, nameField, voterIdField } from '#src/http/fields.ts';
 import type { IsFaulty } from '#src/http/sound-parts.ts';
+import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
-import type { Identity } from './identity.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+
+/** How a voter of an election names itself. */
+export interface Identity {
+  readonly kind: 'email' | 'voter_id';
+  /** In the form by which identities are the same. */
+  readonly key: string;
+}
+
+/** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other digit becomes the same visitor. */
+export const visitorIdField = () =>
+  z
+    .string()
+    .overwrite((id) => id.trim())
+    .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
+    .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
+
+/** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */
+const voterKeyField = () =>
+  z
+    .string()
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters')
+    .describe('As it was e-mailed; case and dashes do not matter.');
+
+export const electionIdentity = {
+  voterKey: voterKeyField(),
+  voterId: voterIdField().optional().describe('Needed where the event requires voter IDs.'),
+  email: emailField().optional().describe('Needed where the key was requested by e-mail.'),
+};
+
+export const pollIdentity = {
+  visitorId: visitorIdField(),
+  voterId: voterIdField().optional().describe('Needed where the poll requires voter IDs.'),
+  email: emailField()
+    .optional()
+    .describe(`Needed where the poll saves voter information, and to pay with ${providersThatNeed('email')}.`),
+};
+
+export const castDetails = { name: nameField().optional(), countryCode: countryCodeField().optional() };
+
+export const checkElectionBody = z.strictObject(electionIdentity);
+
+export const checkPollBody = z.strictObject(pollIdentity);
 
 /**
  * How a voter of an election names itself: by voter ID where the event requires one, otherwise by the e-mail address that the

@@ -2,12 +2,12 @@ import type { MailPart } from '#src/mail/compose-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import type { Mail } from '#src/mail/mailer.ts';
 import { eventMail, votingTimes } from '#src/voting-events/event-mail.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { voterPageUrl } from '#src/voting-events/voting-page.ts';
-import type { Voter } from './types.ts';
+import type { Voter } from './voter.ts';
 
 /** Why a key is mailed: it was asked for, or the organizer reminds voters of the event. */
-export type KeyMailKind = 'key' | 'reminder';
+type KeyMailKind = 'key' | 'reminder';
 
 export interface KeyMail {
   readonly kind: KeyMailKind;

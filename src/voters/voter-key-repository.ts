@@ -1,7 +1,8 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { stopConfirmation } from './registration-repository.ts';
 import { voterKeys, voters } from './tables.ts';
 
 /**
@@ -27,7 +28,10 @@ export async function insertVoterKey(
     FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
-  return rowCount === 1;
+  if (rowCount !== 1) return false;
+  // A mailed key stays valid until the close (completions 4.3), and with it its voter. Keys of a rehearsal go with it.
+  if (event.rehearsalSince === null) await stopConfirmation(tx, eventId, voterId);
+  return true;
 }
 
 /** Stores how the mail with a key ended. A key may be used before its mail is noted as sent: that one stays used. */

@@ -1,15 +1,101 @@
 import { Hono } from 'hono';
-import { listChanges, type RecordedChange } from '#src/accounts/list-changes.ts';
+import { z } from 'zod';
+import { listChanges, listChangesAfter, type RecordedChange } from '#src/accounts/list-changes.ts';
 import { shortened } from '#src/accounts/record-change.ts';
+import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { csv } from '#src/http/answer-csv.ts';
+import { csv } from '#src/http/answer.ts';
+import { answersText, timeShape } from '#src/http/answer-shapes.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
-import { listNewest } from '#src/http/newest.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { idField, searchField } from '#src/http/fields.ts';
+import { answersNewest, listNewest, windowFields } from '#src/http/newest.ts';
+import { operation } from '#src/http/operation.ts';
+import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { loadEvent } from './access.ts';
-import * as operations from './audit-operations.ts';
-import type { ChangeView } from './view-schemas.ts';
-import { writeChangesCsv } from './write-changes-csv.ts';
+
+const COLUMNS = [
+  ...(['id', 'createdAt', 'action', 'resource'] as const),
+  ...(['keyId', 'keyName', 'keyHint', 'accountId', 'accountName'] as const),
+] satisfies readonly (keyof RecordedChange)[];
+const ROWS_AT_ONCE = 500;
+
+const json = (fields: Record<string, unknown> | null): string | null => {
+  const short = shortened(fields);
+  return short === null ? null : JSON.stringify(short);
+};
+
+/** Every recorded change of an event as a table, oldest first; `before` and `after` are JSON texts. */
+export async function* writeChangesCsv(db: Database, eventId: string): AsyncGenerator<string> {
+  yield `\ufeff${csvLine([...COLUMNS, 'before', 'after'])}`;
+  for (let after = ''; ; ) {
+    const rows = await listChangesAfter(db, eventId, after, ROWS_AT_ONCE);
+    for (const row of rows) {
+      const cells = [...COLUMNS.map((column) => row[column]), json(row.before), json(row.after)];
+      yield csvLine(cells.map((cell) => csvCell(cell)));
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
+    after = last.id;
+  }
+}
+
+/** One line of the audit trail (completions 3, "Results, votes, exports", 5). */
+export const changeView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string().nullable(),
+    key: z
+      .object({
+        id: z.string(),
+        name: z.string().nullable(),
+        hint: z.string().nullable(),
+        accountId: z.string().nullable(),
+        accountName: z.string().nullable(),
+      })
+      .nullable()
+      .meta({ description: 'Null where the service or its operator acted.' }),
+    action: z.string().meta({ description: 'Such as `voting_event.updated`.' }),
+    resource: z.string().meta({ description: 'The ID of what was changed.' }),
+    before: z.looseObject({}).nullable().meta({ description: 'The fields that changed, as they were.' }),
+    after: z.looseObject({}).nullable().meta({ description: 'The same fields, as they became.' }),
+    createdAt: timeShape(),
+  })
+  .meta({
+    id: 'Change',
+    description: 'Who changed what, and when. Never a ballot.',
+    examples: [
+      {
+        id: EXAMPLE.change,
+        votingEventId: EXAMPLE.event,
+        key: {
+          id: EXAMPLE.key,
+          name: 'our server',
+          hint: 'vsk_…x7Qd',
+          accountId: EXAMPLE.account,
+          accountName: 'Reading club',
+        },
+        action: 'voting_event.updated',
+        resource: EXAMPLE.event,
+        before: { title: 'Board of the club' },
+        after: { title: 'Board of the reading club' },
+        createdAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+
+export type ChangeView = z.output<typeof changeView>;
+
+const listChangesQuery = z.strictObject({
+  search: searchField().optional(),
+  action: z.string().min(1, 'must not be empty').max(100, 'is not an action').optional(),
+  resource: idField().optional(),
+  keyId: idField().optional(),
+  ...windowFields(),
+  // The name that `from` had first.
+  since: windowFields().from,
+});
 
 function viewChange(change: RecordedChange): ChangeView {
   const { keyId, keyName, keyHint, accountId, accountName } = change;
@@ -29,15 +115,40 @@ function viewChange(change: RecordedChange): ChangeView {
 export function auditRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();
-  router.on(...operations.listChanges, event, (c) =>
-    costly(c, c.get('caller').accountId, async () => {
-      const { since, ...query } = c.get('query');
-      const found = await listChanges(deps.reads, c.get('target').event.id, { ...query, from: query.from ?? since });
-      return listNewest(found, found.rows.map(viewChange).reverse());
+  router.on(
+    ...operation({
+      operationId: 'listChanges',
+      summary: 'List what was changed in an event, by which key and when',
+      method: 'GET',
+      path: '/',
+      scope: 'read',
+      description:
+        'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Values of more than 320 characters are given as their length and SHA-256.',
+      answers: answersNewest(changeView, 'The changes, newest last.'),
+      query: listChangesQuery,
     }),
+    event,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () => {
+        const { since, ...query } = c.get('query');
+        const found = await listChanges(deps.reads, c.get('target').event.id, { ...query, from: query.from ?? since });
+        return listNewest(found, found.rows.map(viewChange).reverse());
+      }),
   );
-  router.on(...operations.getChangesCsv, event, (c) =>
-    costly(c, c.get('caller').accountId, async () => csv(() => writeChangesCsv(deps.reads, c.get('target').event.id))),
+  router.on(
+    ...operation({
+      operationId: 'getChangesCsv',
+      summary: 'Read everything that was changed in an event as a table (CSV)',
+      method: 'GET',
+      path: '/csv',
+      scope: 'read',
+      answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
+    }),
+    event,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () =>
+        csv(() => writeChangesCsv(deps.reads, c.get('target').event.id)),
+      ),
   );
   return router;
 }

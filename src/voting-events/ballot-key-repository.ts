@@ -47,7 +47,7 @@ export async function listRetiredKeys(
     FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id AND e.deleted_at IS NULL
     WHERE k.retired_at IS NOT NULL AND (${eventId ?? null}::text IS NULL OR k.voting_event_id = ${eventId ?? null})
       AND (e.id IS NULL OR e.ballot_key IS DISTINCT FROM k.id
-        OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()))
+        OR is_final(e, now_ms()))
     ORDER BY k.voting_event_id, k.id`);
   return rows.map(({ event, id, in_files: inFiles }) => ({ eventId: event, id, inFiles }));
 }

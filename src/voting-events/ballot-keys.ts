@@ -2,7 +2,7 @@ import type { Config } from '#src/config.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import { type Clock, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
@@ -16,8 +16,8 @@ import {
   listRetiredKeys,
   retireKeys,
 } from './ballot-key-repository.ts';
-import { statusAt } from './lifecycle.ts';
-import type { VotingEvent } from './types.ts';
+import { isFinalAt, statusAt } from './lifecycle.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 // The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
 // join voters with ballots: random, made before the event opens, outside of the database, and destroyed when no ballot can
@@ -72,7 +72,7 @@ export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): 
 export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies'>;
 
 /** What an event's ballots wait under. */
-export type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
+type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 
 interface KeyDeps {
   readonly db: Database;
@@ -273,3 +273,14 @@ export class BallotKeys {
     }
   }
 }
+
+/**
+ * The key under which stored answers about an event are sealed; undefined for the service's own. Those of a secret event die
+ * with its key: `never` then, and a repeat is answered as a new request.
+ */
+export const answerKeyOf =
+  ({ ballotKeys, clock }: { readonly ballotKeys: BallotKeys; readonly clock: Clock }) =>
+  async ({ event }: { readonly event: VotingEvent }): Promise<Secrets | undefined | 'never'> => {
+    if (event.type === 'poll' || event.ballotKey === null) return undefined;
+    return isFinalAt(event, clock.now()) ? 'never' : ((await ballotKeys.find(event)) ?? 'never');
+  };

@@ -1,8 +1,8 @@
 import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
+import type { EventFields } from './event-body.ts';
 import type { NewEventRow } from './repository.ts';
-import type { EventFields } from './schemas.ts';
-import type { Price, VotingEvent } from './types.ts';
+import type { Price, VotingEvent } from './voting-event.ts';
 
 export type Settings = Omit<EventFields, 'status'>;
 
@@ -56,10 +56,7 @@ export function soundSettings(sent: SoundParts<Settings>): Settings {
 }
 
 /** The settings that an event would have: those it has, and the changes. */
-export type Merged = Pick<
-  VotingEvent,
-  'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'
->;
+type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
 /**
  * What does not go together in the settings that an event would have.

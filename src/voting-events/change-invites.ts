@@ -13,6 +13,7 @@ import { base32, type Ids } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
 import { lockForChange } from './guard-change.ts';
+import { type createInviteBody, type Invite, inviteStatusAt } from './invite.ts';
 import {
   acceptInvite,
   countInvites,
@@ -23,12 +24,9 @@ import {
   hasAccepted,
   insertInvite,
 } from './invite-repository.ts';
-import { inviteStatusAt } from './invite-status.ts';
-import type { createInviteBody } from './schemas.ts';
 import { SEND_INVITE, sealedTokenPlace } from './send-invite.ts';
-import type { Invite } from './types.ts';
 
-export interface InviteDeps {
+interface InviteDeps {
   readonly ids: Ids;
   readonly clock: Clock;
   readonly secrets: Secrets;
@@ -108,7 +106,7 @@ export async function acceptWithToken(
   const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw refuse('own_event');
   const nowMs = event.lockedAt;
-  const refusal = refusalOf(invite, caller, nowMs);
+  const refusal = inviteRefusal(invite, caller, nowMs);
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;
   if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
@@ -119,7 +117,7 @@ export async function acceptWithToken(
   return requireInvite(tx, event.id, invite.id);
 }
 
-function refusalOf(invite: Invite, caller: Caller, nowMs: number): ApiError | undefined {
+function inviteRefusal(invite: Invite, caller: Caller, nowMs: number): ApiError | undefined {
   const status = inviteStatusAt(invite, nowMs);
   if (status === 'expired') return refuse('invite_expired');
   if (status === 'pending' || invite.accountId === caller.accountId) return undefined;

@@ -12,15 +12,14 @@ import { type Issue, validationError } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { scheduleClosing } from './announce-closing.ts';
-import { scheduleAnnouncements } from './announce-status.ts';
 import type { BallotKeys } from './ballot-keys.ts';
 import { columnsOf, type Settings, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
+import type { createEventBody } from './event-body.ts';
 import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
+import { scheduleClosing } from './publish-closing.ts';
+import { schedulePublishing } from './publish-status.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
-import type { createEventBody } from './schemas.ts';
-import type { VotingEvent } from './types.ts';
-import { viewEvent } from './views.ts';
+import { type VotingEvent, viewEvent } from './voting-event.ts';
 import { pageIssues } from './voting-page.ts';
 
 const CODE_CHARACTERS = 8;
@@ -120,7 +119,7 @@ export async function createEvent(tx: Transaction, deps: EventDeps, caller: Call
       after: { title: event.title, type: event.type, code: event.code },
     },
   });
-  await scheduleAnnouncements(tx, event);
+  await schedulePublishing(tx, event);
   await scheduleClosing(tx, undefined, event, nowMs);
   // Last: another creation in the same account waits from here to the commit.
   const limit = plan.votingEvents;
@@ -129,7 +128,7 @@ export async function createEvent(tx: Transaction, deps: EventDeps, caller: Call
 }
 
 /** Uniqueness is the index's word. A drawn code that is taken is as likely as guessing one of 40 bits: the caller retries. */
-export async function insertWithFreeCode(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
+async function insertWithFreeCode(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
   try {
     return await insertEvent(tx, row);
   } catch (fault) {

@@ -1,6 +1,6 @@
 import type { Database } from '#src/database/client.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
-import { type EventAccess, findAccess, findOpenAccess } from './find-access.ts';
+import { type EventAccess, findAccess, findOpenAccess } from './access.ts';
 import { statusAt } from './lifecycle.ts';
 
 /** How old what is kept may be, whatever happened to the announcement of a change: an edit is seen everywhere by then. */
@@ -15,7 +15,7 @@ interface Kept {
 
 /**
  * Keeps the events that voters' servers ask about with every request. What is kept can be a second old, so nothing is
- * decided by it alone: the statements that write check the event's state and the version of its paper themselves.
+ * decided by it alone: the statements that write check the event's state and the version of its definition themselves.
  * Drafts and unknown events are not kept, so that an event is there the moment it is published.
  */
 export class EventCache {

@@ -2,10 +2,10 @@ import { composeMail, type MailPart } from '#src/mail/compose-mail.ts';
 import type { Language } from '#src/mail/language.ts';
 import { type MailWords, mailWords } from '#src/mail/mail-words.ts';
 import type { Mail } from '#src/mail/mailer.ts';
-import type { VotingEvent } from './types.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 /** A moment as people of an event read it: in the time zone of the event, which is named. */
-export function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
+function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
   return new Intl.DateTimeFormat(language, {
     ...{ weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' },
     ...{ hour: 'numeric', minute: '2-digit', timeZoneName: 'short', timeZone },

@@ -10,3 +10,11 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
     WHEN e.ends_at <= at THEN 'closed'
     ELSE 'scheduled'
   END;
+
+-- When the result of a closed event becomes final: from then on no ballot of it can be confirmed. Null where it has no end.
+CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN least(e.closed_at, e.ends_at) + confirm_grace_ms();
+
+-- Whether the close and the time for late confirmations are both over: `isFinalAt`.
+CREATE OR REPLACE FUNCTION is_final(e voting_events, at bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN event_status(e, at) = 'closed' AND event_final_at(e) <= at;

@@ -1,8 +1,8 @@
 import type { Database, Executor } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { findAccess } from './find-access.ts';
+import { findAccess } from './access.ts';
 import { findEvent } from './repository.ts';
-import type { VotingEvent } from './types.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 /** An event that an account may see, by ID or code. @throws ApiError `not_found` */
 export async function findEventByReference(db: Database, accountId: string, reference: string): Promise<VotingEvent> {

@@ -4,7 +4,7 @@ import { notFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
 import { missingForOpening } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
-import type { VotingEvent } from './types.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 /** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
 export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
@@ -33,7 +33,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
-export async function renewPaper(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
+export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   const ready = missingForOpening(await readOpening(tx, eventId)).length === 0;
   // The clock opened it while it was ready: whatever is taken away now, it stays opened.
   if (!ready) await keepOpening(tx, eventId);
@@ -41,6 +41,6 @@ export async function renewPaper(tx: Transaction, eventId: string, nowMs: number
 }
 
 /** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */
-export async function touchPaper(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
+export async function touchBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   return updateEvent(tx, eventId, { updatedAt: nowMs });
 }

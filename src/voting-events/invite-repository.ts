@@ -1,11 +1,11 @@
 import { and, asc, count, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
-import type { InviteStatus } from './invite-status.ts';
+import type { Invite, InviteStatus } from './invite.ts';
 import { eventInvites } from './tables.ts';
-import type { Invite, InviteRole } from './types.ts';
+import type { InviteRole } from './voting-event.ts';
 
-export type NewInvite = typeof eventInvites.$inferInsert;
+type NewInvite = typeof eventInvites.$inferInsert;
 
 const {
   emailKey: _emailKey,
@@ -22,7 +22,7 @@ const columns = {
 const named = (eventId: string, id: string): SQL | undefined =>
   and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.id, id));
 
-export interface InviteFilter {
+interface InviteFilter {
   readonly search: string | undefined;
   readonly role: InviteRole | undefined;
   readonly status: InviteStatus | undefined;

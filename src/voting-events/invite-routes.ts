@@ -2,43 +2,100 @@ import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
+import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
 import { acceptWithToken, createInvite, withdrawInvite } from './change-invites.ts';
-import * as operations from './invite-operations.ts';
+import { acceptInviteBody, createInviteBody, inviteView, listInvitesQuery, viewInvite } from './invite.ts';
 import { findInvite, listInvites } from './invite-repository.ts';
-import { viewInvite } from './invite-status.ts';
-import { acceptInviteBody, createInviteBody } from './schemas.ts';
 
 /** Sharing an event with other accounts (completions 2.5). */
 export function inviteRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const invite = loadRow(deps, findInvite);
   const router = new Hono<Env>();
-  router.on(...operations.listInvites, event, async (c) => {
-    const { search, role, status } = c.get('query');
-    const nowMs = deps.clock.now();
-    const rows = await listInvites(deps.db, c.get('target').event.id, { search, role, status }, nowMs);
-    return answer(c, list(rows.map((row) => viewInvite(row, nowMs))));
-  });
-  router.on(...operations.createInvite, event, replayIfAnswered(), body(createInviteBody), (c) =>
-    change(c, async (tx) =>
-      created(viewInvite(await createInvite(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
-    ),
-  );
-  router.on(...operations.deleteInvite, invite, (c) =>
-    change(c, async (tx) => {
-      await withdrawInvite(tx, deps, c.get('target'), c.get('target').row.id);
-      return gone;
+  router.on(
+    ...operation({
+      operationId: 'listInvites',
+      summary: 'List the invites of an event',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/invites',
+      scope: 'read',
+      answers: answersList(inviteView, 'Every invite.'),
+      query: listInvitesQuery,
     }),
+    event,
+    async (c) => {
+      const { search, role, status } = c.get('query');
+      const nowMs = deps.clock.now();
+      const rows = await listInvites(deps.db, c.get('target').event.id, { search, role, status }, nowMs);
+      return answer(c, list(rows.map((row) => viewInvite(row, nowMs))));
+    },
   );
-  router.on(...operations.acceptInvite, replayIfAnswered(), body(acceptInviteBody), (c) =>
-    change(c, async (tx) =>
-      ok(viewInvite(await acceptWithToken(tx, deps, c.get('caller'), c.get('body').token), deps.clock.now())),
-    ),
+  router.on(
+    ...operation({
+      operationId: 'createInvite',
+      summary: 'Invite a person to an event by e-mail',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/invites',
+      scope: 'write',
+      role: 'owner',
+      description:
+        'The mail carries a token, which the person accepts with a key of their own account within 7 days. A `viewer` reads, an `editor` changes too.',
+      answers: answersCreated(inviteView, 'The invite. Its mail is on the way.'),
+      refusals: ['invite_exists', 'plan_limit'],
+      example: { email: 'greta@example.com', role: 'viewer' },
+    }),
+    event,
+    replayIfAnswered(),
+    body(createInviteBody),
+    (c) =>
+      change(c, async (tx) =>
+        created(viewInvite(await createInvite(tx, deps, c.get('target'), c.get('body')), deps.clock.now())),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'deleteInvite',
+      summary: 'Take an invite back, accepted or not',
+      method: 'DELETE',
+      path: '/voting-events/:idOrCode/invites/:id',
+      scope: 'write',
+      role: 'owner',
+      answers: answersNothing('The invite is gone; whoever had accepted it no longer sees the event.'),
+    }),
+    invite,
+    (c) =>
+      change(c, async (tx) => {
+        await withdrawInvite(tx, deps, c.get('target'), c.get('target').row.id);
+        return gone;
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'acceptInvite',
+      summary: 'Accept an invite in the name of the account of the key',
+      method: 'POST',
+      path: '/invites/accept',
+
+      // Any organizer key of the account: what it may do in the event is its own scope's question.
+      scope: 'read',
+      description: 'Any organizer key of the account will do. Accepting again gives the same answer.',
+      answers: answersOne(inviteView, 'The invite, accepted.'),
+      refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event', 'already_shared'],
+      example: { token: EXAMPLE.inviteToken },
+    }),
+    replayIfAnswered(),
+    body(acceptInviteBody),
+    (c) =>
+      change(c, async (tx) =>
+        ok(viewInvite(await acceptWithToken(tx, deps, c.get('caller'), c.get('body').token), deps.clock.now())),
+      ),
   );
   return router;
 }

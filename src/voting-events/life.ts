@@ -4,9 +4,9 @@ import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, shownStatusAt } from './li
 
 /** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'open', 'confirming', 'final'] as const;
-export type Phase = (typeof PHASES)[number];
+type Phase = (typeof PHASES)[number];
 
-export type LifeRefusal =
+type LifeRefusal =
   | 'event_not_open'
   | 'event_closed'
   | 'event_has_ballots'
@@ -94,7 +94,7 @@ const REFUSALS = {
 export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): boolean =>
   LIFE[action][phaseAt(event, nowMs)] === 'yes';
 
-export const refusalOf = (reason: LifeRefusal): ApiError => refuse(REFUSALS[reason]);
+export const lifeRefusal = (reason: LifeRefusal): ApiError => refuse(REFUSALS[reason]);
 
 /**
  * Refuses an action that the event's phase does not allow.
@@ -109,6 +109,6 @@ export async function requirePhase(
 ): Promise<void> {
   const answer: LifeAnswer = LIFE[action][phaseAt(event, nowMs)];
   if (answer === 'yes') return;
-  if (answer !== 'unless_ballots') throw refusalOf(answer);
+  if (answer !== 'unless_ballots') throw lifeRefusal(answer);
   if (await hasBallots()) throw refuse('event_has_ballots');
 }

@@ -1,7 +1,7 @@
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import type { EventStatus, PollIdentity, Secrecy, ShownStatus, VotingEvent } from './types.ts';
+import type { EventStatus, PollIdentity, Secrecy, ShownStatus, VotingEvent } from './voting-event.ts';
 
 /** A ballot cast before the close may be confirmed this long after it; only then are results final. */
 export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;

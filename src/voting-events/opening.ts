@@ -1,4 +1,4 @@
-import type { EventType } from './types.ts';
+import type { EventType } from './voting-event.ts';
 
 /** What decides whether somebody could fill in a valid ballot. */
 export interface OpeningFacts {
@@ -22,7 +22,7 @@ export interface OpeningFacts {
   }[];
 }
 
-export interface MissingPart {
+interface MissingPart {
   readonly what: 'copy' | 'position' | 'candidate' | 'bounds' | 'referendumRole' | 'openPosition';
   readonly positionId?: string;
   readonly candidateId?: string;

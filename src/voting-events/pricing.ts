@@ -1,7 +1,7 @@
 import { type Plan, requireFeature } from '#src/accounts/plans.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { Issue } from '#src/platform/errors.ts';
-import type { Price } from './types.ts';
+import type { Price } from './voting-event.ts';
 
 /** What is wrong with a price, and with which part of it. */
 export interface PriceFault {

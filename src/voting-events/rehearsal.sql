@@ -31,9 +31,16 @@ BEGIN
     AND NOT starts_with(reverse(split_part(c.note, chr(10), 1)), reverse('/rehearsal-' || e.rehearsal_number))) THEN
     RAISE EXCEPTION 'the log is not that of a rehearsal' USING ERRCODE = 'restrict_violation';
   END IF;
+  WITH removed AS (
+    DELETE FROM ballot_blocks WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
+      SELECT k.ctid FROM ballot_blocks k WHERE k.voting_event_id = p_event LIMIT p_limit))
+    RETURNING ballots
+  )
+  SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
   FOR step IN SELECT s.* FROM (VALUES
     -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
-    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballots', 'true'),
+    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballot_rows', 'true'),
+    ('undisclosed_ballots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_tiles', 'true'), ('log_checkpoints', 'true'),
     ('ballot_logs', 'true'), ('log_alarms', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),
@@ -53,7 +60,7 @@ BEGIN
       SELECT r.ctid FROM %1$I r WHERE r.voting_event_id = $1 AND %2$s LIMIT $2))', step.rows_of, step.condition)
     USING p_event, p_limit - changed, e.rehearsal_since;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    IF step.rows_of IN ('ballot_queue', 'ballots') THEN confirmed := confirmed + gone; END IF;
+    IF step.rows_of IN ('ballot_queue', 'ballot_rows') THEN confirmed := confirmed + gone; END IF;
     changed := changed + gone;
     EXIT WHEN changed >= p_limit;
   END LOOP;

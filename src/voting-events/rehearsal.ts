@@ -5,7 +5,7 @@ import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
 import { retireKeys } from './ballot-key-repository.ts';
 import type { BallotKeys } from './ballot-keys.ts';
 import { reopeningIssue } from './change-fields.ts';
-import { guardChange, lockForChange, renewPaper } from './guard-change.ts';
+import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import {
@@ -20,7 +20,7 @@ import {
   updateEvent,
   wipeRehearsal,
 } from './repository.ts';
-import type { VotingEvent } from './types.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 // A rehearsal (completions 10.5): a draft or scheduled event takes ballots as if it were open, and nothing of them is left at
 // its end. `rehearsalSince` says that one is under way, and rows that came about in it are marked.
@@ -91,7 +91,7 @@ export async function endRehearsal(tx: Transaction, { id, lockedAt }: LockedEven
   await retireKeys(tx, id);
   await updateEvent(tx, id, { ballotKey: null });
   // A candidate that registered in the rehearsal may have made the event ready.
-  return { ...(await renewPaper(tx, id, lockedAt)), lockedAt };
+  return { ...(await renewBallotDefinition(tx, id, lockedAt)), lockedAt };
 }
 
 /** Ends the rehearsal of an event whose start has come: the clock opens the event behind it, if it is ready. */

@@ -5,9 +5,8 @@ import { holdsText } from '#src/database/search.ts';
 import { CONFIRM_GRACE_MS } from './lifecycle.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
-import type { EventType, ShownStatus, VotingEvent } from './types.ts';
+import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
 
-export type EventRow = typeof votingEvents.$inferSelect;
 export type NewEventRow = typeof votingEvents.$inferInsert;
 
 /** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
@@ -63,11 +62,11 @@ export async function insertEvent(tx: Transaction, row: NewEventRow): Promise<Vo
   return inserted;
 }
 
-/** Changes an event and gives its paper a new version, so that no ballot is judged by the old one. */
+/** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
 export async function updateEvent(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {
   const [row] = await tx
     .update(votingEvents)
-    .set({ ...changes, paperVersion: sql`${votingEvents.paperVersion} + 1` })
+    .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
     .where(eq(votingEvents.id, id))
     .returning();
   if (row === undefined) throw new Error('a locked event is gone');
@@ -145,7 +144,7 @@ export async function hasBallots(executor: Executor, eventId: string): Promise<b
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM box_blocks WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
              AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
@@ -217,11 +216,11 @@ export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<v
 export async function hasConfirmedBallots(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballots WHERE voting_event_id = ${eventId}) AS found`);
+           EXISTS (SELECT 1 FROM box_blocks WHERE voting_event_id = ${eventId}) AS found`);
   return rows[0]?.found === true;
 }
 
-export interface EventFilter {
+interface EventFilter {
   readonly accountId: string;
   readonly search: string | undefined;
   readonly status: ShownStatus | undefined;
@@ -268,7 +267,10 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
     .limit(limit + 1);
 }
 
-/** Reads what decides whether the event can open. */
+/**
+ * Reads what decides whether the event can open. The other tables are looked up by the event's ID as a value: by that of a row the
+ * planner would expect the share that the largest event has of all voters, and read all of them.
+ */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
   const { rows } = await executor.execute<{
     type: EventType;
@@ -278,12 +280,12 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     positions: OpeningFacts['positions'];
   }>(sql`
     SELECT e.type, e.voter_self_registration AS self_registration, coalesce(e.copy_done < e.copy_total, false) AS is_copying,
-      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = e.id AND v.deleted_at IS NULL) AS has_voters,
+      EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS has_voters,
       coalesce((
         SELECT json_agg(json_build_object(
           'id', p.id, 'groupId', p.group_id, 'minSelections', p.min_selections,
           'groupHasVoters', p.group_id IS NOT NULL AND EXISTS (
-            SELECT 1 FROM voters v WHERE v.voting_event_id = e.id AND v.group_id = p.group_id AND v.deleted_at IS NULL),
+            SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.group_id = p.group_id AND v.deleted_at IS NULL),
           'budget', CASE WHEN p.quadratic_top_up IS NULL
             THEN coalesce(p.cumulative_point_budget, p.quadratic_base_credit_budget) END,
           'candidates', coalesce(standing.candidates, 0),
@@ -295,7 +297,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
           FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id
           WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
         ) AS standing ON standing.position_id = p.id
-        WHERE p.voting_event_id = e.id AND p.deleted_at IS NULL), '[]') AS positions
+        WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL), '[]') AS positions
     FROM voting_events e WHERE e.id = ${eventId}`);
   const [row] = rows;
   if (row === undefined) throw new Error('a locked event is gone');

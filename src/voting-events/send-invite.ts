@@ -8,16 +8,16 @@ import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { eventMail } from './event-mail.ts';
+import { type Invite, inviteStatusAt } from './invite.ts';
 import { findInvite, findSealedToken, forgetToken } from './invite-repository.ts';
-import { inviteStatusAt } from './invite-status.ts';
 import { findEventById } from './repository.ts';
-import type { Invite, VotingEvent } from './types.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
-export type SendInvite = z.output<typeof payload>;
+type SendInvite = z.output<typeof payload>;
 export const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
-export interface SendInviteDeps {
+interface SendInviteDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly secrets: Secrets;

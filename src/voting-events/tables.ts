@@ -4,7 +4,7 @@ import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/language.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
-import type { InviteRole, Price } from './types.ts';
+import type { InviteRole, Price } from './voting-event.ts';
 
 export const votingEvents = pgTable(
   'voting_events',
@@ -65,7 +65,7 @@ export const votingEvents = pgTable(
     /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
     tieSeed: text('tie_seed'),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
-    paperVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
+    definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was last published; the clock changes it without a statement. */
     announcedStatus: text('announced_status').$type<'open' | 'closed'>(),
     /** Plan limit of voters, one conditional update. */

@@ -4,7 +4,7 @@ import { listKeyless } from './ballot-key-repository.ts';
 import type { BallotKeys } from './ballot-keys.ts';
 import { lockEvent, updateEvent } from './repository.ts';
 
-export interface TendKeysDeps {
+interface TendKeysDeps {
   readonly db: Database;
   readonly log: Log;
   readonly ballotKeys: BallotKeys;

@@ -6,20 +6,19 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
-import { scheduleClosing } from './announce-closing.ts';
-import { announceResults, announceStatus, scheduleAnnouncements } from './announce-status.ts';
 import { columnsOf, reopeningIssue, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
 import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
+import type { EventFields, updateEventBody } from './event-body.ts';
 import { changedFields, guardChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
 import { isFinalAt, isRehearsalOver, pollIdentityOf, publishedTime, shownStatusAt, statusAt } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
+import { scheduleClosing } from './publish-closing.ts';
+import { publishResults, publishStatus, schedulePublishing } from './publish-status.ts';
 import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
 import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateEvent } from './repository.ts';
-import type { EventFields, updateEventBody } from './schemas.ts';
-import type { VotingEvent } from './types.ts';
-import { viewEvent } from './views.ts';
+import { type VotingEvent, viewEvent } from './voting-event.ts';
 import { pageIssues } from './voting-page.ts';
 
 type Body = z.output<typeof updateEventBody>;
@@ -87,10 +86,10 @@ export async function updateVotingEvent(
       ...differenceOf(before, after),
     },
   });
-  await scheduleAnnouncements(tx, after);
+  await schedulePublishing(tx, after);
   await scheduleClosing(tx, from, after, nowMs);
-  const told = (await announceStatus(tx, deps, after, nowMs)) ?? after;
-  return (await announceResults(tx, deps, told, nowMs)) ?? told;
+  const told = (await publishStatus(tx, deps, after, nowMs)) ?? after;
+  return (await publishResults(tx, deps, told, nowMs)) ?? told;
 }
 
 /** What does not go together in a change. @param isFaulty names what was sent in a wrong form: it contradicts nothing */

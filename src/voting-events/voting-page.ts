@@ -5,7 +5,7 @@ import type { Issue } from '#src/platform/errors.ts';
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
 /** What is put in the place of each placeholder. */
-export interface VoterPlace {
+interface VoterPlace {
   readonly voterKey: string;
   readonly voterId: string | null;
   readonly email: string;

@@ -8,7 +8,7 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { sealSecret } from './endpoint-secret.ts';
 import { TEST_EVENT_TYPE } from './event-catalogue.ts';
-import { announce, type RecordDeps } from './record-event.ts';
+import { publish, type RecordDeps } from './record-event.ts';
 import {
   beginBallotAnnouncements,
   countEndpointsLocked,
@@ -20,12 +20,10 @@ import {
   sendAgain,
   updateEndpoint,
 } from './repository.ts';
-import type { EndpointChange, NewEndpoint } from './schemas.ts';
 import { generateWebhookSecret, secretHintOf } from './signature.ts';
-import type { WebhookEndpoint } from './types.ts';
-import { viewEndpoint } from './views.ts';
+import { type EndpointChange, type NewEndpoint, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
-export interface EndpointDeps extends RecordDeps {
+interface EndpointDeps extends RecordDeps {
   readonly secrets: Secrets;
   readonly plans: Plans;
 }
@@ -94,7 +92,7 @@ export async function changeEndpoint(
   });
   await beginAnnouncements(tx, after, before);
   await record(tx, deps, caller, after, 'updated', { fields: Object.keys({ ...sent, ...(status && { status }) }) });
-  if (switchOff) await announce(tx, deps, after, 'webhook_endpoint.disabled', [viewEndpoint(after)]);
+  if (switchOff) await publish(tx, deps, after, 'webhook_endpoint.disabled', [viewEndpoint(after)]);
   return after;
 }
 

@@ -20,7 +20,7 @@ import {
 } from './sending-repository.ts';
 import { signMessage } from './signature.ts';
 
-export interface DeliverDeps extends RecordDeps {
+interface DeliverDeps extends RecordDeps {
   readonly db: Database;
   readonly log: Log;
   readonly secrets: Secrets;

@@ -7,8 +7,7 @@ import type { Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
 import { updateEndpoint } from './repository.ts';
-import type { DisabledReason, WebhookEndpoint } from './types.ts';
-import { viewEndpoint } from './views.ts';
+import { type DisabledReason, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
 const payload = z.strictObject({ accountId: z.string(), endpointId: z.string(), url: z.string(), reason: z.string() });
 type MailOwner = z.output<typeof payload>;

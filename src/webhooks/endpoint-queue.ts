@@ -1,7 +1,7 @@
 import type { DueDelivery } from './sending-repository.ts';
 
 /** Deliveries under way for one endpoint at most. */
-export const MAX_CONCURRENCY = 10;
+const MAX_CONCURRENCY = 10;
 /** What an endpoint begins with of which nothing is known; it grows with every quick answer. */
 const FIRST_CONCURRENCY = 3;
 /** What one that was slow is given: it may be slow without anybody else waiting for a place. */

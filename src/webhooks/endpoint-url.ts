@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 
-export const MAX_URL_LENGTH = 2_048;
+const MAX_URL_LENGTH = 2_048;
 const LOWEST_FREE_PORT = 1_024;
 const HTTPS_PORT = 443;
 /** Names that lead into the network that asks. */
@@ -9,7 +9,7 @@ const INNER_NAMES =
   /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
 
 /** The host of a URL as an address or a name: without brackets, and without the dot that ends a full name. */
-export function bareHost(url: URL): string {
+function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 

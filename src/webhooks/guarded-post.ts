@@ -23,7 +23,7 @@ class RefusedAddress extends Error {
 }
 
 /** Asks for the addresses of a name. */
-export type Resolve = (
+type Resolve = (
   hostname: string,
   options: LookupAllOptions,
   callback: (fault: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

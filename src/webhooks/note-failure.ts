@@ -1,12 +1,48 @@
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { HOUR_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import type { RecordDeps } from './record-event.ts';
 import { lockEndpoint, updateEndpoint } from './repository.ts';
-import { MAX_TRIES, pauseAfter } from './schedule.ts';
 import { type DueDelivery, noteFailedAttempt } from './sending-repository.ts';
+
+/** How long after an attempt the next one comes: ten attempts over 75 hours, so that a weekend's outage loses nothing. */
+const PAUSES_MS = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+];
+export const MAX_TRIES = PAUSES_MS.length + 1;
+/** Spread, so that what failed together is not tried together. */
+const JITTER = 0.2;
+/** A receiver that timed out or asked for patience is left alone at least this long. */
+const PATIENCE_MS = 60 * SECOND_MS;
+
+interface FailedTry {
+  /** Attempts so far, this one included. */
+  readonly tries: number;
+  /** The receiver asked for patience, or did not answer in time. */
+  readonly slow: boolean;
+  /** What its Retry-After says, in ms. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** How long to wait after a failed attempt, in ms; undefined after the last. @param random 0 to 1 */
+export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: number): number | undefined {
+  const planned = PAUSES_MS[tries - 1];
+  if (planned === undefined) return undefined;
+  const spread = planned * (1 + JITTER * (2 * random - 1));
+  // Between once and twice what was planned: deliveries cannot be put off for ever.
+  const asked = retryAfterMs === undefined ? spread : Math.min(Math.max(retryAfterMs, spread), 2 * planned);
+  return Math.round(Math.max(asked, slow ? PATIENCE_MS : 0));
+}
 
 /** Failures in a row, and time without any success, after which the receiver counts as gone. */
 const FAILURES_TO_DISABLE = 10;
@@ -14,7 +50,7 @@ const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
 /** What Retry-After asks for, in ms: seconds, or a date. Undefined where it is not asked, or not heard. */
-export function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
+function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;
   const at = Date.parse(retryAfter);

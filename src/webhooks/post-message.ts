@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 export const MAX_READ_BYTES = 16_384;
 const MAX_KEPT_BYTES = 2_048;
 
-export interface PostAnswer {
+interface PostAnswer {
   readonly status: number;
   readonly retryAfter: string | null;
   /** The start of the answer's body. */

@@ -11,7 +11,7 @@ export interface RecordDeps {
 }
 
 /** What happened: the change for the audit trail, and what is published. */
-export interface DomainEvent {
+interface DomainEvent {
   readonly change: Change;
   readonly type: EventType;
   /** The same object that the API returns. Never a voter key, a confirmation code or a choice. */
@@ -21,7 +21,7 @@ export interface DomainEvent {
 /** Writes what happened into the audit trail and for every receiver who subscribed, in the caller's transaction. */
 export async function recordEvent(tx: Transaction, deps: RecordDeps, event: DomainEvent): Promise<void> {
   await recordChange(tx, deps, event.change);
-  await announce(tx, deps, event.change, event.type, [event.data]);
+  await publish(tx, deps, event.change, event.type, [event.data]);
 }
 
 /** Whether any endpoint receives a type, asked by the same rule as `record_webhook_events`. */
@@ -33,7 +33,7 @@ async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: 
 }
 
 /** Publishes several facts of one type at once. Where no endpoint subscribed, only a single one is put into words. */
-export async function announce(
+export async function publish(
   tx: Transaction,
   deps: RecordDeps,
   about: { readonly accountId: string; readonly votingEventId: string | null },

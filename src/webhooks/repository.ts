@@ -5,11 +5,17 @@ import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
-import type { DeliveryStatus, EndpointStatus, WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './types.ts';
+import type {
+  DeliveryStatus,
+  EndpointStatus,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookEndpoint,
+} from './webhook-endpoint.ts';
 
-export type NewEndpointRow = typeof webhookEndpoints.$inferInsert;
+type NewEndpointRow = typeof webhookEndpoints.$inferInsert;
 
-export interface EndpointFilter {
+interface EndpointFilter {
   /** Null lists the endpoints of the account itself. */
   readonly votingEventId: string | null;
   readonly search?: string | undefined;
@@ -97,14 +103,14 @@ export async function deleteRetiredEndpoints(executor: Executor, beforeMs: numbe
 const TOLD_WHOLE = 100;
 const BEGINNING_CHARACTERS = 200;
 
-export interface DeliveryFilter extends TimeWindow {
+interface DeliveryFilter extends TimeWindow {
   readonly status?: DeliveryStatus | undefined;
   readonly eventType?: string | undefined;
   readonly search?: string | undefined;
 }
 
 /** A delivery as a list shows it: what was sent is not read. */
-export interface ListedDelivery {
+interface ListedDelivery {
   readonly delivery: Omit<WebhookDelivery, 'body'>;
   readonly attempts: WebhookAttempt[];
 }

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import { webhookDeliveries } from './tables.ts';
-import type { EarlierSecret, WebhookAttempt } from './types.ts';
+import type { EarlierSecret, WebhookAttempt } from './webhook-endpoint.ts';
 
 // The clock stands in a subquery: it is read once, and what is due is read off the index up to it.
 const HOLD_DUE = `
@@ -31,7 +31,7 @@ const HOLD_DUE = `
   UNION ALL SELECT endpoint_id, 'due', NULL FROM due WHERE endpoint_id = ANY ($2::text[])
   UNION ALL SELECT id, 'active', updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'`;
 
-export interface HoldRequest {
+interface HoldRequest {
   /** Names the sender that asks. */
   readonly holder: string;
   readonly holdMs: number;
@@ -45,7 +45,7 @@ export interface HoldRequest {
   readonly limit: number;
 }
 
-export interface Holds {
+interface Holds {
   /** Endpoints that are the sender's alone from now on, or for longer than they were. */
   readonly taken: readonly string[];
   /** Endpoints held before with something due. */

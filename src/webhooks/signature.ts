@@ -13,7 +13,7 @@ export function secretHintOf(secret: string): string {
   return `${SECRET_PREFIX}…${secret.slice(-4)}`;
 }
 
-export interface SignedHeaders {
+interface SignedHeaders {
   readonly 'webhook-id': string;
   readonly 'webhook-timestamp': string;
   readonly 'webhook-signature': string;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { timeMs } from '#src/database/columns.ts';
-import type { DeliveryStatus, DisabledReason, EarlierSecret, EndpointStatus } from './types.ts';
+import type { DeliveryStatus, DisabledReason, EarlierSecret, EndpointStatus } from './webhook-endpoint.ts';
 
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',

@@ -2,11 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { updatePlan } from '#src/accounts/repository.ts';
-import { authenticate } from '#src/http/authenticate.ts';
-import { addressOf } from '#src/http/client-address.ts';
+import { type Authentication, addressOf, authenticate } from '#src/http/authenticate.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
-import type { Authentication } from '#src/http/wrong-keys.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
@@ -51,8 +49,7 @@ describe('keys that nobody has', () => {
       },
     };
     const context = {
-      env: { incoming: { socket: { remoteAddress: '192.0.2.99' } } },
-      req: { header: () => undefined },
+      env: { incoming: { rawHeaders: [], socket: { remoteAddress: '192.0.2.99' } } },
       get: () => ({ scope: 'read' }),
       set: () => undefined,
     } as unknown as Parameters<ReturnType<typeof authenticate>>[0];

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { announceBallots } from '#src/webhooks/announce-ballots.ts';
+import { publishBallots } from '#src/webhooks/publish-ballots.ts';
 import { createTestEvent, demand, sealBallots, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
 
@@ -29,7 +29,7 @@ test('an endpoint hears of no ballot that was confirmed before it asked for them
   const { db } = service.deps;
   const announced = async (endpointId: string) => {
     await db.execute(sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000`);
-    await announceBallots(db);
+    await publishBallots(db);
     const { rows } = await db.execute<{ id: string; ballots: number }>(sql`
       SELECT body::jsonb #>> '{data,votingEventId}' AS id, (body::jsonb #>> '{data,ballots}')::int AS ballots
       FROM webhook_deliveries WHERE endpoint_id = ${endpointId} ORDER BY ballots`);
@@ -85,21 +85,21 @@ test('confirmed ballots are announced from the counts, at most once in five seco
   await vote();
   expect(await announced()).toEqual([]);
   // Several processes look at the same time.
-  await Promise.all([announceBallots(db), announceBallots(db), announceBallots(db)]);
+  await Promise.all([publishBallots(db), publishBallots(db), publishBallots(db)]);
   expect(await announced()).toEqual([2]);
   await vote();
-  await announceBallots(db);
+  await publishBallots(db);
   expect(await announced()).toEqual([2]);
   const passFiveSeconds = () =>
     db.execute(
       sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000 WHERE voting_event_id = ${event.id}`,
     );
   await passFiveSeconds();
-  await announceBallots(db);
+  await publishBallots(db);
   expect(await announced()).toEqual([2, 3]);
   // A ballot that moves into the log is no new one.
   await sealBallots(service, event.id);
   await passFiveSeconds();
-  await announceBallots(db);
+  await publishBallots(db);
   expect(await announced()).toEqual([2, 3]);
 });

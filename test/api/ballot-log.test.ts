@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { ballotCommitment, closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
-import { openLogPromise } from '#src/ballot-log/log-promise.ts';
-import { hashLeaf, verifyConsistency, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { inTransaction } from '#src/database/client.ts';
@@ -23,6 +22,7 @@ import {
   type TestEvent,
   votePoll,
 } from '#test/harness/elections.ts';
+import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import {
   createTestAccount,
   eventually,
@@ -265,7 +265,7 @@ describe('the log of an event', () => {
     const log = new LogReader(service, event.id, account.vote);
     const seal = () =>
       eventually(async () => {
-        await tendBallotLog(sealDeps(service.deps), event.id, 5);
+        await sequenceLog(sealDeps(service.deps), event.id, 5);
         return (await listEventsToTend(service.deps.db, 5)).includes(event.id) ? undefined : true;
       });
     const rolls = async () =>
@@ -315,7 +315,7 @@ describe('the log of an event', () => {
       tag,
     ]);
     await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
-    await expect(tendBallotLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
   });
 
   test('ends with a close for every event that the clock has closed, whether it was ever ready or not', async () => {
@@ -336,7 +336,7 @@ describe('the log of an event', () => {
         demand(await service.call('GET', `${path}${what}`, undefined, { key: account.read }), 200);
       expect((await read('')).status).toBe('closed');
       expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
-      await tendBallotLog(sealDeps(service.deps), event.id, 1);
+      await sequenceLog(sealDeps(service.deps), event.id, 1);
       expect([(await read('/results')).final, typeof (await read('')).finalAt]).toEqual([true, 'number']);
       expect(await listEventsToTend(service.deps.db, 1)).not.toContain(event.id);
       const leaves = await new LogReader(service, event.id, account.vote).leaves();
@@ -463,7 +463,7 @@ describe('the log of an event', () => {
     expect([closed.final, closed.stats.ballots, closed.afterReversals]).toEqual([true, 3, null]);
     await voidIt(0);
     await voidIt(1);
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     const after = await read('results');
     expect([after.stats, after.positions]).toEqual([closed.stats, closed.positions]);
     expect(await read('votes')).toEqual(votes);
@@ -472,16 +472,16 @@ describe('the log of an event', () => {
     const kinds = (await log.leaves()).map(({ t }) => t);
     expect(kinds).toEqual(['open', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     await service.call('PATCH', path, { description: 'The minutes are at the desk.' }, { key: account.write });
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
     expect(await listEventsToTend(db, 1)).not.toContain(event.id);
     const found = await findEventById(db, event.id);
-    const paper = found === undefined ? undefined : await service.deps.papers.take(found);
-    if (paper === undefined) throw new Error('the event is gone');
-    const { checks } = await checkCount(service.deps, paper, () =>
-      new EventCounter(service.deps, false).results(paper, 'organizer', service.deps.clock.now()),
+    const definition = found === undefined ? undefined : await service.deps.definitions.get(found);
+    if (definition === undefined) throw new Error('the event is gone');
+    const { checks } = await checkCount(service.deps, definition, () =>
+      new EventCounter(service.deps, false).results(definition, 'organizer', service.deps.clock.now()),
     );
     expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
     expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');

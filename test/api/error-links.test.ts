@@ -29,6 +29,14 @@ test('the reference has one paragraph for every code, and for every reason with 
   expect([...Object.keys(STATUS_BY_CODE), ...wanted].filter((anchor) => !anchors.includes(anchor))).toEqual([]);
 });
 
+test('every example of a refusal in the API document leads to its paragraph', async () => {
+  const { body } = await service.call('GET', '/openapi.json');
+  const addresses = [...JSON.stringify(body).matchAll(/"docUrl":"([^"]+)"/g)].map(([, address = '']) => address);
+  expect(addresses.length).toBeGreaterThan(100);
+  const broken = addresses.filter((address) => !anchors.includes(address.split('/reference/errors#')[1] ?? ''));
+  expect([...new Set(broken)]).toEqual([]);
+});
+
 test('every error carries the address of that paragraph beside its request ID', async () => {
   const event = await createTestEvent(service, account, {}, []).catch(() => undefined);
   expect(event).toBeUndefined();

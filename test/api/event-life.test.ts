@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -335,13 +335,13 @@ describe('the life of an event', () => {
     );
     const before = await read(`/voting-events/${id}`);
     expect([before.status, before.finalAt]).toEqual(['closed', null]);
-    await tendBallotLogs(sealDeps(service.deps));
+    await sequenceLogs(sealDeps(service.deps));
     const { finalAt } = await read(`/voting-events/${id}`);
     expect(finalAt).toBeGreaterThan(Date.now() - 60_000);
     const results = await read(`/voting-events/${id}/results`);
     expect([results.final, results.positions, results.log.size]).toEqual([true, [], 2]);
     // Once is enough.
-    await tendBallotLogs(sealDeps(service.deps));
+    await sequenceLogs(sealDeps(service.deps));
     expect((await read(`/voting-events/${id}/results`)).log.size).toBe(2);
     expect((await read(`/voting-events/${id}`)).finalAt).toBe(finalAt);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '#src/http/operation.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import type { OperationDocument } from '#test/harness/api-document.ts';
-import { createExampleWorld, type ExampleWorld, payFor, type WorldPlan } from '#test/harness/example-world.ts';
+import { createExampleWorld, type ExampleWorld, payFor, planOf } from '#test/harness/example-world.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
 import { createTestAccount, eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
@@ -47,20 +47,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => paid.stop());
-
-/** The event that an example is about, as its reader would think of it. */
-function planOf({ name, route }: Example): WorldPlan {
-  const election = /Election|VoterKey|registerVoter/.test(name);
-  const quadratic = /Credit/.test(name);
-  const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
-  return {
-    type: election || /voters|notifications/.test(route.path) ? 'election' : 'poll',
-    paid: pays && !quadratic,
-    quadratic,
-    logged: /\/log\/|Blt/.test(`${route.path} ${name}`),
-    ranked: /Blt/.test(name),
-  };
-}
 
 /** The path with the examples of its parameters, and the query with those that it needs. */
 function targetOf({ route, operation }: Example): string {
@@ -109,7 +95,7 @@ describe('the examples of the API document', () => {
   test('all work as they are printed, once what they name exists', async () => {
     const refused: string[] = [];
     for (const example of examples.filter(({ name }) => !LEFT_OUT.has(name))) {
-      const world = await createExampleWorld(paid.service, planOf(example));
+      const world = await createExampleWorld(paid.service, planOf(example.name, example.route.path));
       const printed = JSON.stringify([targetOf(example), example.body ?? null]);
       const [target, body] = JSON.parse(await world.fill(printed, () => pay(example, world)));
       const answer = await send(target, body === null ? undefined : JSON.stringify(body), example, world);

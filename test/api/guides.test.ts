@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPlans } from '#src/accounts/plans.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { guideNames, readGuideCode, readGuideText, runGuide } from '#test/harness/guides.ts';
 import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
     const { rows } = await deps.db.$client.query<{ id: string }>(
       'SELECT DISTINCT voting_event_id AS id FROM ballot_queue GROUP BY 1 HAVING count(*) >= 3',
     );
-    for (const { id } of rows) await tendBallotLog(sealDeps(deps), id, 3);
+    for (const { id } of rows) await sequenceLog(sealDeps(deps), id, 3);
   }, 500);
 });
 afterAll(async () => {

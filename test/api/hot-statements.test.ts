@@ -8,7 +8,7 @@ import { checkCast } from '#src/voters/check-cast.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { findTaken, listVoters } from '#src/voters/repository.ts';
 import { verifyVoter } from '#src/voters/verify-voter.ts';
-import { findAccess } from '#src/voting-events/find-access.ts';
+import { findAccess } from '#src/voting-events/access.ts';
 import { createTestEvent, visitor } from '#test/harness/elections.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -216,6 +216,24 @@ describe('a cast writes little to the log of the database', () => {
     expect(alone).toBeLessThanOrEqual(most);
     expect(await usualLogBytes(32, requestOf)).toBeLessThanOrEqual(most);
   });
+});
+
+test('32 casts with an Idempotency-Key send at most 21 KiB to the database', async () => {
+  let sent = 0;
+  const weighing = {
+    async query({ values }: { values: unknown[] }) {
+      for (const value of values) sent += Buffer.isBuffer(value) ? value.length : Buffer.byteLength(String(value));
+      return { rows: [] };
+    },
+  } as unknown as Pool;
+  // As long as twelve entries are; they are sealed in whole blocks of 128 bytes.
+  const packed = Buffer.alloc(50);
+  await castBallots(
+    weighing,
+    Array.from({ length: 32 }, (_, voter) => full.castRequest(voter + 1, packed)),
+  );
+  expect(sent).toBeGreaterThan(32 * 128);
+  expect(sent).toBeLessThanOrEqual(21 * 1_024);
 });
 
 describe('trips to the database', () => {

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadPaper } from '#src/ballot-paper/paper.ts';
+import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
-import { MAX_BOX_ROWS } from '#src/results/read-count-inputs.ts';
+import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
 import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { packAll } from '#test/harness/sealed-box.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
@@ -18,9 +19,11 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const CHUNK = 10_000;
+/** Ballots of so many blocks that one answer does not hold them. */
+const MANY = MAX_BOX_BLOCKS * 256;
 
 /** Ballots of the approval of three candidates: the first on all, the second on every second, the third on every fifth. */
-async function fillBox(eventId: string, from: number, to: number): Promise<void> {
+async function fillBox(eventId: string, from: number, to: number, packed = true): Promise<void> {
   const ballot = (...candidates: number[]): Buffer =>
     packEntries([{ position: 1, entries: candidates.map((candidate) => ({ candidate, value: 1 })) }]);
   for (let at = from; at < to; at += CHUNK) {
@@ -33,6 +36,7 @@ async function fillBox(eventId: string, from: number, to: number): Promise<void>
       [eventId, at, Math.min(at + CHUNK, to) - 1, ballot(1, 2, 3), ballot(1, 3), ballot(1, 2), ballot(1)],
     );
   }
+  if (packed) expect(await packAll(service.deps.db.$client, eventId)).toBe(to - from);
 }
 
 const resultsOf = async (event: TestEvent) =>
@@ -53,40 +57,43 @@ describe('a box that is too large for one answer', () => {
       const [first] = positions[0].candidates;
       expect(BigInt(Math.round(Number(first.weightWon) * 10))).toBe(BigInt(ballots + voted) * 10n + halves);
     };
-    await fillBox(event.id, 0, MAX_BOX_ROWS);
-    await expectCounted(MAX_BOX_ROWS, 0);
-    const more = BALLOTS_PER_COPY + MAX_BOX_ROWS + 7;
-    await fillBox(event.id, MAX_BOX_ROWS, more);
+    await fillBox(event.id, 0, MANY);
+    await expectCounted(MANY, 0);
+    const more = BALLOTS_PER_COPY + MANY + 7;
+    await fillBox(event.id, MANY, more);
     await expectCounted(more, 0);
     const [position] = event.positions;
     await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
     await expectCounted(more, 1);
-    await fillBox(event.id, more, more + 100);
+    // As a process of an earlier version seals.
+    await fillBox(event.id, more, more + 100, false);
     await expectCounted(more + 100, 1);
+    await fillBox(event.id, more + 100, more + 3_000, false);
+    await expectCounted(more + 3_000, 1);
   });
 
   test('is counted from where another process left off, unless that was tampered with; a recount asks nobody', async () => {
     const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
     const event = await createTestEvent(service, account, {}, [plan]);
     const { db, clock } = service.deps;
-    const ballots = 3 * MAX_BOX_ROWS + 20_000;
+    const ballots = MANY + 20_000;
     await fillBox(event.id, 0, ballots);
     const count = async (counter: EventCounter): Promise<number> => {
-      const paper = await loadPaper(db, event.id);
-      if (paper === undefined) throw new Error('the event is there');
-      return (await counter.results(paper, 'organizer', clock.now())).stats.ballots;
+      const definition = await loadBallotDefinition(db, event.id);
+      if (definition === undefined) throw new Error('the event is there');
+      return (await counter.results(definition, 'organizer', clock.now())).stats.ballots;
     };
     expect(await count(new EventCounter(service.deps))).toBe(ballots);
     // Who asks the box for its first ballots now, finds fewer.
     await db.transaction(async (tx) => {
       await tx.execute(sql`SET LOCAL session_replication_role = replica`);
-      await tx.execute(sql`DELETE FROM ballots WHERE voting_event_id = ${event.id} AND leaf_index < 500`);
+      await tx.execute(sql`DELETE FROM ballot_blocks WHERE voting_event_id = ${event.id} AND first_leaf < 512`);
     });
     await fillBox(event.id, ballots, ballots + 10);
     expect(await count(new EventCounter(service.deps))).toBe(ballots + 10);
-    expect(await count(new EventCounter(service.deps, false))).toBe(ballots - 490);
+    expect(await count(new EventCounter(service.deps, false))).toBe(ballots - 502);
     await db.execute(sql`UPDATE count_snapshots SET state = set_byte(state, 20, get_byte(state, 20) # 1)
       WHERE voting_event_id = ${event.id}`);
-    expect(await count(new EventCounter(service.deps))).toBe(ballots - 490);
+    expect(await count(new EventCounter(service.deps))).toBe(ballots - 502);
   });
 });

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { appendLeaves } from '#src/ballot-log/append-leaves.ts';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { Frontier } from '#src/ballot-log/frontier.ts';
-import {
-  hashLeaf,
-  inclusionProof,
-  nodesOfInclusion,
-  verifyConsistency,
-  verifyInclusion,
-} from '#src/ballot-log/merkle-tree.ts';
+import { CompactRange } from '#src/ballot-log/compact-range.ts';
+import { hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
 import { recordCheckpoint } from '#src/ballot-log/record-checkpoint.ts';
 import { insertHead } from '#src/ballot-log/repository.ts';
@@ -17,6 +11,7 @@ import { inTransaction } from '#src/database/client.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
 
 /** A tile of each of two levels is full, and the third has begun. */
@@ -42,7 +37,7 @@ beforeAll(async () => {
   const { deps } = service;
   const event = await findEventById(deps.db, eventId);
   if (event === undefined) throw new Error('the event is there');
-  const frontier = new Frontier();
+  const frontier = new CompactRange();
   for (let from = 0; from < SIZE; from = frontier.size) {
     const to = from < EARLIER ? Math.min(from + CHUNK, EARLIER) : Math.min(from + CHUNK, SIZE);
     await inTransaction(deps.db, async (tx) => {
@@ -53,7 +48,7 @@ beforeAll(async () => {
       await recordCheckpoint(tx, deps, event, frontier, 0);
     });
   }
-  const head = { frontier, ballots: 0, configHash: '', configSeq: 0, paperVersion: event.paperVersion };
+  const head = { frontier, ballots: 0, configHash: '', configSeq: 0, definitionVersion: event.definitionVersion };
   await inTransaction(deps.db, (tx) =>
     insertHead(tx, eventId, {
       ...head,
@@ -97,7 +92,7 @@ describe(`a log of ${SIZE} leaves`, () => {
     expect(await log.bytes('tile/2/000.p/1')).toHaveLength(32);
     expect(await log.bytes('tile/0/259.p/7')).toHaveLength(7 * 32);
     for (const index of [0, 17, 255]) {
-      const lower = new Frontier();
+      const lower = new CompactRange();
       const hashes = await log.bytes(`tile/0/${String(index).padStart(3, '0')}`);
       for (let at = 0; at < TILE_WIDTH; at += 1) lower.append(hashes.subarray(at * 32, at * 32 + 32));
       expect(upper.subarray(index * 32, index * 32 + 32)).toEqual(Buffer.from(lower.root()));

@@ -161,6 +161,26 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     expect([refundCalls(event, attempt), alarmsOf(attempt)]).toEqual([1, []]);
   });
 
+  test.each(['pending', 'attention'] as const)(
+    'that fails while it was %s alarms with the provider’s message, and is asked for again',
+    async (newRefunds) => {
+      const event = await createPaidEvent(paid.service, provider);
+      paid.sandbox.faults.newRefunds = newRefunds;
+      const attempt = await payInVain(event);
+      await untilRefund(event, attempt, newRefunds === 'attention' ? 'needs_attention' : 'pending');
+      await untilQuiet();
+      paid.sandbox.faults.newRefunds = 'succeeded';
+      await paid.sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+      await eventually(() => (alarmsOf(attempt).includes('refund_refused') ? true : undefined));
+      await query(
+        'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())',
+        [`refund:${attempt}:%`],
+      );
+      await untilRefund(event, attempt, 'refunded');
+      expect(refundCalls(event, attempt)).toBe(2);
+    },
+  );
+
   test('whose job has used all its tries, or is gone, is swept until the payer has the money, and alarms after a day', async () => {
     const event = await createPaidEvent(paid.service, provider);
     const { faults } = paid.sandbox;

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
-import { openLogPromise } from '#src/ballot-log/log-promise.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { LEAST_WHILE_OPEN, tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 import {
   createTestAccount,
   eventually,
@@ -57,7 +57,7 @@ async function moveEnd({ id }: TestEvent, endsAt: number | null): Promise<void> 
   demand(await service.call('PATCH', `/voting-events/${id}`, { endsAt }, key), 200);
 }
 
-const tend = ({ id }: TestEvent) => tendBallotLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
+const tend = ({ id }: TestEvent) => sequenceLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
 
 const isListed = async ({ id }: TestEvent): Promise<boolean> =>
   (await listEventsToTend(service.deps.db, LEAST_WHILE_OPEN)).includes(id);
@@ -215,15 +215,15 @@ describe('the signed head', () => {
     const event = await openEvent();
     for (let index = 0; index < 3; index += 1) await confirm(event, await cast(event));
     await tendAll(event);
-    const { witness } = service.deps;
+    const { checkpoints } = service.deps;
     const moving = {
       async recall(eventId: string) {
         for (let index = 0; index < 4; index += 1) await confirm(event, await cast(event));
         await tendAll(event);
-        return witness.recall(eventId);
+        return checkpoints.recall(eventId);
       },
     };
-    expect(await checkLog({ ...service.deps, witness: moving }, event.id)).toBeUndefined();
+    expect(await checkLog({ ...service.deps, checkpoints: moving }, event.id)).toBeUndefined();
     expect(await confirmedOf(event)).toBe(7);
   });
 
@@ -239,7 +239,7 @@ describe('the signed head', () => {
     );
     expect(await waiting(event)).toBeLessThan(3);
     await expect(tend(event)).rejects.toThrow(LogSetBack);
-    expect(await checkLog(service.deps, event.id)).toMatch('a signature for more ballots than are there');
+    expect(await checkLog(service.deps, event.id)).toMatch('the log was signed with more ballots than there are');
     // Who holds the signing key, too, and signs what is left.
     await behindTheGuards('UPDATE ballot_logs SET confirmed = 0, note = NULL WHERE voting_event_id = $1', event);
     await expect(tend(event)).rejects.toThrow(LogSetBack);

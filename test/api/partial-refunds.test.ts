@@ -122,8 +122,6 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
     const { attempt } = await cast(event);
     await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', part);
     await until(event, attempt, ({ refund }) => refund !== null);
-    const old = `UPDATE ballots SET created_at = 1, expires_at = 2 WHERE voting_event_id = $1 AND confirmed_at IS NULL`;
-    await query(old, [event.id]).catch(() => undefined);
     demand(
       await paid.service.call(
         'PATCH',
@@ -162,6 +160,25 @@ test('fees that a payer of provider_b bore go back with the payment', async () =
     amountMinor: PRICE.provider_b.amountMinor,
     refund: { status: 'refunded', amountMinor: PRICE.provider_b.amountMinor + fee },
   });
+});
+
+test.each([
+  ['in parts, by message', [20_000, 30_000], 'message'],
+  ['at once, by message', [50_000], 'message'],
+  ['in parts, by the sweep', [20_000, 30_000], 'sweep'],
+])('a price that goes back %s, without the fees that its payer bore, voids the vote', async (_how, parts, way) => {
+  const { amountMinor } = PRICE.provider_b;
+  const event = await createPaidEvent(paid.service, 'provider_b');
+  paid.sandbox.faults.payerBearsFees = true;
+  const attempt = await vote(event);
+  if (way === 'sweep') paid.sandbox.faults.webhooks = 'lost';
+  for (const part of parts)
+    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', (amountMinor * part) / 50_000);
+  if (way === 'sweep') await sweep();
+  const reversed = await until(event, attempt, ({ reversedAt }) => reversedAt !== null);
+  expect(reversed).toMatchObject({ status: 'fulfilled', refund: null });
+  expect((await get(event, '/stats')).payments.revenue).toEqual([]);
+  expect((await get(event, '/results')).stats.ballots).toBe(0);
 });
 
 test('a payment of provider_b that comes ten days late, without a message, is found by the sweep and goes back', async () => {

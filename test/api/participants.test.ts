@@ -385,10 +385,10 @@ describe('the list of votes', () => {
   test.each(['election', 'poll'])(
     'of an open %s shows each vote that stood when it began once, whatever is confirmed and sealed meanwhile',
     async (type) => {
-      const { tendBallotLog } = await import('#src/ballot-log/seal-ballots.ts');
+      const { sequenceLog } = await import('#src/ballot-log/seal-ballots.ts');
       const { sealDeps } = await import('#src/work.ts');
       const event = await createTestEvent(service, account, { type }, [PLURALITY]);
-      const seal = () => tendBallotLog(sealDeps(service.deps), event.id, 1);
+      const seal = () => sequenceLog(sealDeps(service.deps), event.id, 1);
       const addBallot = async (index: number): Promise<void> => {
         if (type === 'poll') return void (await votePoll(service, account, event, votesFor(event)));
         const body = { name: 'V', email: `v${index}@club.example` };

@@ -55,12 +55,32 @@ describe('the reference', () => {
     const page = pages.get('/reference/webhook-messages') ?? '';
     for (const type of Object.keys((body as ApiDocument).webhooks)) {
       expect([type, anchorsOf(page).has(type)]).toEqual([type, true]);
-      expect(page).toContain(`<b>&quot;type&quot;</b>: &quot;${type}&quot;`);
+      expect(page).toContain(`<b>"type"</b>: "${type}"`);
     }
   });
 
+  test('has a sample of every operation in each language, and its own address above them', () => {
+    const sections = shown().filter(([, page]) => page.includes('<fieldset class="tabs">'));
+    expect(sections.length).toBeGreaterThan(14);
+    for (const [path, page] of sections) {
+      const operations = page.split('<article class="op"').length - 1;
+      const count = (part: string): number => page.split(part).length - 1;
+      expect([path, count('value="curl" checked>'), count('<div class="in-typescript">')]).toEqual([
+        ...[path, operations, operations],
+      ]);
+      expect([path, count('<div class="in-python">'), count('<div class="in-php">')]).toEqual([
+        ...[path, operations, operations],
+      ]);
+      expect(page).toContain(`export API=${service.deps.config.baseUrl}\n`);
+    }
+    expect(all()).not.toContain('127.0.0.1:3000');
+    expect(pages.get('/reference/first-vote')).toContain(`export API=${service.deps.config.baseUrl} `);
+  });
+
   test('has every guide beside the operations, and pictures where they help', () => {
-    expect(guideNames().filter((name) => !pages.has(`/reference/${name}`))).toEqual([]);
+    const names = [...guideNames(), 'counting', 'security'];
+    expect(names.filter((name) => !pages.has(`/reference/${name}`))).toEqual([]);
+    expect(pages.get('/reference/counting')).toContain('<h2 id="ties">');
     expect(all().match(/<figure><svg /g)?.length).toBeGreaterThanOrEqual(6);
   });
 

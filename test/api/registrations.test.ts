@@ -336,6 +336,22 @@ describe('a registration', () => {
     demand(await register(account, event, 'unused@week.example'), 201);
   });
 
+  test('never expires once a voter key was mailed, which stays valid until the close', async () => {
+    const event = await createOpenElection(account);
+    const emails = ['keyed@week.example', 'keyless@week.example'];
+    for (const email of emails) demand(await register(account, event, email), 201);
+    await Promise.all(emails.map(linkTo));
+    const request = `/public/voting-events/${event.id}/voter-key/request`;
+    demand(await service.call('POST', request, { email: emails[0] }, { key: account.vote }), 200);
+    await eventually(async () => {
+      const shown = await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read });
+      return demand(shown, 200).some(({ keyStatus }: { keyStatus: string }) => keyStatus === 'sent') ? true : undefined;
+    });
+    await weekPasses(event);
+    await expireRegistrations(service.deps);
+    expect(await names(event)).toEqual(['keyed@week.example']);
+  });
+
   test('never expires with manual approval, after the close, or without a mail', async () => {
     const manual = await createOpenElection(account, { approval: 'manual' });
     demand(await register(account, manual, 'manual@week.example'), 201);

@@ -5,8 +5,8 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
-import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
@@ -39,6 +39,12 @@ const asVoter = (event: TestEvent, method: string, place: string, body?: object,
   service.call(method, `/public/voting-events/${event.id}${place}`, body, { key: account.vote, headers });
 const organize = (event: TestEvent, method: string, place: string, body?: object): Promise<TestAnswer> =>
   service.call(method, `/voting-events/${event.id}${place}`, body, { key: account.write });
+/** Under a key that a customer derives from the event, in its rehearsal and afterwards. */
+const invite = (event: TestEvent): Promise<TestAnswer> =>
+  service.call(...(['POST', `/voting-events/${event.id}/voters/notify`, { audience: 'all', kind: 'key' }] as const), {
+    key: account.write,
+    headers: { 'Idempotency-Key': `invite-${event.id}` },
+  });
 const votesOf = ({ positions: [position] }: TestEvent) => [
   { positionId: position?.id, candidateId: position?.candidates[0] },
 ];
@@ -117,8 +123,9 @@ describe('the rehearsal of an election', () => {
     );
     expect(confirmed.rehearsal).toBe(true);
     expect(confirmed.logPromise).toContain(`/${event.id}/rehearsal-1\n`);
-    demand(await organize(event, 'POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
+    const notified = demand(await invite(event), 202);
     await eventually(() => mailsTo(two)[0]);
+    expect(demand(await invite(event), 202)).toEqual(notified);
     await sealBallots(service, event.id);
     const reader = new LogReader(service, event.id, account.vote);
     expect((await reader.get('checkpoint')).body).toContain(`/${event.id}/rehearsal-1\n`);
@@ -140,14 +147,37 @@ describe('the rehearsal of an election', () => {
     // The same request under the same key is a new one: its answer went with the rehearsal.
     const repeated = await asVoter(event, 'POST', '/ballot/cast', body, headers);
     expect(repeated.body.error?.details.reason).toBe('voter_key_invalid');
+    const mails = mailsTo(two).length;
+    const invited = await invite(event);
+    expect([invited.status, invited.headers.get('idempotent-replayed')]).toEqual([202, null]);
+    await eventually(() => mailsTo(two)[mails]);
     const fresh = await requestKey(event, one);
     expect(mailsTo(one).at(-1)?.text).not.toContain(REHEARSAL_WORDS);
     const real = await vote(event, one, fresh);
     expect(real.logPromise).not.toContain('rehearsal');
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     const [opening] = await reader.leaves();
     expect(opening).toMatchObject({ t: 'open', rehearsalBallots: 1, roll: { heads: 2 } });
     expect((await reader.get('checkpoint')).body).toContain(`/${event.id}\n`);
+  });
+
+  test('leaves those who registered in it out of a copy, and takes the organizer’s along', async () => {
+    const event = await create({ voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
+    const [own, played] = [address('own'), address('played')];
+    await addVoter(event, own);
+    await patchEvent(service, account, event, { status: 'rehearsal' });
+    const { id } = demand(await asVoter(event, 'POST', '/register/voter', { name: 'Played', email: played }), 201);
+    const cy = { name: 'Cy', positionIds: [event.positions[0]?.id] };
+    const candidate = demand(await asVoter(event, 'POST', '/register/candidate', cy), 201);
+    const approved = { status: 'approved' };
+    demand(await organize(event, 'PATCH', `/voters/${id}`, approved), 200);
+    demand(await organize(event, 'PATCH', `/candidates/${candidate.id}`, approved), 200);
+    const copy = demand(await organize(event, 'POST', '/copy', { title: 'Next year', withVoters: true }), 201);
+    const names = async (what: string): Promise<string[]> =>
+      demand(await organize({ ...event, id: copy.id }, 'GET', what), 200).map(({ name }: { name: string }) => name);
+    await eventually(async () => ((await names('/voters')).length > 0 ? true : undefined));
+    expect((await names('/voters')).length).toBe(1);
+    expect(await names('/candidates')).not.toContain('Cy');
   });
 
   test('makes voters wait again whom a key approved in it', async () => {
@@ -179,7 +209,7 @@ describe('the rehearsal of an election', () => {
     const key = await requestKey(event, email);
     const early = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey: key, votes: votesOf(event) });
     expect(early.body.error.details.reason).toBe('event_not_open');
-    await announceTimedEvents(service.deps);
+    await publishTimedEvents(service.deps);
     expect(demand(await organize(event, 'GET', ''), 200).status).toBe('open');
     expect(demand(await organize(event, 'GET', '/stats'), 200).ballots).toEqual({ cast: 0, confirmed: 0 });
     await vote(event, email, await requestKey(event, email));

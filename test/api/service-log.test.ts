@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hashLeaf, verifyInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { takeServiceSequencer } from '#src/service-log/repository.ts';
 import { ServiceLogSetBack, sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type TestEvent,
   votePoll,
 } from '#test/harness/elections.ts';
+import { changeItem } from '#test/harness/sealed-box.ts';
 import {
   createTestAccount,
   eventually,
@@ -141,10 +142,7 @@ describe('the verifier, run against the service', () => {
       'SELECT entries FROM ballots WHERE voting_event_id = $1 AND leaf_index = 2',
       [event.id],
     );
-    await behindTheGuards([
-      'UPDATE ballots SET entries = $2 WHERE voting_event_id = $1 AND leaf_index = 1',
-      [event.id, rows[0]?.entries],
-    ]);
+    await behindTheGuards([changeItem('entries'), [event.id, 1, rows[0]?.entries]]);
     // A process that counts for the first time: the one before goes on from what it counted before the change.
     const fresh = await service.another();
     const changed = await runAt(fresh.port, 'verifier/main.ts', event, key);
@@ -181,10 +179,11 @@ describe('a stored log', () => {
       'UPDATE log_checkpoints SET size = size + 1',
       'DELETE FROM log_checkpoints',
       'TRUNCATE log_checkpoints',
-      'UPDATE ballots SET weight_micro = 2',
-      'UPDATE ballots SET released = NOT released, salt = $1',
-      'DELETE FROM ballots',
-      'TRUNCATE ballots',
+      "UPDATE ballot_blocks SET weights = '{2}'",
+      'UPDATE ballot_blocks SET salts = $1',
+      "UPDATE ballot_blocks SET entries = entries || '\\x00'",
+      'DELETE FROM ballot_blocks',
+      'TRUNCATE ballot_blocks',
       'UPDATE ballot_logs SET size = size - 1',
       "UPDATE ballot_logs SET frontier = ''",
       'DELETE FROM ballot_logs',
@@ -214,8 +213,8 @@ describe('a stored log', () => {
   test('is checked by a job, and finds what an observer would', async () => {
     const { event } = await pollWith(3, false);
     expect(await checkLog(service.deps, event.id)).toBeUndefined();
-    await behindTheGuards(['DELETE FROM ballots WHERE voting_event_id = $1 AND leaf_index = 3', [event.id]]);
-    expect(await checkLog(service.deps, event.id)).toBe('the ballot at 3 is missing in the box');
+    await behindTheGuards(['DELETE FROM ballot_blocks WHERE voting_event_id = $1', [event.id]]);
+    expect(await checkLog(service.deps, event.id)).toBe('the ballot at 1 is missing in the box');
   });
 
   test('that was set back to an older backup is noticed: nothing is signed over it, no ballot is lost', async () => {
@@ -223,7 +222,7 @@ describe('a stored log', () => {
     const log = new LogReader(service, event.id, key);
     const saved = path.join(folder, 'before.txt');
     writeFileSync(saved, String((await log.get('checkpoint')).body));
-    const tables = ['ballot_logs', 'log_leaves', 'log_checkpoints', 'ballots'];
+    const tables = ['ballot_logs', 'log_leaves', 'log_checkpoints', 'ballot_blocks'];
     const backup = tables.map(
       (table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table} WHERE voting_event_id = '${event.id}'`,
     );
@@ -239,7 +238,7 @@ describe('a stored log', () => {
       ]),
     );
     await votePoll(service, account, event, votesOf(event, 1));
-    await expect(tendBallotLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
     expect(await checkLog(service.deps, event.id)).toMatch('an older state was restored');
     expect((await verify(event, key, '--since', saved)).code).toBe(3);
     const noticed = await verify(event, key, '--since', later);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
 import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
@@ -248,7 +248,7 @@ describe('a message', () => {
     await until(receiver, 5);
     // Until the time for confirmations is over nothing is published; then whoever comes first publishes it.
     await finishEvent(service, event.id);
-    await Promise.all([1, 2, 3].map(() => announceTimedEvents(service.deps)));
+    await Promise.all([1, 2, 3].map(() => publishTimedEvents(service.deps)));
     await until(receiver, 6);
     expect(
       typesOf(receiver.received)

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { readConfig } from '#src/config.ts';
 import { databaseErrorCode } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -35,7 +35,7 @@ async function sealAll({ eventId }: BallotLogTask): Promise<void> {
   for (let closed = false; !closed; ) {
     // A queue whose million rows are gone is slow to look through until PostgreSQL has cleaned up after them. The service's
     // own job is tried again when it meets the time limit of statements, and so is this.
-    await tendBallotLog(seal, eventId, 1).catch((fault: unknown) => {
+    await sequenceLog(seal, eventId, 1).catch((fault: unknown) => {
       if (databaseErrorCode(fault) !== STATEMENT_TIMEOUT) throw fault;
     });
     const { rows } = await deps.db.$client.query<{ closed: boolean }>(

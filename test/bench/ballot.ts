@@ -50,7 +50,7 @@ export const ballot: BenchLine = async (bench) => {
   for (const warmUp of Object.values(alternatives)) await warmUp();
   // Until each of them has asked for the first time.
   while (asked < VOTERS) await alternatives.seeded();
-  const seen = await alternate(ROUNDS, alternatives);
+  const seen = await alternate(bench, ROUNDS, alternatives);
   const reference = "GET of the event's settings";
   return [
     {

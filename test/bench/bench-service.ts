@@ -9,9 +9,11 @@ import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from '#src/embedded-postgres/home.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { findHome } from '#test/harness/find-home.ts';
+import { parentOf } from './processor-ticks.ts';
+import { Draw } from './seed.ts';
 import { type ServerKind, type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** An embedded database of its own that loses nothing in a power cut, and servers on it, each a process as in production. */
@@ -24,6 +26,11 @@ export interface Bench {
   readonly accountId: string;
   /** The share of the full number of rows, for trying a line out: goals are about the full number. */
   readonly scale: number;
+  /** What sizes and mixes are drawn from; the same seed gives the same run. */
+  readonly seed: number;
+  readonly draw: Draw;
+  /** The first process of the database, which starts all others. */
+  readonly databasePid: number;
   readonly write: string;
   readonly vote: string;
   /** The service as it runs everywhere: one process, jobs included. */
@@ -51,11 +58,20 @@ async function call(server: ServerProcess, key: string, method: string, target: 
 
 export interface BenchOptions {
   readonly scale: number;
+  readonly seed: number;
   /** Where servers leave their CPU profiles when they end. */
   readonly profileFolder?: string | undefined;
 }
 
-export async function startBench({ scale, profileFolder }: BenchOptions): Promise<Bench> {
+/** Every session is a child of the first process. */
+async function findDatabasePid(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const first = parentOf(rows[0]?.pid ?? 0);
+  if (first === undefined) throw new Error('the processes of the database are not those of this machine');
+  return first;
+}
+
+export async function startBench({ scale, seed, profileFolder }: BenchOptions): Promise<Bench> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-bench-'));
   chmodSync(dataDir, 0o711);
   const plansFile = path.join(dataDir, 'plans.json');
@@ -88,6 +104,9 @@ export async function startBench({ scale, profileFolder }: BenchOptions): Promis
       environment,
       accountId,
       scale,
+      seed,
+      draw: new Draw(seed),
+      databasePid: await findDatabasePid(deps.db.$client),
       write,
       vote,
       server,

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
 import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
@@ -15,28 +14,51 @@ import {
 } from './elections.ts';
 import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
 
-/** An election whose voters cast the same choices; each cast is somebody's, drawn by chance, and replaces their earlier one. */
+/** An election whose voters cast some of its ballots, drawn by chance; each cast replaces the voter's earlier one. */
 export interface Casting {
   readonly election: BenchElection;
   readonly voters: number;
+  /** One of the ballots, where every cast is the same. */
   readonly votes: readonly BallotVote[];
+  /** All of them have as many entries. */
+  readonly ballots: readonly (readonly BallotVote[])[];
 }
 
-/** Twelve entries over three positions: some chosen, some scored, some ranked. */
+/** Different ballots that are cast in an election. */
+const BALLOTS = 16;
+const [LOWEST_SCORE, HIGHEST_SCORE] = [0, 10];
+
+const withBallots = (
+  election: BenchElection,
+  voters: number,
+  [votes = [], ...others]: readonly (readonly BallotVote[])[],
+): Casting => ({ election, voters, votes, ballots: [votes, ...others] });
+
+/** Twelve entries over three positions: some chosen, some scored, some ranked. How many of each, and of how many candidates, is drawn. */
 export async function prepareTwelve(bench: Bench, voters: number): Promise<Casting> {
+  const { draw } = bench;
+  const [chosen, scored] = [draw.between(3, 5), draw.between(3, 5)];
+  const entries = [chosen, scored, 12 - chosen - scored];
+  const candidates = entries.map((marked) => marked + draw.between(1, 4));
+  const [ofApproval = 0, ofScore = 0, ofRanks = 0] = candidates;
   const election = await createElection(bench, [
-    { votingMethod: 'approval', candidates: 6 },
-    { votingMethod: 'score', candidates: 6, settings: { scoreMin: 0, scoreMax: 10 } },
-    { votingMethod: 'ranked_choice', candidates: 6 },
+    { votingMethod: 'approval', candidates: ofApproval },
+    { votingMethod: 'score', candidates: ofScore, settings: { scoreMin: LOWEST_SCORE, scoreMax: HIGHEST_SCORE } },
+    { votingMethod: 'ranked_choice', candidates: ofRanks },
   ]);
   await addVoters(bench, election.id, 0, voters);
-  const votes = election.positions.flatMap(({ id: positionId, candidates }, position) =>
-    candidates.slice(0, 4).map(({ id: candidateId }, index): BallotVote => {
-      const mark = [{}, { value: index + 3 }, { rank: index + 1 }][position];
-      return { positionId, candidateId, ...mark };
-    }),
+  const ballots = Array.from({ length: BALLOTS }, () =>
+    election.positions.flatMap(({ id: positionId, candidates }, position) =>
+      draw
+        .shuffled(candidates)
+        .slice(0, entries[position])
+        .map(({ id: candidateId }, index): BallotVote => {
+          const mark = [{}, { value: draw.between(LOWEST_SCORE, HIGHEST_SCORE) }, { rank: index + 1 }][position];
+          return { positionId, candidateId, ...mark };
+        }),
+    ),
   );
-  return { election, voters, votes };
+  return withBallots(election, voters, ballots);
 }
 
 /** As many entries as a ballot may have. */
@@ -46,7 +68,7 @@ export async function prepareTwoHundred(bench: Bench, voters: number): Promise<C
   const votes = election.positions.flatMap(({ id: positionId, candidates }) =>
     candidates.map(({ id: candidateId }) => ({ positionId, candidateId })),
   );
-  return { election, voters, votes };
+  return withBallots(election, voters, [votes]);
 }
 
 let requestNumber = 0;
@@ -54,29 +76,35 @@ let requestNumber = 0;
 /** Casts over HTTP for a while, each with an Idempotency-Key of its own. */
 export function castOverHttp(
   bench: Bench,
-  { election, voters, votes }: Casting,
+  casting: Casting,
   port: number,
   connections: number,
   durationMs: number,
 ): Promise<LoadResult> {
-  const request = requestsOf(
-    {
-      method: 'POST',
-      path: `/public/voting-events/${election.id}/ballot/cast`,
-      key: bench.vote,
-      headers: { 'Idempotency-Key': `cast-${process.pid}-########` },
-      body: JSON.stringify({ voterId: 'B########', voterKey: VOTER_KEY, votes }),
-    },
-    () => {
-      requestNumber += 1;
-      return [requestNumber, randomInt(voters)];
-    },
-  );
+  const request = castRequests(bench, casting, { 'Idempotency-Key': `cast-${process.pid}-########` }, (voter) => {
+    requestNumber += 1;
+    return [requestNumber, voter];
+  });
   return applyLoad({ port, connections, durationMs, request, status: 201 });
 }
 
+/** Requests that cast one of the ballots for one of the voters. @param numbers for every run of eight `#` of the headers, then the voter */
+export function castRequests(
+  { draw, vote }: Bench,
+  { election, voters, ballots }: Casting,
+  headers: Readonly<Record<string, string>>,
+  numbers: (voter: number) => readonly number[] = (voter) => [voter],
+): () => Buffer {
+  const path = `/public/voting-events/${election.id}/ballot/cast`;
+  const requests = ballots.map((votes) => {
+    const body = JSON.stringify({ voterId: 'B########', voterKey: VOTER_KEY, votes });
+    return requestsOf({ method: 'POST', path, key: vote, headers, body }, () => numbers(draw.below(voters)));
+  });
+  return () => (requests[draw.below(requests.length)] as () => Buffer)();
+}
+
 /** Our own statement for one ballot, as a script of pgbench: the same voters, the same bytes, a claim like a request's. */
-export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, paperVersion: number): string {
+export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, definitionVersion: number): string {
   const { secrets } = bench.deps;
   const codeTag = codeTagOf(generateConfirmationCode());
   const packed = packEntries(
@@ -96,7 +124,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
   return `\\set n random(0, ${voters - 1})
 \\set r random(1, 1000000000000000)
-SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], '{${paperVersion}}',
+SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], '{${definitionVersion}}',
   ARRAY[(${voter})::jsonb], ARRAY[${bytea(keyHash)}], '{NULL}', ARRAY['[""]'::jsonb], ARRAY[sha256(int8send(:r))], ARRAY[${bytea(entries)}],
   '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}');
 `;

@@ -12,9 +12,16 @@ const FEW = 1_000;
 const VOTERS = 2_000_000;
 const BALLOTS = 3_000_000;
 
+async function countBallots(bench: Bench): Promise<number> {
+  const { rows } = await bench.pool.query<{ ballots: number }>(
+    'SELECT coalesce(sum(ballots), 0)::int AS ballots FROM ballot_blocks',
+  );
+  return rows[0]?.ballots ?? 0;
+}
+
 /** Fills the database up to so many confirmed ballots, in an election of their own. */
 async function fillBallots(bench: Bench, wanted: number): Promise<void> {
-  const missing = wanted - (await countRows(bench.databaseUrl, 'ballots'));
+  const missing = wanted - (await countBallots(bench));
   if (missing <= 0) return;
   const { id, positions } = await createElection(bench, [{ votingMethod: 'plurality', candidates: 2 }]);
   const [position] = positions;
@@ -25,7 +32,7 @@ async function fillBallots(bench: Bench, wanted: number): Promise<void> {
 
 /** Casting in a database of many voters and ballots, beside an almost empty one. */
 export const growth: BenchLine = async (bench) => {
-  const small = await startBench({ scale: bench.scale });
+  const small = await startBench({ scale: bench.scale, seed: bench.seed });
   try {
     const [voters, ballots] = [VOTERS * bench.scale, BALLOTS * bench.scale];
     await fillBallots(bench, ballots);
@@ -39,7 +46,7 @@ export const growth: BenchLine = async (bench) => {
       theirs: async () => (await castOverHttp(small, few, small.server.port, 32, WINDOW_MS)).perSecond,
     };
     for (const warmUp of Object.values(alternatives)) await warmUp();
-    const { ours, theirs } = await alternate(ROUNDS, alternatives);
+    const { ours, theirs } = await alternate(bench, ROUNDS, alternatives);
     return [
       {
         ...{ work: `cast with ${voters} voters and ${ballots} ballots`, reference: `with ${FEW} and none`, unit: '/s' },

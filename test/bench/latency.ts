@@ -15,7 +15,7 @@ export const castLatency: BenchLine = async (bench) => {
     pick(await castOverHttp(bench, casting, port, connections, WINDOW_MS));
   const [p50, p99] = [({ p50Ms }: LoadResult) => p50Ms, ({ p99Ms }: LoadResult) => p99Ms];
   for (const { port } of [gathered, ungathered]) await window(port, 8, p50)();
-  const seen = await alternate(ROUNDS, {
+  const seen = await alternate(bench, ROUNDS, {
     alone: window(gathered.port, 1, p50),
     aloneUngathered: window(ungathered.port, 1, p50),
     few: window(gathered.port, 8, p99),

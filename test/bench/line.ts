@@ -5,9 +5,21 @@ export interface Figure {
   readonly median: number;
   readonly low: number;
   readonly high: number;
-  readonly windows: number;
-  /** Windows among them in which other programs took more than a quarter of a core, when there was no time for better ones. */
-  readonly disturbed: number;
+  /** The numbers of the windows that count, from 0 on in the order in which they were measured. */
+  readonly kept: readonly number[];
+  /** Windows that were left out because other programs took more than a quarter of a core meanwhile. */
+  readonly dropped: number;
+  /** Whether the windows that count were disturbed themselves, because there were no better ones. */
+  readonly disturbed: boolean;
+}
+
+/** Microseconds of a core for each request. */
+export interface ProcessorMicros {
+  readonly service: number;
+  /** All processes of the database together. */
+  readonly database: number;
+  /** What sends the requests: it shares the machine. */
+  readonly load: number;
 }
 
 export type Goal =
@@ -23,10 +35,11 @@ export interface Measurement {
   readonly unit: string;
   readonly ours: Figure;
   readonly theirs: Figure | undefined;
-  /** What `ours / theirs` shall be, or `ours` by itself where there is no reference. */
+  /** The goal of `ours / theirs`, or `ours` by itself where there is no reference. */
   readonly goal: Goal;
   /** What limits it, where the goal is missed. */
   readonly limit: string;
+  readonly processor?: ProcessorMicros;
 }
 
 /** A line that could not be measured here. */
@@ -59,14 +72,22 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
   return below + (above - below) * (at - Math.floor(at));
 }
 
-export function figureOf(values: readonly number[], disturbed = 0): Figure {
+export function figureOf(values: readonly number[], windows?: Pick<Figure, 'kept' | 'dropped' | 'disturbed'>): Figure {
+  const whole = { kept: [...values.keys()], dropped: 0, disturbed: false };
   return {
     median: median(values),
     low: Math.min(...values),
     high: Math.max(...values),
-    windows: values.length,
-    disturbed,
+    ...(windows ?? whole),
   };
+}
+
+/** Another figure of the same windows, where each gave several. */
+export function alsoOf(values: readonly number[], { kept, dropped, disturbed }: Figure): Figure {
+  return figureOf(
+    kept.map((window) => values[window] ?? Number.NaN),
+    { kept, dropped, disturbed },
+  );
 }
 
 /** The figure that the goal is about. */

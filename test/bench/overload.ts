@@ -1,9 +1,7 @@
-import { randomInt } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import type { Bench } from './bench-service.ts';
-import { castOverHttp, prepareTwelve } from './casting.ts';
-import { VOTER_KEY } from './elections.ts';
-import { readAnswers, requestsOf } from './http-load.ts';
+import { castOverHttp, castRequests, prepareTwelve } from './casting.ts';
+import { readAnswers } from './http-load.ts';
 import { type BenchLine, figureOf } from './line.ts';
 
 const ROUNDS = 3;
@@ -63,10 +61,7 @@ async function measureGoodput({ port, perSecond, request, status }: Arriving): P
 export const overload: BenchLine = async (bench: Bench) => {
   const casting = await prepareTwelve(bench, Math.max(1_000, Math.floor(20_000 * bench.scale)));
   const { port } = bench.server;
-  const { election, voters, votes } = casting;
-  const body = JSON.stringify({ voterId: 'B########', voterKey: VOTER_KEY, votes });
-  const path = `/public/voting-events/${election.id}/ballot/cast`;
-  const request = requestsOf({ method: 'POST', path, key: bench.vote, body }, () => [randomInt(voters)]);
+  const request = castRequests(bench, casting, {});
   const [peaks, goodputs]: [number[], number[]] = [[], []];
   await castOverHttp(bench, casting, port, CONNECTIONS, 1_000);
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -29,8 +29,14 @@ export interface PgbenchRun {
   readonly variables?: Readonly<Record<string, number>>;
 }
 
-/** Transactions a second, prepared statements, connections not counted. @throws Error when a transaction failed */
-export async function runPgbench(run: PgbenchRun): Promise<number> {
+export interface PgbenchResult {
+  /** Transactions. */
+  readonly answered: number;
+  readonly perSecond: number;
+}
+
+/** Runs transactions as prepared statements; connecting is not counted. @throws Error when a transaction failed */
+export async function runPgbench(run: PgbenchRun): Promise<PgbenchResult> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-pgbench-'));
   try {
     const file = path.join(folder, 'script.sql');
@@ -48,8 +54,9 @@ export async function runPgbench(run: PgbenchRun): Promise<number> {
     );
     const failed = Number(/number of failed transactions: (\d+)/.exec(stdout)?.[1] ?? 0);
     const perSecond = Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
-    if (failed > 0 || !(perSecond > 0)) throw new Error(`pgbench: ${stdout}`);
-    return perSecond;
+    const answered = Number(/transactions actually processed: (\d+)/.exec(stdout)?.[1]);
+    if (failed > 0 || !(perSecond > 0 && answered > 0)) throw new Error(`pgbench: ${stdout}`);
+    return { answered, perSecond };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import path from 'node:path';
@@ -15,6 +16,7 @@ import { memory } from './memory.ts';
 import { overload } from './overload.ts';
 import { instantRunoff, results } from './results.ts';
 import { describeLines, jsonOf } from './show-lines.ts';
+import { start } from './start.ts';
 import { voterBatches, voterPages } from './voter-lists.ts';
 import { webhookDeliveries } from './webhook-deliveries.ts';
 
@@ -36,12 +38,14 @@ const LINES: Readonly<Record<string, BenchLine>> = {
   log: ballotLog,
   growth,
   memory,
+  start,
 };
 
-const USAGE = `npm run bench -- [--json] [--scale SHARE] [--profile FOLDER] [line …]
+const USAGE = `npm run bench -- [--json] [--scale SHARE] [--seed NUMBER] [--profile FOLDER] [line …]
 
   --json            prints JSON instead of a table; the same is kept in bench/latest.json
   --scale SHARE     the share of the full number of rows, such as 0.01, for trying a line out
+  --seed NUMBER     what sizes and mixes are drawn from; without it, another one each time, printed with the table
   --profile FOLDER  leaves CPU profiles of the servers in a folder
 
 Lines: ${Object.keys(LINES).join(', ')}. Without any, all are measured.
@@ -57,7 +61,7 @@ async function measureAll(bench: Bench, names: readonly string[]): Promise<Line[
     try {
       measured.push(...(await line(bench)));
     } catch (fault) {
-      // The other lines are measured all the same; this one is told as what it is.
+      // The other lines are measured all the same; this one is shown as what it is.
       measured.push({ work: name, missing: `It failed: ${fault instanceof Error ? fault.message : String(fault)}` });
     }
     process.stderr.write(` ${((performance.now() - begin) / 1_000).toFixed(0)} s\n`);
@@ -72,7 +76,7 @@ async function describeMachine(bench: Bench): Promise<string> {
      FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')`,
   );
   const [first] = cpus();
-  return `${cpus().length} cores (${first?.model.trim() ?? 'unknown'}), Node ${process.version}, ${rows[0]?.settings}`;
+  return `${cpus().length} cores (${first?.model.trim() ?? 'unknown'}), Node ${process.version}, ${rows[0]?.settings}, seed ${bench.seed}`;
 }
 
 async function main(): Promise<number> {
@@ -81,6 +85,7 @@ async function main(): Promise<number> {
     options: {
       json: { type: 'boolean' },
       scale: { type: 'string', default: '1' },
+      seed: { type: 'string', default: String(randomInt(2 ** 31)) },
       profile: { type: 'string' },
       help: { type: 'boolean' },
     },
@@ -90,7 +95,9 @@ async function main(): Promise<number> {
     process.stderr.write(unknown.length > 0 ? `There is no line ${unknown.join(', ')}.\n\n${USAGE}` : USAGE);
     return values.help === true ? 0 : 2;
   }
-  const bench = await startBench({ scale: Number(values.scale), profileFolder: values.profile });
+  const bench = await startBench({
+    ...{ scale: Number(values.scale), seed: Number(values.seed), profileFolder: values.profile },
+  });
   try {
     const machine = await describeMachine(bench);
     const measured = await measureAll(bench, positionals.length > 0 ? positionals : Object.keys(LINES));

@@ -16,6 +16,7 @@ export interface ServerUsage {
 
 export interface ServerProcess {
   readonly port: number;
+  readonly pid: number | undefined;
   usage(): Promise<ServerUsage>;
   stop(): Promise<void>;
 }
@@ -44,6 +45,7 @@ export async function startServerProcess(
   const { port } = await next<{ port: number }>();
   return {
     port,
+    pid: child.pid,
     usage() {
       const answer = next<ServerUsage>();
       child.send('usage');

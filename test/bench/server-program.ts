@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
-import { BallotWriter } from '#src/ballots/ballot-writer.ts';
 import {
+  BallotWriter,
   type CastRequest,
   type CastVerdict,
   type ConfirmRow,

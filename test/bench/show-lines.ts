@@ -10,34 +10,41 @@ function goalText(goal: Goal): string {
 }
 
 function figureText(figure: Figure, unit: string): string {
-  const spread = figure.windows === 1 ? '' : ` (${round(figure.low)}–${round(figure.high)})`;
+  const spread = figure.kept.length === 1 ? '' : ` (${round(figure.low)}–${round(figure.high)})`;
   return `${round(figure.median)}${unit}${spread}`;
 }
 
 function cellsOf(line: Line): string[] {
   if (!isMeasured(line))
-    return [line.work, '', '', '', line.goal === undefined ? '' : goalText(line.goal), 'not measured'];
-  const { work, reference, unit, ours, theirs, goal } = line;
+    return [line.work, '', '', '', line.goal === undefined ? '' : goalText(line.goal), 'not measured', ''];
+  const { work, reference, unit, ours, theirs, goal, processor } = line;
   const ratio = round(ratioOf(line));
   const verdict = isBeyond(line) ? 'reached, and beyond' : isReached(line) ? 'reached' : 'MISSED';
   const beside = theirs === undefined ? '' : `${figureText(theirs, unit)} ${reference}`;
-  return [work, figureText(ours, unit), beside, theirs === undefined ? '' : ratio, goalText(goal), verdict];
+  const micros = processor === undefined ? [] : [processor.service, processor.database, processor.load].map(Math.round);
+  return [
+    ...[work, figureText(ours, unit), beside, theirs === undefined ? '' : ratio, goalText(goal), verdict],
+    micros.join(' / '),
+  ];
 }
 
 /** What there is to say of a line below the table. */
 function remarksOf(line: Line): string[] {
   if (!isMeasured(line)) return [`${line.work}: not measured. ${line.missing}`];
-  const disturbed = line.ours.disturbed + (line.theirs?.disturbed ?? 0);
-  const windows = line.ours.windows + (line.theirs?.windows ?? 0);
+  const figures = [line.ours, ...(line.theirs === undefined ? [] : [line.theirs])];
+  const dropped = figures.reduce((sum, figure) => sum + figure.dropped, 0);
   return [
     ...(isReached(line) ? [] : [`${line.work}: missed. ${line.limit}`]),
-    ...(disturbed === 0 ? [] : [`${line.work}: other programs disturbed ${disturbed} of ${windows} windows.`]),
+    ...(dropped === 0 ? [] : [`${line.work}: ${dropped} windows were left out because of other programs.`]),
+    ...(figures.some(({ disturbed }) => disturbed)
+      ? [`${line.work}: other programs disturbed nearly all windows, so that all of them count.`]
+      : []),
   ];
 }
 
 /** A table for people, in Markdown that is aligned: it reads in a terminal and in a document. */
 export function describeLines(machine: string, lines: readonly Line[]): string {
-  const head = ['Work', 'Ours', 'Reference', 'Ratio', 'Goal', ''];
+  const head = ['Work', 'Ours', 'Reference', 'Ratio', 'Goal', '', 'µs: service / database / load'];
   const rows = [head, ...lines.map(cellsOf)];
   const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const show = (row: readonly string[]): string =>
@@ -46,7 +53,7 @@ export function describeLines(machine: string, lines: readonly Line[]): string {
   const table = [show(head), rule, ...rows.slice(1).map(show)];
   const remarks = lines.flatMap(remarksOf);
   const below = remarks.length === 0 ? [] : ['', ...new Set(remarks)];
-  return `${machine}\nMedians of alternating windows, the spread in brackets.\n\n${[...table, ...below].join('\n')}\n`;
+  return `${machine}\nMedians of alternating windows, the spread in brackets. µs: of a core for each request.\n\n${[...table, ...below].join('\n')}\n`;
 }
 
 export function jsonOf(machine: string, lines: readonly Line[]): string {

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
@@ -109,15 +109,15 @@ describe.runIf(hasBrowser)('the search of the reference', () => {
     await context.close();
   });
 
-  test('says so when its index cannot be read, and reads it at the next try', async () => {
+  test('says so while its index cannot be read, and reads it by itself as soon as it can be', async () => {
     const context = await browser.newContext({ viewport: DESK });
     const page = await openAt('/reference', context);
-    await page.route('**/search.json', (route) => route.fulfill({ status: 500, body: '' }), { times: 1 });
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByText('The search cannot be read now.').waitFor();
-    await page.keyboard.press('Escape');
+    const refusal = (route: Route): Promise<void> => route.fulfill({ status: 503, body: '' });
+    await page.route('**/search.json', refusal);
     await page.keyboard.press('Control+k');
     await page.keyboard.type('polls');
+    await page.getByRole('dialog').getByText('The search cannot be read now.').waitFor();
+    await page.unroute('**/search.json', refusal);
     await page.getByRole('dialog').getByRole('link').first().waitFor();
     await context.close();
   });
@@ -134,6 +134,37 @@ describe.runIf(hasBrowser)('a block of code', () => {
     const code = await page.getByLabel('A call of confirmBallot', { exact: true }).first().textContent();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(code);
     expect(code).toMatch(/^curl -X POST/);
+    await context.close();
+  });
+});
+
+const PYTHON_CALL = 'A call of confirmBallot in Python';
+
+describe.runIf(hasBrowser)('the samples', () => {
+  test('are all shown in the language that a reader chose by the keyboard, on the next page, too', async () => {
+    const context = await browser.newContext({ viewport: DESK });
+    const page = await openAt('/reference/ballots', context);
+    expect(await page.getByLabel(PYTHON_CALL, { exact: true }).isVisible()).toBe(false);
+    const tabs = page.locator('#castBallot .tabs');
+    await tabs.getByRole('radio', { name: 'curl' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(await tabs.getByRole('radio', { name: 'Python' }).isChecked()).toBe(true);
+    expect(await page.getByLabel(PYTHON_CALL, { exact: true }).isVisible()).toBe(true);
+    expect(await page.getByLabel('A call of confirmBallot', { exact: true }).isVisible()).toBe(false);
+    expect(await findViolations(page)).toEqual([]);
+    const next = await openAt('/reference/voters', context);
+    expect(await next.getByLabel('A call of listVoters in Python', { exact: true }).isVisible()).toBe(true);
+    expect(await next.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true);
+    await context.close();
+  });
+
+  test('are chosen one by one where no script runs', async () => {
+    const context = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await openAt('/reference/ballots', context);
+    await page.locator('#confirmBallot .tabs').getByText('Python').click();
+    expect(await page.getByLabel(PYTHON_CALL, { exact: true }).isVisible()).toBe(true);
+    expect(await page.getByLabel('A call of castBallot', { exact: true }).first().isVisible()).toBe(true);
     await context.close();
   });
 });

@@ -251,9 +251,17 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMI
 });
 
 describe.runIf(hasBrowser)('the voting page', LIMIT, () => {
-  test('registers a voter, who then asks for a key and votes', async () => {
+  test('registers a voter in the group of their choice, who then asks for a key and votes', async () => {
     const voter = await openVoter();
     const { voting, page } = voter;
+    const organizer = async (method: string, path: string, body?: unknown) => {
+      const target = `/voting-events/${voting.demo.event}${path}`;
+      return (await paid.service.call(method, target, body, { key: voting.demo.writeKey })).body.data;
+    };
+    await page.goto(voting.election);
+    await page.getByText('Not on the list of voters?').click();
+    expect(await page.getByLabel('Your group').isVisible()).toBe(false);
+    const group = await organizer('POST', '/groups', { name: 'South' });
     await page.goto(voting.election);
     await page.getByLabel('E-mail address').fill('newcomer@club.example');
     await page.getByText('Not on the list of voters?').click();
@@ -261,8 +269,12 @@ describe.runIf(hasBrowser)('the voting page', LIMIT, () => {
     await page.locator('#registration .wrong').waitFor();
     await expectSound(page, 'a registration without a name');
     await page.getByLabel('Your name').fill('Nora Newcomer');
+    await page.getByLabel('Your group').selectOption('South');
     await press(page, 'Register');
     await page.getByText('You are registered.').waitFor();
+    expect(await organizer('GET', '/voters?search=newcomer')).toMatchObject([
+      { name: 'Nora Newcomer', groupId: group.id },
+    ]);
     await press(page, 'Mail me a key');
     await follow(page, await linkFromMail(voting, 'newcomer@club.example'));
     await heading(page, 'Your ballot').waitFor();

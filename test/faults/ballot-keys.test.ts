@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
 import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
@@ -334,7 +334,7 @@ describe('a rehearsal', () => {
     await service.deps.db.$client.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [
       election.id,
     ]);
-    await announceTimedEvents(service.deps);
+    await publishTimedEvents(service.deps);
     service.deps.events.forget(election.id);
     await tendBallotKeys(service.deps);
     expect(keyFiles(main, election.id)).toHaveLength(1);

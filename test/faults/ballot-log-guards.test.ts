@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
 import { readFigures } from '#src/read-figures.ts';
@@ -19,6 +19,7 @@ import {
   type TestEvent,
   votePoll,
 } from '#test/harness/elections.ts';
+import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
@@ -95,7 +96,7 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
   test('cannot change or remove leaves, tiles, checkpoints or sealed ballots, nor switch the guards off', async () => {
     await pollWith(asRole, 3);
     for (const statement of [
-      ...['log_leaves', 'log_tiles', 'log_checkpoints', 'ballots', 'ballot_logs', 'voided_ballots'].flatMap((table) => [
+      ...TABLES.flatMap((table) => [
         `DELETE FROM ${table}`,
         `TRUNCATE ${table}`,
         `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
@@ -104,7 +105,9 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
       "UPDATE log_leaves SET data = ''",
       "UPDATE log_tiles SET root = ''",
       "UPDATE log_checkpoints SET note = ''",
-      "UPDATE ballots SET entries = ''",
+      "UPDATE ballot_blocks SET entries = ''",
+      "UPDATE ballot_rows SET entries = ''",
+      'DROP VIEW ballots',
       'DROP FUNCTION guard_ballot_log CASCADE',
       "SET session_replication_role = 'replica'",
     ]) {
@@ -114,6 +117,17 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
     await expect(role.query('UPDATE ballot_logs SET size = size - 1')).rejects.toMatchObject({ code: '23001' });
   });
 });
+
+/** What the guards watch. */
+const TABLES = [
+  'log_leaves',
+  'log_tiles',
+  'log_checkpoints',
+  'ballot_blocks',
+  'ballot_rows',
+  'ballot_logs',
+  'voided_ballots',
+];
 
 /** Changes the database as its owner can who takes the triggers away. */
 async function behindTheGuards(statement: string, values: unknown[]): Promise<void> {
@@ -143,7 +157,7 @@ describe('the close of an election', () => {
     expect(await standing(event)).toEqual({ final: false, disputed: true });
     await behindTheGuards('DELETE FROM participation WHERE voting_event_id = $1', [event.id]);
     await checkLogs(service.deps, 0);
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     expect(await standing(event)).toEqual({ final: true, disputed: false });
   });
 });
@@ -154,25 +168,28 @@ describe('the recurring check of all logs', () => {
     const before = (await readFigures(service.deps.db, [])).logAlarms;
     await checkLogs(service.deps, 0);
     expect([alarmsOf(event.id), (await readFigures(service.deps.db, [])).logAlarms]).toEqual([[], before]);
-    const flip =
-      'UPDATE ballots SET entries = set_byte(entries, 3, get_byte(entries, 3) # 3) WHERE voting_event_id = $1 AND leaf_index = 2';
-    await behindTheGuards(flip, [event.id]);
+    const flip = changeItem('entries', 'set_byte(i.item, 3, get_byte(i.item, 3) # 3)');
+    await behindTheGuards(flip, [event.id, 2]);
     await checkLogs(service.deps, 0);
     expect(alarmsOf(event.id)).toMatchObject([
       { level: 50, alarm: 'ballot_log_changed', reason: 'the ballot at 2 is not the one in the log' },
     ]);
     expect((await readFigures(service.deps.db, [])).logAlarms).toBe(before + 1);
     expect(await standing(event)).toEqual({ final: false, disputed: true });
-    await behindTheGuards(flip, [event.id]);
+    await behindTheGuards(flip, [event.id, 2]);
     await checkLogs(service.deps, 0);
     expect((await readFigures(service.deps.db, [])).logAlarms).toBe(before);
     expect(await standing(event)).toEqual({ final: false, disputed: false });
   });
 
   test.each([
-    ['a leaf beyond the head', "INSERT INTO log_leaves VALUES ($1, 99, '{}')", 'there is a leaf'],
-    ['a tile that is not full', "INSERT INTO log_tiles VALUES ($1, 0, 0, '', '')", 'there is a tile'],
-    ['a checkpoint of a longer log', "INSERT INTO log_checkpoints VALUES ($1, 99, '', '', 1)", 'there is a checkpoint'],
+    ['a leaf beyond the head', "INSERT INTO log_leaves VALUES ($1, 99, '{}')", 'a leaf stands behind'],
+    ['a tile that is not full', "INSERT INTO log_tiles VALUES ($1, 0, 0, '', '')", 'a tile stands behind'],
+    [
+      'a checkpoint of a longer log',
+      "INSERT INTO log_checkpoints VALUES ($1, 99, '', '', 1)",
+      'a checkpoint stands behind',
+    ],
     [
       'another root in a checkpoint',
       "UPDATE log_checkpoints SET root_hash = sha256('') WHERE voting_event_id = $1 AND size > 1",
@@ -183,10 +200,34 @@ describe('the recurring check of all logs', () => {
       'DELETE FROM log_leaves WHERE voting_event_id = $1 AND leaf_index = 1',
       'leaves are missing',
     ],
+    ['a ballot that is missing', 'DELETE FROM ballot_blocks WHERE voting_event_id = $1', 'is missing in the box'],
     [
-      'a ballot that is missing',
-      'DELETE FROM ballots WHERE voting_event_id = $1 AND leaf_index = 1',
-      'is missing in the box',
+      'a block of more ballots than it holds',
+      'UPDATE ballot_blocks SET ballots = ballots + 1 WHERE voting_event_id = $1',
+      'cannot be read',
+    ],
+    [
+      'a ballot that its code does not find',
+      'UPDATE ballot_blocks SET tag_heads[2] = tag_heads[2] + 1 WHERE voting_event_id = $1',
+      'is not found by its code',
+    ],
+    [
+      'a block that ends within a ballot',
+      'UPDATE ballot_blocks SET entries = substring(entries FROM 1 FOR length(entries) - 1) WHERE voting_event_id = $1',
+      'cannot be read',
+    ],
+    [
+      'a ballot that stands in two blocks',
+      `INSERT INTO ballot_blocks SELECT voting_event_id, first_leaf + 1, ballots, entries, weights, tags, tag_heads, salts, sealed_times, ids,
+         voter_ids, country_codes, submitted_at FROM ballot_blocks WHERE voting_event_id = $1`,
+      'is not the one in the log',
+    ],
+    [
+      'a ballot that a row repeats',
+      `INSERT INTO ballot_rows (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, leaf_index)
+       SELECT voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, leaf_index FROM ballots
+       WHERE voting_event_id = $1 AND leaf_index = 2`,
+      'is not the one in the log',
     ],
   ])('finds %s', async (_, statement, reason) => {
     const event = await pollWith(service, 3);
@@ -215,7 +256,7 @@ describe('the recurring check of all logs', () => {
       [event.id],
     );
     await checkLogs(service.deps, 0);
-    expect(alarmsOf(event.id)).toMatchObject([{ reason: 'there is a ballot of nobody that no log accounts for' }]);
+    expect(alarmsOf(event.id)).toMatchObject([{ reason: 'there are more ballots than participants' }]);
     await behindTheGuards('DELETE FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
   });
 });
@@ -249,7 +290,7 @@ describe('an older backup that was restored', () => {
       const older = await log.checkpoint();
       expect([older.size, size]).toEqual([5, 8]);
       await expect(voteTimes(restored, event, 3)).rejects.toThrow(LogSetBack);
-      await expect(tendBallotLog(sealDeps(restored.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+      await expect(sequenceLog(sealDeps(restored.deps), event.id, 1)).rejects.toThrow(LogSetBack);
       expect(alarmsOf(event.id)[0]).toMatchObject({ alarm: 'ballot_log_set_back', size: 5, signed: 8 });
       expect((await readFigures(restored.deps.db, [])).logAlarms).toBeGreaterThan(0);
       expect(await log.checkpoint()).toEqual(older);

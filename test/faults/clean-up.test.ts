@@ -17,7 +17,7 @@ let account: TestAccount;
 let database: TestService['deps']['db']['$client'];
 
 /** Tables whose clean-up is watched. */
-const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballots'];
+const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballot_blocks'];
 
 beforeAll(async () => {
   service = await startTestService();
@@ -126,7 +126,7 @@ test('a forced deletion of a large event is over at once for everybody, and goes
     return rows.length === 0 ? true : undefined;
   };
   await eventually(gone, 60_000);
-  for (const name of ['participation', 'ballots', 'ballot_queue', 'log_leaves', 'voters'])
+  for (const name of ['participation', 'ballot_blocks', 'ballot_rows', 'ballot_queue', 'log_leaves', 'voters'])
     expect((await database.query(`SELECT 1 FROM ${name} WHERE voting_event_id = $1`, [event.id])).rows).toHaveLength(0);
   expect((await deletesOf('participation')).most).toBeLessThanOrEqual(CHUNK_ROWS);
   expect((await deletesOf('participation')).sum).toBeGreaterThanOrEqual(30_000);

@@ -3,6 +3,7 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -150,13 +151,13 @@ describe('the operator’s commands', () => {
     const event = await pollWithVotes(6);
     await finishEvent(service, event.id);
     // Who owns the tables can switch their guards off.
-    await runStatements(service.databaseUrl, ['ALTER TABLE ballots DISABLE TRIGGER USER']);
-    await query(
-      `UPDATE ballots b SET entries = o.entries FROM ballots o WHERE b.voting_event_id = $1 AND o.voting_event_id = $1
-       AND b.leaf_index = (SELECT min(leaf_index) FROM ballots WHERE voting_event_id = $1)
-       AND o.leaf_index = (SELECT max(leaf_index) FROM ballots o2 WHERE o2.voting_event_id = $1 AND o2.entries <> b.entries)`,
+    await runStatements(service.databaseUrl, ['ALTER TABLE ballot_blocks DISABLE TRIGGER USER']);
+    const { rows } = await query(
+      'SELECT leaf_index::int AS leaf, entries FROM ballots WHERE voting_event_id = $1 ORDER BY leaf_index',
       [event.id],
     );
+    const other = rows.find(({ entries }) => !entries.equals(rows[0]?.entries));
+    await query(changeItem('entries'), [event.id, rows[0]?.leaf, other?.entries]);
     const changed = await run('recount', '--event', event.code, '--json');
     expect(changed.code).toBe(1);
     const { agrees, checks } = JSON.parse(changed.stdout);
@@ -165,9 +166,11 @@ describe('the operator’s commands', () => {
       { check: 'log', status: 'differs', detail: expect.stringMatching(/the ballot at \d+ is not the one in the log/) },
       { check: 'close', status: 'differs', detail: expect.any(String) },
     ]);
-    const other = await createObserverKey(service, account, event.id);
+    const observer = await createObserverKey(service, account, event.id);
     const live = ['--base-url', `http://127.0.0.1:${service.port}`];
-    const keyless = await runCommand(service, ['recount', '--event', event.code, ...live], { VOTING_KEY: `${other}x` });
+    const keyless = await runCommand(service, ['recount', '--event', event.code, ...live], {
+      VOTING_KEY: `${observer}x`,
+    });
     expect(keyless).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the service answered 401') });
   }, 120_000);
 

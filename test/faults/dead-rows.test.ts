@@ -50,6 +50,7 @@ test('tables that join voters and ballots are vacuumed as soon as one row in fif
       'idempotency_keys',
       'participation',
       'pending_ballots',
+      'undisclosed_ballots',
       'undisclosed_voters',
       'waiting_participants',
     ].map((name) => ({ name, options: eager })),

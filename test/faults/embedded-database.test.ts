@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { findHome } from '#src/embedded-postgres/home.ts';
 import { canRun, chooseServerUser, runsAsRoot } from '#src/embedded-postgres/user.ts';
+import { findHome } from '#test/harness/find-home.ts';
 import {
   alive,
   children,

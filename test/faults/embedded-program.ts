@@ -9,8 +9,8 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { hasCode } from '#src/embedded-postgres/files.ts';
-import { findHome } from '#src/embedded-postgres/home.ts';
 import type { ServerUser } from '#src/embedded-postgres/user.ts';
+import { findHome } from '#test/harness/find-home.ts';
 import { QUICK_START } from '#test/harness/started-service.ts';
 
 export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');

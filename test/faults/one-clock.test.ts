@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
-import { announceTimedEvents } from '#src/voting-events/announce-status.ts';
+import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -42,7 +42,7 @@ describe('a job of a process whose clock is ahead', () => {
       [event.id],
     );
     setAhead(HOUR_MS);
-    await tendBallotLog(sealDeps(service.deps), event.id, 1);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
     const { closed_size: closed } = await one<{ closed_size: string | null }>(
       'SELECT closed_size FROM ballot_logs WHERE voting_event_id = $1',
       [event.id],
@@ -57,7 +57,7 @@ describe('a job of a process whose clock is ahead', () => {
     const event = await createTestEvent(service, account, { endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
     await service.deps.db.$client.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
     setAhead(HOUR_MS);
-    await announceTimedEvents(service.deps);
+    await publishTimedEvents(service.deps);
     const { status } = await one<{ status: string }>(
       'SELECT announced_status AS status FROM voting_events WHERE id = $1',
       [event.id],

@@ -124,10 +124,10 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
       for (const statement of [
         "UPDATE log_leaves SET data = ''",
         'DELETE FROM log_checkpoints',
-        "UPDATE ballots SET entries = ''",
-        'DELETE FROM ballots',
+        "UPDATE ballot_blocks SET entries = ''",
+        'DELETE FROM ballot_blocks',
         'DELETE FROM service_identity',
-        'DROP TABLE ballots',
+        'DROP TABLE ballot_blocks',
         'CREATE TABLE other (id int)',
         "SET session_replication_role = 'replica'",
       ])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { openBallot } from '#src/ballots/sealed-entries.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const query = (text: string, values: unknown[]) => service.deps.db.$client.query(text, values);
-const seal = (eventId: string) => tendBallotLog(sealDeps(service.deps), eventId, 1);
+const seal = (eventId: string) => sequenceLog(sealDeps(service.deps), eventId, 1);
 
 async function resultsOf({ id }: KeyedElection) {
   return demand(await service.call('GET', `/voting-events/${id}/results`, undefined, { key: account.read }), 200);

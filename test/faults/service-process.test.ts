@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { askRaw, readToken, watchConsole } from '#test/harness/console.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
@@ -100,6 +101,13 @@ describe('the service as a process', () => {
     expect(stdout.match(/"ballots":1,"abstentions"/g)?.length).toBeGreaterThanOrEqual(2);
     expect(readdirSync(path.join(dataDir, 'mail'))).toHaveLength(1);
     expect(printed).not.toMatch(/"msg":"a request failed"/);
+    const address = `http://127.0.0.1:${started.port}/console`;
+    expect(printed).toContain(address);
+    const watch = await watchConsole(started.port);
+    await watch.until(({ mails, payments, results }) =>
+      mails.length === 1 && payments?.[0]?.status === 'paid' && results.length === 2 ? true : undefined,
+    );
+    watch.stop();
   });
 
   test('keeps what was confirmed through kill -9, and starts again', async () => {
@@ -141,6 +149,21 @@ describe('the service as a process', () => {
     const started = await start({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) });
     await isUp(started);
     await linesToPaste(started);
+    // Whichever process a page of the console is served by, it shows what all of them did.
+    const ids = Array.from({ length: 8 }, (_, number) => `asked-${number}`);
+    for (const id of ids)
+      await askRaw(started.port, '/no-such-address', { headers: { 'X-Request-Id': id, Connection: 'close' } });
+    const showsAll = async (): Promise<void> => {
+      const watches = await Promise.all(ids.map(() => watchConsole(started.port)));
+      for (const watch of watches) {
+        await watch.until(({ requests }) =>
+          ids.every((id) => requests.filter(({ requestId }) => requestId === id).length === 1) ? true : undefined,
+        );
+        watch.stop();
+      }
+      expect(new Set(await Promise.all(ids.map(() => readToken(started.port)))).size).toBe(1);
+    };
+    await showsAll();
     const { stdout } = await run('pgrep', ['-P', String(started.child.pid), '-f', 'main.ts']);
     const [one = ''] = stdout.trim().split('\n');
     process.kill(Number(one), 'SIGKILL');
@@ -165,6 +188,8 @@ describe('the service as a process', () => {
       return counted.test(metrics) ? true : undefined;
     }, 30_000);
     expect(await fetch(`http://127.0.0.1:${started.port}/metrics`).then(({ status }) => status)).toBe(404);
+    // The one that is new was given what came before it.
+    await showsAll();
     started.child.kill('SIGTERM');
     expect(await exitOf(started.child)).toBe(0);
   }, 90_000);

@@ -52,12 +52,24 @@ describe('a count that takes longer than the database waits for a statement', ()
   });
 
   test('reads every ballot once where the process had no time to read, and a statement was ended', async () => {
-    const copying = copyPieces(pool, `SELECT weight_micro, entries FROM ballots WHERE voting_event_id = '${eventId}'`);
+    const copying = copyPieces(
+      pool,
+      `SELECT weight_micro, entries FROM ballot_rows WHERE voting_event_id = '${eventId}'`,
+    );
     // The first piece comes, and then something else takes all of the process's time.
     const hold = setTimeout(() => burn(3 * LIMIT_MS), 20);
     const pieces = await copying;
     clearTimeout(hold);
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
     expect(bytes).toBeGreaterThan(BALLOTS * BALLOT_BYTES * 0.95);
+  });
+
+  test('fails where the database does, before the first row or after some, and leaves no connection unread', async () => {
+    const failing = (query: string) => expect(copyPieces(pool, query)).rejects.toMatchObject({ code: '22012' });
+    await failing('SELECT 1 / 0');
+    await failing('SELECT 1 / (50000 - n) FROM generate_series(1, 100000) AS n');
+    const { rows } = await pool.query<{ one: number }>('SELECT 1 AS one');
+    expect(rows).toEqual([{ one: 1 }]);
+    expect(Buffer.concat(await copyPieces(pool, "SELECT 'after it'")).toString('latin1')).toContain('after it');
   });
 });

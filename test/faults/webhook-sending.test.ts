@@ -5,7 +5,7 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
-import { announce } from '#src/webhooks/record-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import {
   createTestAccount,
@@ -45,7 +45,7 @@ const change = (account: TestAccount, id: string, body: unknown) =>
 async function tell(account: TestAccount, count: number, { deps } = service): Promise<void> {
   const about = { accountId: account.id, votingEventId: null };
   const facts = Array.from({ length: count }, (_, number) => ({ number }));
-  await inTransaction(deps.db, (tx) => announce(tx, deps, about, TYPE, facts));
+  await inTransaction(deps.db, (tx) => publish(tx, deps, about, TYPE, facts));
 }
 
 async function countDeliveries(endpointId: string, status: string): Promise<number> {

@@ -1,4 +1,4 @@
--- Version 16, 4c88bb053f681b776d82bcb8f199c71fd640448357a46e9142b29f15e8bb9d10
+-- Version 20, bba9f9eb35af039c1f1ab7fe45760ad6a28342688529ba91c299f599ca4e130f
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -20,14 +20,16 @@ DECLARE
   written integer := 0;
 BEGIN
   FOR event IN
-    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) AS ballots
+    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + coalesce(q.ballots, 0) AS ballots
     FROM voting_events e
     LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
+    -- Read once for all events, however many there are.
+    LEFT JOIN (SELECT voting_event_id, count(*) AS ballots FROM ballot_queue GROUP BY voting_event_id) AS q ON q.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND (a.announced_at IS NULL OR a.announced_at <= at - p_pause_ms)
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
         AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
-      AND coalesce(l.ballots, 0) + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) > coalesce(a.ballots, 0)
+      AND coalesce(l.ballots, 0) + coalesce(q.ballots, 0) > coalesce(a.ballots, 0)
     ORDER BY e.id LIMIT 500
   LOOP
     INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, event.ballots, at)
@@ -41,6 +43,15 @@ BEGIN
   END LOOP;
   RETURN written;
 END $function$;
+
+CREATE OR REPLACE FUNCTION ballot_id(p_salt bytea, p_tag bytea)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT 'bal_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', substring(h.bits FROM n * 5 + 1 FOR 5)::bit(5)::integer + 1, 1), '' ORDER BY n)
+  FROM (SELECT ('x' || encode(sha256('ballot id'::bytea || p_salt || p_tag), 'hex'))::bit(256) AS bits) AS h, generate_series(0, 25) AS n;
+$function$;
 
 CREATE OR REPLACE FUNCTION begin_ballot_announcements(p_endpoint text)
  RETURNS void
@@ -248,6 +259,37 @@ BEGIN
   verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
 END $function$;
 
+CREATE OR REPLACE FUNCTION check_ballot_block()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+BEGIN
+  IF length(NEW.tags) <> 32 * NEW.ballots
+    OR cardinality(NEW.weights) NOT IN (1, NEW.ballots)
+    OR NEW.tag_heads IS DISTINCT FROM ARRAY(
+      SELECT tag_head(substring(NEW.tags FROM n * 32 + 1 FOR 8)) FROM generate_series(0, NEW.ballots - 1) AS n ORDER BY n)
+    OR EXISTS (SELECT 1 FROM unnest(NEW.tag_heads) AS head GROUP BY head HAVING count(*) > 1)
+  THEN
+    RAISE EXCEPTION 'a block of ballots is not what it says' USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF EXISTS (SELECT 1 FROM (SELECT k.voting_event_id FROM ballot_blocks k WHERE k.tag_heads && NEW.tag_heads OFFSET 0) AS x
+      WHERE x.voting_event_id = NEW.voting_event_id)
+    OR EXISTS (SELECT 1 FROM ballot_blocks k WHERE k.voting_event_id = NEW.voting_event_id
+      AND k.first_leaf > NEW.first_leaf - 256 AND k.first_leaf < NEW.first_leaf + NEW.ballots
+      AND k.first_leaf + k.ballots > NEW.first_leaf)
+    OR EXISTS (SELECT 1 FROM ballot_rows r WHERE r.voting_event_id = NEW.voting_event_id
+      AND r.leaf_index >= NEW.first_leaf AND r.leaf_index < NEW.first_leaf + NEW.ballots
+      AND r.code_tag <> substring(NEW.tags FROM (r.leaf_index - NEW.first_leaf)::integer * 32 + 1 FOR 32))
+    OR EXISTS (SELECT 1 FROM generate_series(0, NEW.ballots - 1) AS n JOIN ballot_rows r
+      ON r.voting_event_id = NEW.voting_event_id AND r.code_tag = substring(NEW.tags FROM n * 32 + 1 FOR 32)
+      AND r.leaf_index <> NEW.first_leaf + n)
+  THEN
+    RAISE EXCEPTION 'a ballot stands in the box already' USING ERRCODE = 'unique_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+
 CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[])
  RETURNS text
  LANGUAGE plpgsql
@@ -294,7 +336,6 @@ DECLARE
   e voting_events%ROWTYPE;
   b record;
   at bigint;
-  closed_at bigint;
   poll boolean;
   shown_id text;
   standing text;
@@ -326,10 +367,7 @@ BEGIN
     ) AS q WHERE q.code_tag = p_code_tag;
     IF NOT FOUND THEN
       SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
-      FROM (
-        SELECT * FROM ballots x WHERE x.voting_event_id = p_event AND x.code_tag >= coalesce(p_leaf_tag, p_code_tag)
-        ORDER BY x.code_tag LIMIT 1
-      ) AS x WHERE x.code_tag = coalesce(p_leaf_tag, p_code_tag);
+      FROM find_sealed(p_event, coalesce(p_leaf_tag, p_code_tag)) AS x WHERE x.leaf_index IS NOT NULL;
     END IF;
     verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     RETURN;
@@ -340,8 +378,7 @@ BEGIN
     RETURN;
   END IF;
   IF status = 'closed' THEN
-    closed_at := least(e.closed_at, e.ends_at);
-    IF b.cast_at > closed_at OR at >= closed_at + confirm_grace_ms() THEN verdict := 'closed'; RETURN; END IF;
+    IF b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e) THEN verdict := 'closed'; RETURN; END IF;
   ELSIF status <> 'open' THEN
     verdict := status;
     RETURN;
@@ -480,7 +517,7 @@ DECLARE
 BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN 0; END IF;
-  FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballots', 'voided_ballots', 'log_leaves',
+  FOREACH rows_of IN ARRAY ARRAY['pending_ballots', 'waiting_participants', 'ballot_queue', 'ballot_blocks', 'ballot_rows', 'undisclosed_ballots', 'voided_ballots', 'log_leaves',
     'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
     'notifications', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
     'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
@@ -519,7 +556,9 @@ BEGIN
   ), waiting_ballots AS (
     UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (
-    UPDATE ballots b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
+    DELETE FROM undisclosed_ballots u WHERE u.voting_event_id = p_event
+  ), sealed_rows AS (
+    UPDATE ballot_rows b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
       AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))
@@ -545,7 +584,7 @@ DECLARE
 BEGIN
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
     WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
-      OR (event_status(e, now_ms()) = 'closed' AND least(e.closed_at, e.ends_at) <= now_ms() - confirm_grace_ms()))
+      OR is_final(e, now_ms()))
     LIMIT p_limit
   LOOP
     IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;
@@ -598,9 +637,16 @@ BEGIN
     AND NOT starts_with(reverse(split_part(c.note, chr(10), 1)), reverse('/rehearsal-' || e.rehearsal_number))) THEN
     RAISE EXCEPTION 'the log is not that of a rehearsal' USING ERRCODE = 'restrict_violation';
   END IF;
+  WITH removed AS (
+    DELETE FROM ballot_blocks WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
+      SELECT k.ctid FROM ballot_blocks k WHERE k.voting_event_id = p_event LIMIT p_limit))
+    RETURNING ballots
+  )
+  SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
   FOR step IN SELECT s.* FROM (VALUES
     -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
-    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballots', 'true'),
+    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballot_rows', 'true'),
+    ('undisclosed_ballots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_tiles', 'true'), ('log_checkpoints', 'true'),
     ('ballot_logs', 'true'), ('log_alarms', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),
@@ -620,7 +666,7 @@ BEGIN
       SELECT r.ctid FROM %1$I r WHERE r.voting_event_id = $1 AND %2$s LIMIT $2))', step.rows_of, step.condition)
     USING p_event, p_limit - changed, e.rehearsal_since;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    IF step.rows_of IN ('ballot_queue', 'ballots') THEN confirmed := confirmed + gone; END IF;
+    IF step.rows_of IN ('ballot_queue', 'ballot_rows') THEN confirmed := confirmed + gone; END IF;
     changed := changed + gone;
     EXIT WHEN changed >= p_limit;
   END LOOP;
@@ -673,11 +719,45 @@ BEGIN
 END $function$;
 REVOKE ALL ON FUNCTION end_rehearsal(text,integer) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION event_final_at(e voting_events)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (LEAST((e).closed_at, (e).ends_at) + confirm_grace_ms());
+
 CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN ((e).rehearsal_since IS NOT NULL) THEN CASE WHEN ((e).starts_at <= at) THEN 'scheduled'::text ELSE 'open'::text END WHEN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready)) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
+
+CREATE OR REPLACE FUNCTION find_sealed(p_event text, p_tag bytea, OUT leaf_index bigint, OUT entries bytea, OUT weight_micro bigint, OUT salt bytea, OUT sealed_time bytea)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+AS $function$
+DECLARE
+  b record;
+  place integer;
+BEGIN
+  FOR b IN SELECT x.* FROM (
+    SELECT k.voting_event_id, k.first_leaf, k.weights, k.tags, k.tag_heads, k.entries, k.salts, k.sealed_times
+    FROM ballot_blocks k WHERE k.tag_heads @> ARRAY[tag_head(p_tag)] OFFSET 0
+  ) AS x WHERE x.voting_event_id = p_event LOOP
+    place := array_position(b.tag_heads, tag_head(p_tag));
+    CONTINUE WHEN substring(b.tags FROM place * 32 - 31 FOR 32) <> p_tag;
+    leaf_index := b.first_leaf + place - 1;
+    weight_micro := b.weights[least(place, cardinality(b.weights))];
+    entries := item_of(b.entries, place);
+    salt := item_of(b.salts, place);
+    sealed_time := item_of(b.sealed_times, place);
+    RETURN;
+  END LOOP;
+  SELECT r.leaf_index, r.entries, r.weight_micro, r.salt, r.sealed_time INTO leaf_index, entries, weight_micro, salt, sealed_time
+  FROM (SELECT * FROM ballot_rows x WHERE x.voting_event_id = p_event AND x.code_tag >= p_tag ORDER BY x.code_tag LIMIT 1) AS r
+  WHERE r.code_tag = p_tag;
+END $function$;
 
 CREATE OR REPLACE FUNCTION fold_electorate(p_event text)
  RETURNS void
@@ -751,6 +831,24 @@ BEGIN
     RETURN OLD;
   END IF;
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $function$;
+
+CREATE OR REPLACE FUNCTION guard_ballot_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (
+    SELECT g.voting_event_id, g.leaf_index, g.id, g.code_tag, g.entries, g.weight_micro, g.salt, g.sealed_time, g.voter_id, g.country_code, g.submitted_at
+    FROM gone g JOIN voting_events e ON e.id = g.voting_event_id AND e.deleted_at IS NULL AND e.rehearsal_since IS NULL
+    EXCEPT ALL
+    SELECT u.voting_event_id, u.leaf_index, u.id, u.code_tag, u.entries, u.weight_micro, u.salt, u.sealed_time, u.voter_id, u.country_code, u.submitted_at
+    FROM (SELECT g.voting_event_id, min(g.leaf_index) AS first, max(g.leaf_index) AS last FROM gone g GROUP BY g.voting_event_id) AS range
+    JOIN unpacked_blocks u ON u.voting_event_id = range.voting_event_id AND u.first_leaf > range.first - 256 AND u.first_leaf <= range.last
+  ) THEN
+    RAISE EXCEPTION 'a sealed ballot stays' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NULL;
 END $function$;
 
 CREATE OR REPLACE FUNCTION guard_log_head()
@@ -861,6 +959,12 @@ AS $function$
     ELSE NOT is_process_alive(substring(p_claim FROM 1 FOR 16)) END
 $function$;
 
+CREATE OR REPLACE FUNCTION is_final(e voting_events, at bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((event_status(e, at) = 'closed'::text) AND (event_final_at(e) <= at));
+
 CREATE OR REPLACE FUNCTION is_process_alive(p_id bytea)
  RETURNS boolean
  LANGUAGE sql
@@ -868,6 +972,36 @@ CREATE OR REPLACE FUNCTION is_process_alive(p_id bytea)
 AS $function$
   SELECT EXISTS (SELECT 1 FROM service_processes p WHERE p.id = p_id AND p.seen_at > now_ms() - 2000)
 $function$;
+
+CREATE OR REPLACE FUNCTION item_of(p_list bytea, p_place integer)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+  -- A copy in memory: each look would read the stored bytes again.
+  list bytea := p_list || ''::bytea;
+  place integer := 0;
+  item integer;
+  shift integer;
+  one integer;
+BEGIN
+  FOR n IN 1..p_place LOOP
+    one := get_byte(list, place);
+    place := place + 1;
+    item := one & 127;
+    shift := 7;
+    WHILE one >= 128 LOOP
+      one := get_byte(list, place);
+      place := place + 1;
+      item := item + ((one & 127) << shift);
+      shift := shift + 7;
+    END LOOP;
+    place := place + item;
+  END LOOP;
+  IF place > length(list) THEN RAISE EXCEPTION 'a list ends within an item' USING ERRCODE = 'data_corrupted'; END IF;
+  RETURN substring(list FROM place - item + 1 FOR item);
+END $function$;
 
 CREATE OR REPLACE FUNCTION judge_cast(p_event text, p_at bigint, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants text[], p_attempt text, p_paid_at bigint)
  RETURNS TABLE(verdict text, participant text, participants text[], exclusive boolean, weight_micro bigint, cast_at bigint, first_use boolean)
@@ -895,7 +1029,7 @@ AS $function$
   LEFT JOIN voting_events e ON e.id = p_event
   LEFT JOIN LATERAL (
     SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
-        AND p_at < least(e.closed_at, e.ends_at) + confirm_grace_ms() THEN 'open' ELSE at_hand.status END AS status
+        AND p_at < event_final_at(e) THEN 'open' ELSE at_hand.status END AS status
     FROM (SELECT event_status(e, p_at) AS status OFFSET 0) AS at_hand
     -- Asked once, however often the answer is used.
     OFFSET 0
@@ -943,8 +1077,24 @@ CREATE OR REPLACE FUNCTION keeps_back(p_event text)
 AS $function$
   SELECT EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
     WHERE e.id = p_event AND e.type = 'election'
-      AND NOT (event_status(e, t.at) = 'closed' AND t.at >= least(e.closed_at, e.ends_at) + confirm_grace_ms()));
+      AND is_final(e, t.at) IS NOT TRUE);
 $function$;
+
+CREATE OR REPLACE FUNCTION list_of(p_item bytea)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+  rest integer := length(p_item);
+  head bytea := '';
+BEGIN
+  WHILE rest >= 128 LOOP
+    head := head || set_byte('\x00', 0, rest % 128 + 128);
+    rest := rest / 128;
+  END LOOP;
+  RETURN head || set_byte('\x00', 0, rest) || p_item;
+END $function$;
 
 CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text)
  RETURNS void
@@ -1032,11 +1182,65 @@ CREATE OR REPLACE FUNCTION now_ms()
  PARALLEL SAFE
 RETURN ((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint;
 
+CREATE OR REPLACE FUNCTION pack_ballots(p_event text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  packed record;
+BEGIN
+  -- The sequencer's own lock: nothing is sealed into the log of the event meanwhile.
+  IF NOT pg_try_advisory_xact_lock(hashtextextended('seal ' || p_event, 0)) THEN RETURN 0; END IF;
+  WITH next AS (
+    SELECT * FROM ballot_rows r WHERE r.voting_event_id = p_event ORDER BY r.leaf_index LIMIT 256
+  ), run AS (
+    SELECT n.* FROM (SELECT x.*, x.leaf_index - row_number() OVER (ORDER BY x.leaf_index) AS start FROM next x) AS n
+    WHERE n.start = (SELECT min(f.leaf_index) - 1 FROM next f)
+  )
+  INSERT INTO ballot_blocks (voting_event_id, first_leaf, ballots, entries, weights, tags, tag_heads, salts, sealed_times, ids, voter_ids,
+    country_codes, submitted_at)
+  SELECT p_event, min(r.leaf_index), count(*), string_agg(list_of(r.entries), '' ORDER BY r.leaf_index),
+    CASE WHEN min(r.weight_micro) = max(r.weight_micro) THEN ARRAY[min(r.weight_micro)] ELSE array_agg(r.weight_micro ORDER BY r.leaf_index) END,
+    string_agg(r.code_tag, '' ORDER BY r.leaf_index), array_agg(tag_head(r.code_tag) ORDER BY r.leaf_index),
+    string_agg(list_of(r.salt), '' ORDER BY r.leaf_index), string_agg(list_of(r.sealed_time), '' ORDER BY r.leaf_index),
+    CASE WHEN bool_and(r.id = ballot_id(r.salt, r.code_tag)) THEN NULL ELSE array_agg(r.id ORDER BY r.leaf_index) END,
+    CASE WHEN count(r.voter_id) > 0 THEN array_agg(r.voter_id ORDER BY r.leaf_index) END,
+    CASE WHEN count(r.country_code) > 0 THEN array_agg(r.country_code ORDER BY r.leaf_index) END,
+    CASE WHEN count(r.submitted_at) > 0 THEN array_agg(r.submitted_at ORDER BY r.leaf_index) END
+  FROM run r HAVING count(*) > 0
+  RETURNING first_leaf, ballots INTO packed;
+  IF packed.ballots IS NULL THEN RETURN 0; END IF;
+  INSERT INTO undisclosed_ballots (voting_event_id, leaf_index)
+  SELECT r.voting_event_id, r.leaf_index FROM ballot_rows r WHERE r.voting_event_id = p_event AND NOT r.released AND keeps_back(p_event)
+    AND r.leaf_index >= packed.first_leaf AND r.leaf_index < packed.first_leaf + packed.ballots;
+  DELETE FROM ballot_rows r WHERE r.voting_event_id = p_event
+    AND r.leaf_index >= packed.first_leaf AND r.leaf_index < packed.first_leaf + packed.ballots;
+  RETURN packed.ballots;
+END $function$;
+REVOKE ALL ON FUNCTION pack_ballots(text) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION pending_ballot_ms()
  RETURNS bigint
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN (((24 * 60) * 60) * 1000);
+
+CREATE OR REPLACE FUNCTION put_ballot()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF (SELECT f.leaf_index FROM find_sealed(NEW.voting_event_id, NEW.code_tag) AS f) IS NOT NULL THEN
+    RAISE EXCEPTION 'a ballot stands in the box already' USING ERRCODE = 'unique_violation';
+  END IF;
+  INSERT INTO ballot_rows (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at,
+    released, leaf_index)
+  VALUES (NEW.voting_event_id, NEW.id, NEW.code_tag, NEW.entries, NEW.weight_micro, NEW.salt, NEW.sealed_time, NEW.voter_id,
+    NEW.country_code, NEW.submitted_at, coalesce(NEW.released, false), NEW.leaf_index);
+  RETURN NEW;
+END $function$;
 
 CREATE OR REPLACE FUNCTION record_webhook_event(p_account text, p_event text, p_type text, p_message text, p_data text)
  RETURNS void
@@ -1173,6 +1377,44 @@ BEGIN
     substr(alphabet, (p_ms >> 10 & 31)::integer + 1, 1) || substr(alphabet, (p_ms >> 5 & 31)::integer + 1, 1) ||
     substr(alphabet, (p_ms & 31)::integer + 1, 1);
 END $function$;
+
+CREATE OR REPLACE FUNCTION split_list(p_list bytea)
+ RETURNS SETOF bytea
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+  -- A copy in memory: each look would read the stored bytes again.
+  list bytea := p_list || ''::bytea;
+  ends integer := length(p_list);
+  place integer := 0;
+  item integer;
+  shift integer;
+  one integer;
+BEGIN
+  WHILE place < ends LOOP
+    item := 0;
+    shift := 0;
+    LOOP
+      one := get_byte(list, place);
+      place := place + 1;
+      item := item + ((one & 127) << shift);
+      EXIT WHEN one < 128;
+      shift := shift + 7;
+    END LOOP;
+    IF place + item > ends THEN RAISE EXCEPTION 'a list ends within an item' USING ERRCODE = 'data_corrupted'; END IF;
+    RETURN NEXT substring(list FROM place + 1 FOR item);
+    place := place + item;
+  END LOOP;
+END $function$;
+
+CREATE OR REPLACE FUNCTION tag_head(p_tag bytea)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT ('x' || encode(substring(p_tag FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
+$function$;
 
 CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
  RETURNS integer

@@ -50,6 +50,29 @@ CREATE TABLE ballot_announcements (
   CONSTRAINT ballot_announcements_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
 
+CREATE TABLE ballot_blocks (
+  voting_event_id text NOT NULL,
+  first_leaf bigint NOT NULL,
+  ballots integer NOT NULL,
+  entries bytea NOT NULL /* own storage */,
+  weights bigint[] NOT NULL,
+  tags bytea NOT NULL /* own storage */,
+  tag_heads bigint[] NOT NULL /* own storage */,
+  salts bytea NOT NULL /* own storage */,
+  sealed_times bytea NOT NULL /* own storage */,
+  ids text[],
+  voter_ids text[],
+  country_codes text[],
+  submitted_at bigint[],
+  CONSTRAINT ballot_blocks_voting_event_id_first_leaf_pk PRIMARY KEY (voting_event_id, first_leaf),
+  CONSTRAINT ballot_blocks_ballots CHECK (((ballots >= 1) AND (ballots <= 256))),
+  CONSTRAINT ballot_blocks_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+);
+CREATE INDEX ballot_blocks_heads ON ballot_blocks USING gin (tag_heads) WITH (fastupdate='false');
+CREATE TRIGGER ballot_blocks_checked BEFORE INSERT ON ballot_blocks FOR EACH ROW EXECUTE FUNCTION check_ballot_block();
+CREATE TRIGGER ballot_blocks_not_emptied BEFORE TRUNCATE ON ballot_blocks FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE TRIGGER ballot_blocks_stay BEFORE DELETE OR UPDATE ON ballot_blocks FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+
 CREATE TABLE ballot_keys (
   voting_event_id text NOT NULL,
   id text NOT NULL,
@@ -107,7 +130,7 @@ CREATE TABLE ballot_queue (
 ) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue USING btree (voting_event_id, code_tag);
 
-CREATE TABLE ballots (
+CREATE TABLE ballot_rows (
   voting_event_id text NOT NULL,
   id text NOT NULL,
   code_tag bytea NOT NULL,
@@ -121,14 +144,14 @@ CREATE TABLE ballots (
   released boolean DEFAULT false NOT NULL,
   leaf_index bigint NOT NULL,
   CONSTRAINT ballots_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
-  CONSTRAINT ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+  CONSTRAINT ballot_rows_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX ballots_code ON ballots USING btree (voting_event_id, code_tag);
-CREATE INDEX ballots_id ON ballots USING btree (voting_event_id, id);
-CREATE INDEX ballots_unreleased ON ballots USING btree (voting_event_id) WHERE (NOT released);
-CREATE TRIGGER ballots_not_emptied BEFORE TRUNCATE ON ballots FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
-CREATE TRIGGER ballots_stay BEFORE DELETE ON ballots FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
-CREATE TRIGGER ballots_unchanged BEFORE UPDATE ON ballots FOR EACH ROW EXECUTE FUNCTION guard_sealed_ballot();
+CREATE UNIQUE INDEX ballots_code ON ballot_rows USING btree (voting_event_id, code_tag);
+CREATE INDEX ballots_id ON ballot_rows USING btree (voting_event_id, id);
+CREATE INDEX ballots_unreleased ON ballot_rows USING btree (voting_event_id) WHERE (NOT released);
+CREATE TRIGGER ballot_rows_stay AFTER DELETE ON ballot_rows REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_rows();
+CREATE TRIGGER ballots_not_emptied BEFORE TRUNCATE ON ballot_rows FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE TRIGGER ballots_unchanged BEFORE UPDATE ON ballot_rows FOR EACH ROW EXECUTE FUNCTION guard_sealed_ballot();
 
 CREATE TABLE candidates (
   voting_event_id text NOT NULL,
@@ -608,6 +631,7 @@ CREATE TABLE service_log_tiles (
 CREATE UNLOGGED TABLE service_processes (
   id bytea NOT NULL,
   seen_at bigint NOT NULL,
+  reads_blocks boolean DEFAULT false NOT NULL,
   CONSTRAINT service_processes_pkey PRIMARY KEY (id)
 );
 
@@ -625,6 +649,13 @@ CREATE TABLE sponsors (
   CONSTRAINT sponsors_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
 );
 CREATE INDEX sponsors_order ON sponsors USING btree (voting_event_id, sort_order);
+
+CREATE TABLE undisclosed_ballots (
+  voting_event_id text NOT NULL,
+  leaf_index bigint NOT NULL,
+  CONSTRAINT undisclosed_ballots_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
+  CONSTRAINT undisclosed_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
+) WITH (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.02);
 
 CREATE TABLE undisclosed_voters (
   voting_event_id text NOT NULL,
@@ -862,5 +893,11 @@ CREATE TABLE webhook_holds (
   CONSTRAINT webhook_holds_pkey PRIMARY KEY (endpoint_id)
 );
 
+-- rule _RETURN
+-- rule _RETURN
+-- rule _RETURN
 -- sequence electorate_changes_id_seq
 -- sequence roll_figures_id_seq
+-- view ballots
+-- view box_blocks
+-- view unpacked_blocks

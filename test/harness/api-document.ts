@@ -1,5 +1,16 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formatsModule from 'ajv-formats';
+import { errorCodes, errorReasons } from '#src/reference/reference-content.ts';
+
+/** Where errors lead to: the paragraphs of the reference about codes and reasons. */
+const PARAGRAPHS = new Set([...errorCodes(), ...errorReasons()].map(({ anchor }) => anchor));
+
+/** An error leads its reader to a paragraph that is there. */
+function docUrlFault(body: unknown): string | undefined {
+  const { docUrl } = (body as { readonly error: { readonly docUrl?: string } }).error;
+  const anchor = docUrl?.split('/errors#')[1];
+  return PARAGRAPHS.has(anchor) ? undefined : `${docUrl} leads to no paragraph of the reference`;
+}
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -97,7 +108,8 @@ export class ApiContract {
     const operation = template === undefined ? undefined : this.#operation(template, answer.method);
     const name = `${answer.method} ${template ?? answer.target} answered ${answer.status}`;
     if (template === undefined || operation === undefined) {
-      const fault = this.#schemaFault(['components', 'schemas', 'ErrorEnvelope'], answer.body);
+      const fault =
+        this.#schemaFault(['components', 'schemas', 'ErrorEnvelope'], answer.body) ?? docUrlFault(answer.body);
       return fault === undefined ? undefined : `${name}, no route: ${fault}`;
     }
     const documented = this.#resolve(operation.responses[String(answer.status)]);
@@ -141,6 +153,8 @@ export class ApiContract {
   #refusalFault(documented: AnswerDocument, body: unknown): string | undefined {
     const fault = this.#schemaFault(['components', 'schemas', 'ErrorEnvelope'], body);
     if (fault !== undefined) return fault;
+    const misled = docUrlFault(body);
+    if (misled !== undefined) return misled;
     const { code, details } = (body as { error: { code: string; details?: { reason?: string } } }).error;
     if (documented['x-codes']?.includes(code) !== true) return `the code ${code} is not declared`;
     const reason = details?.reason;

@@ -1,8 +1,9 @@
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
-import { decodeBundle, TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
+import { TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
 import { demand } from './elections.ts';
+import { decodeBundle } from './read-log-proofs.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
 async function createKeyOfEvent(

@@ -52,7 +52,7 @@ const request = fc.record({
   key: mostly<'own' | 'wrong' | 'of another' | 'of an earlier secret'>(
     ...(['own', 'wrong', 'of another', 'of an earlier secret'] as const),
   ),
-  paper: mostly(0, -1, 1),
+  definition: mostly(0, -1, 1),
   group: mostly<'not asked for' | 'own' | 'another' | 'none'>('not asked for', 'own', 'another', 'none'),
   emailOf: fc.integer({ min: 0, max: PEOPLE }),
   ownEmail: mostly(true, false),
@@ -130,7 +130,7 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Cop
   return {
     row: {
       eventId,
-      paperVersion: PAPER_VERSION + asked.paper,
+      definitionVersion: PAPER_VERSION + asked.definition,
       voter: election
         ? {
             identity: by === 'email' ? { kind: by, key: `p${index}@example.org` } : { kind: by, key: `ID${index}` },
@@ -376,7 +376,7 @@ function judgeVisitor(world: World, asked: Asked): string {
 /** The verdict that the rules give a request on its own (completions 1.6 and 4): said once more, for tests alone. */
 export function expectedVerdict(world: World, asked: Asked): string {
   if (asked.claim === 'answered' || asked.claim === 'running') return 'claimed_before';
-  if (asked.paper !== 0) return 'stale';
+  if (asked.definition !== 0) return 'stale';
   return NOT_OPEN[world.state] ?? (world.type === 'election' ? judgeVoter(world, asked) : judgeVisitor(world, asked));
 }
 
@@ -385,7 +385,7 @@ export function expectedRoll(world: World, requests: readonly Asked[]): unknown[
   if (world.type === 'poll') return [];
   const open = NOT_OPEN[world.state] === undefined;
   const reached = requests.filter(
-    ({ claim, paper }) => open && paper === 0 && claim !== 'answered' && claim !== 'running',
+    ({ claim, definition }) => open && definition === 0 && claim !== 'answered' && claim !== 'running',
   );
   return world.people.map((one, index) => {
     const asked = reached.find(({ person: own }) => own === index);

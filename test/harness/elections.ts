@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { eventually, type TestAccount, type TestAnswer, type TestService } from './test-service.ts';
 
@@ -88,7 +88,7 @@ export async function votePoll(
 export async function sealBallots(service: TestService, eventId: string, least = 1): Promise<void> {
   const seal = sealDeps(service.deps);
   await eventually(async () => {
-    await tendBallotLog(seal, eventId, least);
+    await sequenceLog(seal, eventId, least);
     // A job that was at the same log has left nothing to this one: then it is tried again, until the job has committed.
     const { rows } = await service.deps.db.$client.query<{ waiting: string; opened: boolean }>(
       `SELECT count(*) AS waiting, EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = $1) AS opened
@@ -108,7 +108,7 @@ export async function finishEvent(service: TestService, eventId: string): Promis
   );
   const seal = sealDeps(service.deps);
   await eventually(async () => {
-    await tendBallotLog(seal, eventId, 1);
+    await sequenceLog(seal, eventId, 1);
     const { rows } = await $client.query(
       "SELECT 1 FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id WHERE e.id = $1 AND l.size = l.closed_size AND (e.type = 'poll' OR l.roll_scattered_at IS NOT NULL)",
       [eventId],

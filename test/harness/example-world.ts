@@ -17,9 +17,24 @@ export interface WorldPlan {
   readonly ranked: boolean;
 }
 
+/** The event that an example is about, as its reader would think of it. @param name of the operation, and of the kind of its body */
+export function planOf(name: string, path: string): WorldPlan {
+  const election = /Election|VoterKey|registerVoter/.test(name);
+  const quadratic = /Credit/.test(name);
+  const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
+  return {
+    type: election || /voters|notifications/.test(path) ? 'election' : 'poll',
+    paid: pays && !quadratic,
+    quadratic,
+    logged: /\/log\/|Blt/.test(`${path} ${name}`),
+    ranked: /Blt/.test(name),
+  };
+}
+
 /** An event with one of everything: what the examples of the API document tell of. */
 export interface ExampleWorld {
   readonly account: TestAccount;
+  readonly eventCode: string;
   /** Puts what really exists in the place of what an example names. @param firstCall makes the payment that a second call finishes */
   fill(text: string, firstCall: () => Promise<string>): Promise<string>;
 }
@@ -105,6 +120,7 @@ export async function createExampleWorld(service: TestService, plan: WorldPlan):
   const things = await thingsOf(service, account, event, send, plan);
   return {
     account,
+    eventCode: event.code,
     async fill(text, firstCall) {
       let filled = text.replaceAll(EXAMPLE.business, business.id);
       for (const [name, make] of things) {

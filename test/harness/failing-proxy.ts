@@ -8,6 +8,8 @@ export type ProxyFault =
   | 'answer lost'
   | 'answer cut'
   | 'silence'
+  /** Nothing: this one is passed on. */
+  | 'pass'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
 
 export interface PassedRequest {

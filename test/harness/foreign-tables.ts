@@ -5,7 +5,7 @@
 export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly string[]; reason: string }[]>> = {
   'ballot-log': [
     {
-      tables: ['ballot_queue', 'ballots', 'participation'],
+      tables: ['ballot_queue', 'participation'],
       reason:
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
     },
@@ -14,7 +14,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
       reason: 'the roll is rewritten when its ballots are sealed',
     },
   ],
-  'ballot-paper': [
+  'ballot-definition': [
     {
       tables: ['payment_attempts'],
       reason: 'a position that an open payment is for cannot be deleted, judged under its lock',
@@ -42,7 +42,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   results: [
     {
-      tables: ['ballot_logs', 'ballot_queue', 'ballots', 'log_alarms', 'pending_ballots', 'voided_ballots'],
+      tables: [
+        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'ballot_rows', 'log_alarms', 'pending_ballots'],
+        ...['undisclosed_ballots', 'voided_ballots'],
+      ],
       reason:
         'a count is one snapshot of log, box and queue: several statements could see a ballot twice or not at all',
     },
@@ -54,7 +57,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   voters: [
     { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
     {
-      tables: ['ballot_queue', 'ballots', 'pending_ballots', 'waiting_participants'],
+      tables: ['ballot_queue', 'ballot_rows', 'pending_ballots', 'undisclosed_ballots', 'waiting_participants'],
       reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
     },
   ],
@@ -62,8 +65,8 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
     {
       tables: [
+        'ballot_blocks',
         'ballot_queue',
-        'ballots',
         'candidates',
         'credit_balances',
         'payment_attempts',

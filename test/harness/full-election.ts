@@ -7,14 +7,14 @@ import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/types.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
 const KEY = '0123-4567-89AB-CDEF';
 const ONE_ENTRY = packEntries([{ position: 1, entries: [{ candidate: 1, value: 1 }] }]);
 /** The big tables: small ones, and the queue of one event, are read whole, which is as good as any index. */
-const BIG_TABLES = ['voters', 'voter_keys', 'participation', 'pending_ballots', 'ballots'];
+const BIG_TABLES = ['voters', 'voter_keys', 'participation', 'pending_ballots', 'ballot_blocks'];
 
 /** A statement of the service, sent over one connection. */
 export type Work = (pool: Pool, db: Database) => Promise<unknown>;
@@ -34,7 +34,7 @@ export class FullElection {
   readonly service: TestService;
   readonly account: TestAccount;
   readonly event: VotingEvent;
-  readonly paper: TestEvent;
+  readonly definition: TestEvent;
   readonly voters: number;
   readonly voterKey = KEY;
 
@@ -42,23 +42,23 @@ export class FullElection {
     service: TestService,
     account: TestAccount,
     event: VotingEvent,
-    paper: TestEvent,
+    definition: TestEvent,
     voters: number,
   ) {
     this.service = service;
     this.account = account;
     this.event = event;
-    this.paper = paper;
+    this.definition = definition;
     this.voters = voters;
   }
 
   /** The open election, still without anybody on its roll. @param voters divisible by 100 */
   static async open(service: TestService, account: TestAccount, voters: number): Promise<FullElection> {
     const plan = { votingMethod: 'approval', candidates: ['Ada', 'Bea'] };
-    const paper = await createTestEvent(service, account, { type: 'election' }, [plan]);
-    const event = await findEventById(service.deps.db, paper.id);
+    const definition = await createTestEvent(service, account, { type: 'election' }, [plan]);
+    const event = await findEventById(service.deps.db, definition.id);
     if (event === undefined) throw new Error('the event was just made');
-    return new FullElection(service, account, event, paper, voters);
+    return new FullElection(service, account, event, definition, voters);
   }
 
   /** The ID of the voter with a number from 1 on. Those up to a fifth have cast, those above three fifths have voted. */
@@ -97,6 +97,8 @@ export class FullElection {
       `INSERT INTO ballots (${columns}, leaf_index) SELECT ${row}, n FROM ${numbers(voted + 1, sealed)}`,
       ONE_ENTRY,
     );
+    for (let packed = 1; packed > 0; )
+      packed = (await client.query('SELECT pack_ballots($1) AS packed', [this.event.id])).rows[0]?.packed;
     await fill(`INSERT INTO ballot_queue (${columns}) SELECT ${row} FROM ${numbers(sealed + 1, voters)}`, ONE_ENTRY);
     await client.end();
   }
@@ -112,7 +114,7 @@ export class FullElection {
       row: {
         ...{
           eventId: event.id,
-          paperVersion: event.paperVersion,
+          definitionVersion: event.definitionVersion,
           expectedGroup: undefined,
           participants: [''],
           codeTag,

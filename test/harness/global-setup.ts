@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from '#src/embedded-postgres/home.ts';
+import { findHome } from './find-home.ts';
 import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
 
 declare module 'vitest' {

@@ -75,7 +75,10 @@ export async function runGuide(
   try {
     mkdirSync(path.join(folder, '.data'));
     symlinkSync(mail, path.join(folder, '.data/mail'));
-    for (const name of ['verifier', 'examples']) symlinkSync(path.join(PROJECT, name), path.join(folder, name));
+    // A guide that makes a project of its own must not write into ours.
+    const commands = blocks.some(({ lines }) => lines.includes('npm run --silent cli')) ? ['package.json', 'src'] : [];
+    for (const name of ['verifier', 'examples', ...commands])
+      symlinkSync(path.join(PROJECT, name), path.join(folder, name));
     for (const [name, text] of files)
       writeFileSync(path.join(folder, name), fill(text, service, account, receiverPort));
     const script = blocks.map(({ lines }) => `${lines}\necho '${MARK}'\n`).join('');

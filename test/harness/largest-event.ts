@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { packAll } from './sealed-box.ts';
 
 /** How large an event is made, below the API: a hundred thousand rows of candidates take minutes through it. */
 export interface EventSize {
@@ -63,5 +64,6 @@ export async function fillBox(
       [eventId, from, Array.from({ length: count }, (_, at) => kinds[(from + at) % kinds.length])],
     );
   }
+  await packAll(pool, eventId);
   await pool.query('UPDATE ballot_logs SET ballots = $2 WHERE voting_event_id = $1', [eventId, ballots]);
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
-import { decodeBundle, TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
+import { TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
+import { decodeBundle } from './read-log-proofs.ts';
 import type { TestService } from './test-service.ts';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
-import { verifyConsistency } from '#src/ballot-log/merkle-tree.ts';
 import { NoteRefused, parseVerifierKey } from '#src/ballot-log/signed-note.ts';
+import { verifyConsistency } from './read-log-proofs.ts';
 
 /** What a witness does with a head that it could sign. `honest` follows C2SP tlog-witness. */
 export type Manner =

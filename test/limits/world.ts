@@ -10,9 +10,9 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from '#src/embedded-postgres/home.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { findHome } from '#test/harness/find-home.ts';
 import { type EventSize, fillEvent } from '#test/harness/largest-event.ts';
 import { freePort } from '#test/harness/started-service.ts';
 

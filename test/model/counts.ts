@@ -204,7 +204,11 @@ function electorateOf(event: Event, shown: Shown | undefined, final: boolean): {
 export function resultsBody(event: Event, given: readonly Ballot[], now: number, shown: Shown): Json {
   const ballots = given.filter((one) => !one.voided);
   const final = frozen(event, now);
-  const { sure: electorate, open } = electorateOf(event, shown, final);
+  const found = electorateOf(event, shown, final);
+  // No more than all have voted: what the ballots show of approvals that are kept back is in it (a share is from 0 to 1).
+  const cast = ballots.reduce((sum, one) => sum + scaled(one.weight), 0n);
+  const electorate = found.sure > cast ? found.sure : cast;
+  const most = found.sure + found.open > cast ? found.sure + found.open : cast;
   const positions = event.positions
     .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0))
     .map((one) => positionResult(event, one, ballots, electorate));
@@ -220,9 +224,9 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
       electorate:
         event.type === 'poll'
           ? null
-          : new kit.Match(`${decimal(electorate)} to ${decimal(electorate + open)}`, (got) => {
+          : new kit.Match(`${decimal(electorate)} to ${decimal(most)}`, (got) => {
               const value = scaled(kit.number(got));
-              return value >= electorate && value <= electorate + open;
+              return value >= electorate && value <= most;
             }),
     },
     positions,

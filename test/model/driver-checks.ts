@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import type { Deps } from '#src/deps.ts';
-import { confirmationCodePlace } from '#src/payments/views.ts';
+import { confirmationCodePlace } from '#src/payments/payment.ts';
 import { checkCount } from '#src/results/check-count.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
@@ -119,10 +119,10 @@ export async function findBrokenInvariants(client: Client, deps: Deps, eventId: 
 
 /** What `recount` on the command line says of an event. */
 export async function recountEvent(deps: Deps, eventId: string): Promise<string[]> {
-  const paper = await deps.papers.take(await findAnyEvent(deps.db, eventId));
-  if (paper === undefined) return ['there is no such event'];
-  const count = () => new EventCounter(deps, false).results(paper, 'auditor', deps.clock.now());
-  const { checks } = await checkCount(deps, paper, count);
+  const definition = await deps.definitions.get(await findAnyEvent(deps.db, eventId));
+  if (definition === undefined) return ['there is no such event'];
+  const count = () => new EventCounter(deps, false).results(definition, 'auditor', deps.clock.now());
+  const { checks } = await checkCount(deps, definition, count);
   return checks.flatMap(({ check, status, detail }) => (status === 'differs' ? [`${check}: ${detail}`] : []));
 }
 

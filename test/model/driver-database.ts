@@ -5,7 +5,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { migrate } from '#src/database/migrate.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from '#src/embedded-postgres/home.ts';
+import { findHome } from '#test/harness/find-home.ts';
 
 interface Server {
   readonly url: string;

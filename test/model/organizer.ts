@@ -225,8 +225,8 @@ function patch(model: Model, context: Context): Expected[] {
   if (identity && event.everCast) (ballots ? refusals : perhaps).push(conflict('event_has_ballots'));
   if (changed.includes('payments') && (event.everCast || event.attempts.length > 0))
     perhaps.push(conflict('event_has_ballots'));
-  if (changed.includes('startsAt') && event.everCast && (next.startsAt === null || next.startsAt > now))
-    perhaps.push(conflict('event_has_ballots'));
+  const leadsBack = changed.includes('startsAt') && (next.startsAt === null || next.startsAt > now);
+  if (leadsBack && (event.everCast || event.attempts.length > 0)) perhaps.push(conflict('event_has_ballots'));
   if (changed.includes('ballot') && event.everCast) perhaps.push(conflict('event_has_ballots'));
   if (wanted === 'draft' || wanted === 'scheduled')
     refusals.push(refuse(422, 'validation_error'), refuse(409, 'conflict'));

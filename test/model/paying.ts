@@ -193,6 +193,9 @@ export function second(_: Model, { body, event, now }: Context, purpose: Attempt
     if (position === undefined)
       return lost([conflict('payment_cancelled'), refuse(404, 'not_found'), refuse(409, 'conflict')]);
     const visitor = String(attempt.stored['visitorId']);
+    // Who has voted has no use for credits: the money goes back (completions 7.4).
+    if (event.ballots.some((one) => one.identity?.visitorId === visitor) && !event.repeatVotes)
+      return lost([conflict('payment_cancelled'), conflict('already_voted')]).concat(unsure);
     const before = balance(event, position, visitor, now);
     const credits = Number(attempt.stored['credits']);
     const after = {

@@ -157,8 +157,11 @@ function patchVoter(model: Model, context: Context): Expected[] {
   const counted = changed.filter((one) => ['groupId', 'weight', 'status'].includes(one));
   const refusals: Expected[] = [];
   const perhaps: Expected[] = [];
-  const fields = [...missingIdentity(event, next), ...(changed.includes('groupId') ? badGroup(event, next) : [])];
-  if (changed.length > 0 && fields.length > 0) refusals.push(unfit(fields));
+  const named = changed.includes('email') || changed.includes('voterId');
+  const bad = changed.includes('groupId') ? badGroup(event, next) : [];
+  const fields = [...missingIdentity(event, next), ...bad];
+  // An event that asks for voter IDs later may have voters without one: what else they have may be changed, or not before they have one.
+  if (changed.length > 0 && fields.length > 0) (named || bad.length > 0 ? refusals : perhaps).push(unfit(fields));
   if (changed.includes('status') && next.status === 'pending') refusals.push(unfit(['status']));
   const same = duplicates(event, next, voter).filter((one) => changed.includes(one));
   if (same.length > 0) refusals.push(refuse(409, 'conflict', undefined, { fields: same }));
@@ -171,15 +174,14 @@ function patchVoter(model: Model, context: Context): Expected[] {
     )
       perhaps.push(conflict('event_has_ballots'));
   }
-  const identity = changed.includes('email') || changed.includes('voterId');
-  if (identity && (voter.hasVoted || statusOf(event, now) === 'closed' || voter.source === 'poll'))
+  if (named && (voter.hasVoted || statusOf(event, now) === 'closed' || voter.source === 'poll'))
     perhaps.push(conflict('event_has_ballots'), conflict('event_closed'), conflict('results_final'));
   if (changed.includes('name') && frozen(event, now)) perhaps.push(conflict('results_final'), conflict('event_closed'));
   // Approved by a first key and not disclosed yet, it is shown as pending: what is shown can be sent back.
   if (voter.approvedByKey === true && body['status'] !== undefined && isStepped(event, now))
     perhaps.push({ status: 200 }, conflict('event_has_ballots'), unfit(['status']));
   if (voter.source === 'poll' || voter.erased) perhaps.push({ status: 409 }, { status: 422 }, { status: 200 });
-  const drops = identity || (changed.includes('status') && next.status === 'rejected');
+  const drops = named || (changed.includes('status') && next.status === 'rejected');
   if (changed.includes('status')) next.approvedByKey = false;
   const after = drops ? { ...next, keys: [], usedKey: false, perhapsUsed: false } : next;
   const step = stepped(event, now, (shown) => voterBody(event, after, isMarked(voter, shown)));
@@ -196,7 +198,7 @@ function patchVoter(model: Model, context: Context): Expected[] {
       voter.perhapsUsed = false;
     }
     for (const pending of event.pendings)
-      if (pending.voter === voter && (identity || counted.includes('groupId'))) pending.doubtful = true;
+      if (pending.voter === voter && (named || counted.includes('groupId'))) pending.doubtful = true;
   });
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -163,7 +163,7 @@ test(`a year of ${PAYMENTS} payments of seed ${SEED} leaves each one's money whe
   await merchant.sweep();
 
   // A payment that was reversed after the final result becomes a leaf with the next run of the log's job.
-  for (const { id } of events) await tendBallotLog(sealDeps(paid.service.deps), id, 1);
+  for (const { id } of events) await sequenceLog(sealDeps(paid.service.deps), id, 1);
 
   const amiss: string[] = [];
   const table = [];

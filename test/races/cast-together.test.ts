@@ -47,7 +47,7 @@ async function createElection(): Promise<TestEvent> {
 }
 
 async function requestsFor(event: TestEvent, keyOf: (name: string) => string | undefined): Promise<CastRequest[]> {
-  const paperVersion = (await findEventById(service.deps.db, event.id))?.paperVersion ?? 0;
+  const definitionVersion = (await findEventById(service.deps.db, event.id))?.definitionVersion ?? 0;
   const { secrets } = service.deps;
   return [...NAMES, 'nobody'].map((name): CastRequest => {
     const byId = name === 'hal';
@@ -58,7 +58,7 @@ async function requestsFor(event: TestEvent, keyOf: (name: string) => string | u
     return {
       row: {
         eventId: event.id,
-        paperVersion: name === 'flo' ? paperVersion - 1 : paperVersion,
+        definitionVersion: name === 'flo' ? definitionVersion - 1 : definitionVersion,
         voter: {
           identity,
           keyHash: hashSentKey(secrets, event.id, name === 'gil' ? 'FFFF-FFFF-FFFF-FFFF' : KEY),

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadPaper } from '#src/ballot-paper/paper.ts';
+import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
+import { findAccess } from '#src/voting-events/access.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
-import { findAccess } from '#src/voting-events/find-access.ts';
 import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { PLURALITY, PRICE } from '#test/harness/payments.ts';
 import {
@@ -93,9 +93,9 @@ describe('an event that voters ask for', () => {
     await eventually(async () => ((await status(second)) === 404 ? true : undefined));
   });
 
-  test('has results for all who ask at once by a paper that was changed since, with the ballots of the new one', async () => {
+  test('has results for all who ask at once by a definition that was changed since, with the ballots of the new one', async () => {
     const event = await createTestEvent(first, account, {}, PLURALITY);
-    const remembered = await loadPaper(first.deps.db, event.id);
+    const remembered = await loadBallotDefinition(first.deps.db, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     const [position] = event.positions;
     const late = { name: 'Late', positionIds: [position?.id] };
@@ -120,7 +120,7 @@ describe('an event that voters ask for', () => {
     );
     const changed = await findAccess(first.deps.db, account.id, event.id);
     if (changed === undefined) throw new Error('the event is there');
-    await first.deps.papers.take(changed.event);
+    await first.deps.definitions.get(changed.event);
     const [position] = event.positions;
     const votes = [{ positionId: position?.id ?? '', candidateId: position?.candidates[0] ?? '' }];
     const caller = { ...(await first.deps.authenticator.authenticate(`Bearer ${account.vote}`)) };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tendBallotLog, tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
@@ -59,8 +59,8 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   const mixOnce = () =>
     eventually(async () => {
       await $client.query('UPDATE ballot_logs SET roll_mixed_at = NULL WHERE voting_event_id = $1', [event.id]);
-      await tendBallotLog(sealDeps(other.deps), event.id, 1);
-      await tendBallotLogs(sealDeps(other.deps));
+      await sequenceLog(sealDeps(other.deps), event.id, 1);
+      await sequenceLogs(sealDeps(other.deps));
       const { rows } = await $client.query('SELECT roll_mixed_at FROM ballot_logs WHERE voting_event_id = $1', [
         event.id,
       ]);

@@ -49,7 +49,7 @@ async function fillVoters(event: TestEvent, voters: number): Promise<void> {
 }
 
 /** Copies a row of the event until there are as many as wanted. */
-async function fillPaper(event: TestEvent, kind: string, wanted: number): Promise<void> {
+async function fillBallotDefinition(event: TestEvent, kind: string, wanted: number): Promise<void> {
   await service.deps.db.$client.query(
     `INSERT INTO ${kind} SELECT (jsonb_populate_record(one, jsonb_build_object(
        'id', 'fill_' || n, 'number', 10000 + n, 'name_key', 'fill ' || n))).*
@@ -160,7 +160,7 @@ describe('with 32 requests at once over two processes', () => {
     const create = (on: TestService, index: number) =>
       on.call('POST', `/voting-events/${event.id}/${kind}`, body(index), { key: account.write });
     expect((await create(service, -1)).status).toBe(201);
-    await fillPaper(event, kind, before);
+    await fillBallotDefinition(event, kind, before);
     const answers = await race(create);
     expectOutcome(answers, max - before, 201, `${kind}_per_event`, max);
     expect(await count(`SELECT count(*)::int AS found FROM ${kind} WHERE voting_event_id = $1`, event.id)).toBe(max);
@@ -169,7 +169,7 @@ describe('with 32 requests at once over two processes', () => {
   test('candidates that register themselves stay within the cap of the event', async () => {
     const account = await createTestAccount(service);
     const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLAN);
-    await fillPaper(event, 'candidates', 998);
+    await fillBallotDefinition(event, 'candidates', 998);
     await service.deps.db.$client.query(`UPDATE candidates SET source = 'registration' WHERE voting_event_id = $1`, [
       event.id,
     ]);

@@ -109,7 +109,7 @@ test('a wipe that is cut off in its middle has wiped nothing, and the next one w
   expect(await dumpEvent(one, event.id)).toEqual(before);
   await patchEvent(two, account, event, { status: 'draft' });
   const after = await dumpEvent(one, event.id);
-  for (const table of ['participation', 'ballot_queue', 'ballots', 'ballot_logs', 'log_leaves', 'voters'])
+  for (const table of ['participation', 'ballot_queue', 'ballot_blocks', 'ballot_logs', 'log_leaves', 'voters'])
     expect(after).not.toHaveProperty(table);
 });
 

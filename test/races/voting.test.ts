@@ -64,7 +64,7 @@ describe('with two processes on one database', () => {
     expect(await countBallots(event)).toBe(1);
   });
 
-  test('no ballot is stored under a paper that changed while it was cast', async () => {
+  test('no ballot is stored under a definition that changed while it was cast', async () => {
     const event = await createTestEvent(service, account, {}, PLAN);
     const position = event.positions[0];
     const casts = Array.from({ length: 12 }, (_, index) =>

@@ -1,5 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
+import { BallotReader, packEntries } from '#src/ballots/ballot-encoding.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { addAnswer } from '#src/results/running-count.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { PositionCount, PositionResult, VotingMethod } from '#src/tally/types.ts';
 import type { PlainBallot, PlainOptions, PlainPosition, PlainResult } from './count-plainly.ts';
@@ -14,6 +16,9 @@ export function createRandom(seed: number): (below: number) => number {
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
   };
 }
+
+/** The number of the first candidate: some take one byte, some two. */
+const FIRST_NUMBER = 120;
 
 export interface Election {
   readonly position: PlainPosition;
@@ -160,24 +165,34 @@ export function reportOptions({ options }: Election) {
   };
 }
 
-/** The service's count with all ballots in, and the void ones taken out again. */
+/**
+ * The service's count with all ballots in, and the void ones taken out again. Every second ballot comes packed, as the box holds
+ * it, the others as arrays: however they come, identical ones belong together.
+ */
 export function countOf({ position, ballots }: Election, savedAt?: number): PositionCount {
   let count = startCount(position);
-  const add = ({ marks, weight }: PlainBallot, times: number): void =>
-    count.add(
-      {
-        length: marks.length,
-        candidates: marks.map((mark) => mark.candidate),
-        values: marks.map((mark) => mark.value),
-      },
-      weight,
-      times,
-    );
+  const reader = new BallotReader();
+  const indexByNumber = Int32Array.from({ length: position.candidates.length + FIRST_NUMBER }, (_, number) =>
+    Math.max(-1, number - FIRST_NUMBER),
+  );
+  const addPacked = ({ marks, weight }: PlainBallot, times: 1 | -1): void => {
+    const entries = marks.map(({ candidate, value }) => ({ candidate: candidate + FIRST_NUMBER, value }));
+    reader.open(packEntries([{ position: 1, entries }]));
+    reader.nextPosition();
+    const counted = { count, indexByNumber, named: new Float64Array(), unlisted: [], hasUnlisted: false };
+    addAnswer(counted, reader, weight, times);
+  };
+  const addArrays = ({ marks, weight }: PlainBallot, times: 1 | -1): void => {
+    const [candidates, values] = [marks.map((mark) => mark.candidate), marks.map((mark) => mark.value)];
+    count.add({ length: marks.length, candidates, values }, weight, times);
+  };
+  const add = (index: number, ballot: PlainBallot, times: 1 | -1): void =>
+    index % 2 === 0 ? addPacked(ballot, times) : addArrays(ballot, times);
   for (const [index, ballot] of ballots.entries()) {
     if (index === savedAt) count = startCount(position, deserialize(serialize(count.save())));
-    add(ballot, 1);
+    add(index, ballot, 1);
   }
-  for (const ballot of ballots) if (ballot.voided) add(ballot, -1);
+  for (const [index, ballot] of ballots.entries()) if (ballot.voided) add(index, ballot, -1);
   return count;
 }
 

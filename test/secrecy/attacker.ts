@@ -47,7 +47,18 @@ export async function dumpDatabase(pool: pg.Pool): Promise<DumpedRow[]> {
       });
     }
   }
-  return dump;
+  return [...dump, ...(await unpackBlocks(pool))];
+}
+
+/** The ballots of the blocks of sealed ballots one by one, each in its place, as a copy of the database shows them. */
+async function unpackBlocks(pool: pg.Pool): Promise<DumpedRow[]> {
+  const { rows } = await pool.query<{ xmin: string; columns: Record<string, unknown> }>(`
+    SELECT k.xmin::text AS xmin, to_jsonb(u) AS columns FROM unpacked_blocks u
+    JOIN ballot_blocks k ON k.voting_event_id = u.voting_event_id AND k.first_leaf = u.first_leaf`);
+  return rows.map(({ xmin, columns }) => ({
+    ...{ table: 'public.ballot_blocks unpacked', place: Number(columns['leaf_index']), transaction: Number(xmin) },
+    columns: unfold(columns),
+  }));
 }
 
 /** What an attacker knows of one voter and, to find out how good the guesses are, the truth about their ballot. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tendBallotLogs } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
@@ -129,7 +129,7 @@ beforeAll(async () => {
   await sealBallots(service, event.id);
   waiting = await dumpWithQueue(voters.slice(-WAITING));
   await sealBallots(service, event.id);
-  await tendBallotLogs(sealDeps(service.deps));
+  await sequenceLogs(sealDeps(service.deps));
   whileOpen = await dumpDatabase(service.deps.db.$client);
   await finishEvent(service, event.id);
   afterwards = await dumpDatabase(service.deps.db.$client);
@@ -192,7 +192,13 @@ describe(`an attacker who has the whole database of an election with ${VOTERS} v
 
   test('who copied the queue finds nothing of it in a later copy, the log, its openings or the list of votes', async () => {
     const queue = ofTables(waiting, 'public.ballot_queue');
-    const box = ofTables(afterwards, 'public.ballots', 'public.log_leaves', 'public.log_checkpoints');
+    const box = ofTables(
+      afterwards,
+      'public.ballot_blocks unpacked',
+      'public.ballot_blocks',
+      'public.log_leaves',
+      'public.log_checkpoints',
+    );
     const observer = await createObserverKey(service, account, event.id);
     const told: DumpedRow[] = [];
     for (const [path, key] of [
@@ -209,7 +215,7 @@ describe(`an attacker who has the whole database of an election with ${VOTERS} v
     expect(told.length).toBe(2 * VOTERS);
     expect(sharedValues(queue, [...box, ...told])).toEqual([]);
     // The same look finds the ballots of the openings in the box, so it would find those of the queue.
-    expect(sharedValues(box, told)).toContain(`public.ballots.salt / ${publicPath('log/openings')}`);
+    expect(sharedValues(box, told)).toContain(`public.ballot_blocks unpacked.salt / ${publicPath('log/openings')}`);
   });
 
   test('finds in no other table, idempotency, jobs, webhooks and audit included, a row that names both a voter and a ballot', () => {

@@ -1,6 +1,6 @@
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { tendBallotLog } from '#src/ballot-log/seal-ballots.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { recount } from '#src/commands/recount.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { sealDeps } from '#src/work.ts';
@@ -49,7 +49,7 @@ export async function holdElection({ service, account }: Target, stage: Stage): 
     await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
     201,
   );
-  await tendBallotLog(sealDeps(service.deps), event.id, VOTERS);
+  await sequenceLog(sealDeps(service.deps), event.id, VOTERS);
   const observer = await createObserverKey(service, account, event.id);
   const codes = await Promise.all(
     CHOICES.map(async (choice, place) => {
@@ -68,7 +68,7 @@ export async function holdElection({ service, account }: Target, stage: Stage): 
   if (stage === 'sealed') await sealBallots(service, event.id);
   if (stage === 'final') await finishEvent(service, event.id);
   // Signs for the ballots that wait, as every minute does.
-  else await tendBallotLog(sealDeps(service.deps), event.id, VOTERS);
+  else await sequenceLog(sealDeps(service.deps), event.id, VOTERS);
   const checkpoint = (await new LogReader(service, event.id, observer).get('checkpoint')).body;
   return { event, observer, codes: stage === 'cast' ? codes : [], promises, checkpoint };
 }
@@ -136,7 +136,7 @@ async function endElection({ deps }: TestService, eventId: string): Promise<void
     [eventId],
   );
   // Ballots, then the close behind them.
-  for (let turn = 0; turn < 3; turn += 1) await tendBallotLog(sealDeps(deps), eventId, 1);
+  for (let turn = 0; turn < 3; turn += 1) await sequenceLog(sealDeps(deps), eventId, 1);
 }
 
 const nameOf = (fault: unknown): string => {

@@ -43,6 +43,7 @@ const OTHER_VALUES: Readonly<Record<string, string>> = {
     "CASE WHEN length(%s) > 0 THEN set_byte(%s, length(%s) / 2, get_byte(%s, length(%s) / 2) # 1) ELSE '\\x01' END",
   jsonb: "'{}'::jsonb",
   'text[]': "array_append(%s, 'x')",
+  'bigint[]': 'array_append(%s, 1::bigint)',
 };
 
 function otherValue({ name, type }: Column): string {

@@ -54,8 +54,8 @@ const GIVEN = {
     BACKUP_PASSWORD: 'secret-4',
   },
 };
-/** What belongs to a container, and is not passed on. */
-const OF_THE_CONTAINER = ['NODE_ENV', 'HOST', 'PORT'];
+/** What belongs to a container, or to the commands of organizers, and is not passed on. */
+const NOT_PASSED_ON = ['NODE_ENV', 'HOST', 'PORT', 'VOTING_API', 'VOTING_API_KEY'];
 
 function sourceFiles(folder: string): string[] {
   return readdirSync(folder).flatMap((name) => {
@@ -77,9 +77,7 @@ describe('deployment', () => {
   test('gives containers settings that the service starts with: API processes without jobs, one process with them', () => {
     const compose = read('compose.yaml');
     const shared = environmentOf(blockOf(compose, /^ {2}environment: &environment$/), GIVEN);
-    expect(Object.keys(shared).toSorted()).toEqual(
-      SETTINGS.filter((name) => !OF_THE_CONTAINER.includes(name)).toSorted(),
-    );
+    expect(Object.keys(shared).toSorted()).toEqual(SETTINGS.filter((name) => !NOT_PASSED_ON.includes(name)).toSorted());
     const api = readConfig({ ...shared, NODE_ENV: 'production' });
     expect(api).toMatchObject({ worker: false, trustProxy: 1, metricsPort: 9_100, dataDir: '/data', production: true });
     const worker = { ...shared, ...environmentOf(blockOf(compose, /^ {2}worker:$/), GIVEN) };

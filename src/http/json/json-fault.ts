@@ -28,13 +28,13 @@ function isKeptAsWritten(literal: string, value: number): boolean {
   return digitsOf(literal) === digitsOf(String(value));
 }
 
-export interface JsonFault {
+interface JsonFault {
   /** The path down to the fault, such as `votes[2].rank`; empty for the body as a whole. */
   readonly field: string;
   readonly message: string;
 }
 
-export interface JsonFaults {
+interface JsonFaults {
   readonly faults: readonly JsonFault[];
   /** Whether the text was read to its end: it is JSON, and what it holds can be judged further. */
   readonly isRead: boolean;

@@ -1,10 +1,10 @@
-import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Fraction, PositionResult, TieDecision } from '#src/tally/types.ts';
 import { groupDigits } from './exact-figures.ts';
 import { isolate } from './text-runs.ts';
 
 /** The method's name as a heading gives it. */
-export function methodName(position: PaperPosition): string {
+export function methodName(position: BallotPosition): string {
   switch (position.votingMethod) {
     case 'plurality':
       return 'Plurality';
@@ -28,13 +28,13 @@ export function fractionText(fraction: Fraction): string {
   return `${fraction.inclusive ? 'at least' : 'more than'} ${fraction.numerator}/${fraction.denominator}`;
 }
 
-function selections(position: PaperPosition): string {
+function selections(position: BallotPosition): string {
   const { minSelections: least, selectionLimit: most } = position;
   const noun = (count: number): string => (count === 1 ? 'candidate' : 'candidates');
   return least === most ? `exactly ${least} ${noun(least)}` : `${least} to ${most} ${noun(most)}`;
 }
 
-function methodRule(position: PaperPosition): string {
+function methodRule(position: BallotPosition): string {
   const marks = selections(position);
   switch (position.votingMethod) {
     case 'plurality':
@@ -69,7 +69,7 @@ const TIE_RULES = {
 } as const;
 
 /** What was applied to a position, one sentence a rule. */
-export function describeRules(position: PaperPosition, groupName: string | null): string[] {
+export function describeRules(position: BallotPosition, groupName: string | null): string[] {
   const rules = [methodRule(position)];
   if (position.votingMethod === 'referendum' && position.rules !== null) {
     const { threshold, turnoutQuorum, approvalQuorum } = position.rules;

@@ -1,6 +1,6 @@
-import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PositionResult } from '#src/tally/types.ts';
-import type { EventStatus, EventType, Secrecy } from '#src/voting-events/types.ts';
+import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
 export interface ReportRoll {
@@ -12,7 +12,7 @@ export interface ReportRoll {
 
 export interface ReportPosition {
   readonly result: PositionResult;
-  readonly paper: PaperPosition;
+  readonly definition: BallotPosition;
   /** The group that the position is open to alone. */
   readonly groupName: string | null;
 }

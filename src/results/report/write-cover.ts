@@ -160,7 +160,7 @@ export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void
     return [
       { text: String(index + 1), color: MUTED },
       { text: position.result.title },
-      { text: methodName(position.paper) },
+      { text: methodName(position.definition) },
       { text, color, bold: true },
     ];
   });

@@ -138,10 +138,12 @@ async function writeCandidates(
   position: ReportPosition,
   maxRows: number,
 ): Promise<void> {
-  const { result, paper } = position;
+  const { result, definition } = position;
   const ordered = inOrderOfResult(result);
   const figures = figureColumns(input, position);
-  const withdrawn = new Set(paper.everCandidates.filter(({ status }) => status === 'withdrawn').map(({ id }) => id));
+  const withdrawn = new Set(
+    definition.everCandidates.filter(({ status }) => status === 'withdrawn').map(({ id }) => id),
+  );
   const referendum = result.referendum !== null;
   const columns: Column[] = [
     { title: '#', width: 30, align: 'right' },
@@ -187,7 +189,7 @@ export async function writePosition(
   position: ReportPosition,
   place: { readonly number: number; readonly maxRows: number },
 ): Promise<void> {
-  const { result, paper, groupName } = position;
+  const { result, definition, groupName } = position;
   const nameOf = (id: string): string => result.candidates.find((one) => one.id === id)?.name ?? id;
   sheet.y += 10;
   sheet.heading(
@@ -200,7 +202,7 @@ export async function writePosition(
   sheet.doc.outline.addItem(`${place.number}. ${result.title}`);
   const seats = result.referendum === null ? [plural(result.seats, 'seat')] : [];
   const facts = [
-    methodName(paper),
+    methodName(definition),
     ...seats,
     plural(result.ballots, 'ballot'),
     plural(result.abstentions, 'abstention'),
@@ -217,7 +219,7 @@ export async function writePosition(
       figure: weightWon,
       winner,
     }));
-    if (result.referendum !== null) await writeReferendum(sheet, result, paper);
+    if (result.referendum !== null) await writeReferendum(sheet, result, definition);
     else if (result.ballots > 0) drawBars(sheet, bars, FIGURE_TITLES[result.votingMethod].toLowerCase());
     await writeCandidates(sheet, input, position, place.maxRows);
   }
@@ -236,5 +238,5 @@ export async function writePosition(
     await writeRounds(sheet, position);
   }
   sheet.heading(3, 'Rules applied', { size: 10.5, bold: true }, 30, 2);
-  sheet.paragraph(describeRules(paper, groupName).join(' '), { size: 8.5, color: INK }, 10);
+  sheet.paragraph(describeRules(definition, groupName).join(' '), { size: 8.5, color: INK }, 10);
 }

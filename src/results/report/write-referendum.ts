@@ -1,4 +1,4 @@
-import type { PaperPosition } from '#src/ballot-paper/paper.ts';
+import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Fraction, PositionResult, ReferendumRuleResult } from '#src/tally/types.ts';
 import { fractionText } from './describe-rules.ts';
 import { drawShares } from './draw-bars.ts';
@@ -19,9 +19,9 @@ function actualText(rule: ReferendumRuleResult): string {
 }
 
 /** Yes against no with the threshold between them, and each rule with what it asked for and what there was. */
-export async function writeReferendum(sheet: Sheet, result: PositionResult, paper: PaperPosition): Promise<void> {
+export async function writeReferendum(sheet: Sheet, result: PositionResult, definition: BallotPosition): Promise<void> {
   const { referendum } = result;
-  const rules = paper.rules;
+  const rules = definition.rules;
   if (referendum === null || rules === null) return;
   const { threshold } = rules;
   const shares = [

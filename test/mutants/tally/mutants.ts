@@ -234,8 +234,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an abstention gives the lowest mark too',
     file: 'ballot-sums.ts',
-    find: 'if (ballot.length > 0) this.#answeredMicro +=',
-    replace: 'if (ballot.length >= 0) this.#answeredMicro +=',
+    find: 'if (ballot.length > 0) this.#answered.add(',
+    replace: 'if (ballot.length >= 0) this.#answered.add(',
   },
   {
     name: 'sums of more than 64 weights are heads',
@@ -278,5 +278,47 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'pairwise.ts',
     find: 'over(one, other) > over(other, one)',
     replace: 'over(one, other) >= over(other, one)',
+  },
+  {
+    name: 'a pair of ballots that differ from all others is turned around',
+    file: 'pairwise.ts',
+    find: 'this.#counts.count(other, one) * worth',
+    replace: 'this.#counts.count(one, other) * worth',
+  },
+  {
+    name: 'what eight masks carry is lost',
+    file: 'bit-counts.ts',
+    find: '(fours & four1) | (half & four2)',
+    replace: 'fours & four1',
+  },
+  {
+    name: 'ballots that differ from all others weigh a head each',
+    file: 'piles.ts',
+    find: 'if (heads[group] !== 1 || weightIndexOf[group] !== 0) return false;',
+    replace: 'if (heads[group] !== 1) return false;',
+  },
+  {
+    name: 'identical ballots are one where ballots of one kind are moved',
+    file: 'piles.ts',
+    find: 'if (heads[group] !== 1 || weightIndexOf[group] !== 0) return false;',
+    replace: 'if (weightIndexOf[group] !== 0) return false;',
+  },
+  {
+    name: 'a packed ranking keeps the order of its candidates',
+    file: '../ballots/ballot-encoding.ts',
+    find: 'cells[start + rank - 1] = candidate;',
+    replace: 'cells[start + entry] = candidate;',
+  },
+  {
+    name: 'a packed value below zero loses its sign',
+    file: '../ballots/ballot-encoding.ts',
+    find: '(zigzagged >> 1) ^ -(zigzagged & 1)',
+    replace: 'zigzagged >> 1',
+  },
+  {
+    name: 'a sum of weights forgets the last run of one weight',
+    file: 'weight-sum.ts',
+    find: 'this.#sum = this.micro;',
+    replace: '',
   },
 ];

@@ -6,8 +6,9 @@ import {
   parseCheckpointBody,
   signCheckpoint,
 } from '#src/ballot-log/checkpoint.ts';
-import { openLogPromise, signLogPromise } from '#src/ballot-log/log-promise.ts';
+import { signLogPromise } from '#src/ballot-log/log-promise.ts';
 import { createNoteSigner, NoteRefused, parseVerifierKey, signNote } from '#src/ballot-log/signed-note.ts';
+import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 
 const signer = createNoteSigner('vote.example.org', Buffer.alloc(32, 5));
 const verifier = parseVerifierKey(signer.verifierKey);

@@ -1,13 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { assembleBallotDefinition, type BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { configurationHash, configurationOf } from '#src/ballot-log/configuration.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
-import { assemblePaper, type BallotPaper } from '#src/ballot-paper/paper.ts';
 
-function paperOf(title: string, positions: number, candidates: number): BallotPaper {
+function definitionOf(title: string, positions: number, candidates: number): BallotDefinition {
   const settings = { startsAt: null, endsAt: null, requireVoterId: false, voterSelfRegistration: false };
   const more = { voterApproval: 'automatic', saveVoterInfo: false, ballotOpening: 'none', ballotReceipt: 'full' };
-  const event = { title, type: 'poll', ...settings, ...more, repeatVotes: false } as unknown as BallotPaper['event'];
+  const event = {
+    title,
+    type: 'poll',
+    ...settings,
+    ...more,
+    repeatVotes: false,
+  } as unknown as BallotDefinition['event'];
   const plain = {
     votingMethod: 'approval',
     groupId: null,
@@ -27,19 +33,19 @@ function paperOf(title: string, positions: number, candidates: number): BallotPa
     })),
     ...{ groups: [], sponsors: [] },
   };
-  return assemblePaper(event, rows as unknown as Parameters<typeof assemblePaper>[1]);
+  return assembleBallotDefinition(event, rows as unknown as Parameters<typeof assembleBallotDefinition>[1]);
 }
 
 test('the hash of a configuration is that of its canonical text, whatever its texts hold', async () => {
   for (const title of ['Board', '"candidates":[]', '\\"candidates\\":[]', '山田 "x"'])
     for (const candidates of [0, 1, 3]) {
-      const paper = paperOf(title, 2, candidates);
-      expect(await configurationHash(paper)).toBe(hashOfJson(configurationOf(paper)));
+      const definition = definitionOf(title, 2, candidates);
+      expect(await configurationHash(definition)).toBe(hashOfJson(configurationOf(definition)));
     }
 });
 
 test('the configuration of the largest event is hashed in steps, and the event loop has its turn in between', async () => {
-  const paper = paperOf('Largest', 100, 1_000);
+  const definition = definitionOf('Largest', 100, 1_000);
   let turns = 0;
   let ended = false;
   const other = (async () => {
@@ -49,8 +55,8 @@ test('the configuration of the largest event is hashed in steps, and the event l
     }
   })();
   const before = turns;
-  // Forty papers' work: far more than one pause's worth on any machine.
-  for (let times = 0; times < 40; times += 1) await configurationHash(paper);
+  // Forty definitions' work: far more than one pause's worth on any machine.
+  for (let times = 0; times < 40; times += 1) await configurationHash(definition);
   ended = true;
   await other;
   expect(turns - before).toBeGreaterThan(10);

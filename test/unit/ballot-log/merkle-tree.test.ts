@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Frontier } from '#src/ballot-log/frontier.ts';
+import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import {
   consistencyProof,
   EMPTY_ROOT,
@@ -7,12 +7,9 @@ import {
   inclusionProof,
   nodesOfConsistency,
   nodesOfInclusion,
-  nodesOfRoot,
   type ReadHash,
-  rootOfSize,
-  verifyConsistency,
-  verifyInclusion,
 } from '#src/ballot-log/merkle-tree.ts';
+import { nodesOfRoot, rootOfSize, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { naiveLeaf, naiveRoot, someLeaves } from './naive-tree.ts';
 
 const LARGEST = 300;
@@ -25,7 +22,7 @@ const rootAt = (size: number): Buffer => roots[size] ?? Buffer.alloc(0);
 const leafAt = (index: number): Buffer => naiveLeaf(leaves[index] ?? Buffer.alloc(0));
 
 const nodes = new Map<string, Uint8Array>();
-const grown = new Frontier();
+const grown = new CompactRange();
 for (const leaf of leaves) {
   grown.append(hashLeaf(leaf), ({ level, index }, hash) => nodes.set(`${level}/${index}`, hash));
 }
@@ -50,7 +47,7 @@ function readOnly(announced: readonly { level: number; index: number }[], size: 
 
 describe('the root', () => {
   test(`equals the recursive definition for every size from 0 to ${LARGEST}, appended and read`, () => {
-    const frontier = new Frontier();
+    const frontier = new CompactRange();
     for (let size = 0; size <= LARGEST; size += 1) {
       expect(frontier.size).toBe(size);
       expect(Buffer.from(frontier.root()).equals(rootAt(size))).toBe(true);
@@ -74,10 +71,10 @@ describe('the root', () => {
 
 describe('the frontier', () => {
   test('goes on from its bytes as if it had never been put away, at every size', () => {
-    let frontier = new Frontier();
+    let frontier = new CompactRange();
     for (let size = 0; size < LARGEST; size += 1) {
       const bytes = frontier.toBytes();
-      frontier = Frontier.fromBytes(bytes);
+      frontier = CompactRange.fromBytes(bytes);
       expect(frontier.toBytes().equals(bytes)).toBe(true);
       frontier.append(leafAt(size));
       expect(Buffer.from(frontier.root()).equals(rootAt(size + 1))).toBe(true);
@@ -86,7 +83,7 @@ describe('the frontier', () => {
 
   test('names each completed node exactly once', () => {
     const seen: string[] = [];
-    const frontier = new Frontier();
+    const frontier = new CompactRange();
     for (const leaf of leaves) frontier.append(hashLeaf(leaf), ({ level, index }) => seen.push(`${level}/${index}`));
     const expected = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((level) =>
       Array.from({ length: Math.floor(LARGEST / 2 ** level) }, (_, index) => `${level}/${index}`),
@@ -97,10 +94,10 @@ describe('the frontier', () => {
   test('refuses bytes that are not its own', () => {
     const bytes = grown.toBytes();
     for (const wrong of [Buffer.alloc(0), bytes.subarray(0, -1), Buffer.concat([bytes, Buffer.alloc(32)])]) {
-      expect(() => Frontier.fromBytes(wrong)).toThrow(RangeError);
+      expect(() => CompactRange.fromBytes(wrong)).toThrow(RangeError);
     }
-    expect(() => Frontier.fromBytes(Buffer.alloc(8, 0xff))).toThrow(RangeError);
-    expect(() => new Frontier().append(Buffer.alloc(31))).toThrow(RangeError);
+    expect(() => CompactRange.fromBytes(Buffer.alloc(8, 0xff))).toThrow(RangeError);
+    expect(() => new CompactRange().append(Buffer.alloc(31))).toThrow(RangeError);
   });
 });
 

@@ -1,24 +1,15 @@
 import { expect, test } from 'vitest';
-import { Frontier } from '#src/ballot-log/frontier.ts';
+import { CompactRange } from '#src/ballot-log/compact-range.ts';
+import { hashLeaf, inclusionProof, nodesOfInclusion, type TreeNode } from '#src/ballot-log/merkle-tree.ts';
 import {
-  hashLeaf,
-  inclusionProof,
-  nodesOfInclusion,
-  nodesOfRoot,
-  rootOfSize,
-  type TreeNode,
-  verifyInclusion,
-} from '#src/ballot-log/merkle-tree.ts';
-import {
-  decodeBundle,
   encodeBundle,
   parseTilePath,
   readFromTiles,
   tilePath,
   tilesHolding,
-  tilesOfTree,
   tileWidth,
 } from '#src/ballot-log/tiles.ts';
+import { decodeBundle, nodesOfRoot, rootOfSize, tilesOfTree, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { naiveRoot, someLeaves } from './naive-tree.ts';
 
 const PATHS = [
@@ -81,7 +72,7 @@ test('roots and proofs come out of the tiles alone, over three levels of them', 
   const size = 66_300;
   const leaves = someLeaves(size);
   const tiles = new Map<string, Uint8Array[]>();
-  const frontier = new Frontier();
+  const frontier = new CompactRange();
   for (const leaf of leaves) {
     frontier.append(hashLeaf(leaf), ({ level, index }, hash) => {
       if (level % 8 !== 0) return;

@@ -208,10 +208,10 @@ test(
         role: 'owner',
         ownerPlan: 'enterprise',
       } as unknown as VoteCaller;
-      // Neither the version of the paper nor a group nor an earlier request is asked about.
+      // Neither the version of the definition nor a group nor an earlier request is asked about.
       const requests = world.requests
         .filter(({ key }) => key !== 'of an earlier secret')
-        .map((one): Asked => ({ ...one, paper: 0, group: 'not asked for', claim: 'none' }));
+        .map((one): Asked => ({ ...one, definition: 0, group: 'not asked for', claim: 'none' }));
       const told: string[] = [];
       for (const asked of requests) {
         const answer = await checkVoter(service.deps, caller, sentBy(world, asked));

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { waitingTags } from '#src/ballots/ballot-tag.ts';
-import { codeTagOf, generateConfirmationCode, openTimes, sealTimes } from '#src/ballots/confirmation-code.ts';
+import {
+  codeTagOf,
+  generateConfirmationCode,
+  openTimes,
+  sealTimes,
+  waitingTags,
+} from '#src/ballots/confirmation-code.ts';
 import {
   openBallot,
   openWaitingTime,

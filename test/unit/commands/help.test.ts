@@ -33,16 +33,19 @@ function complete(script: string, ...words: string[]): string[] {
 }
 
 describe('help and completion', () => {
-  test.each([['--help'], ['--version'], ['voters', 'import', '--help'], ['completion', 'bash']])(
-    '%s %s loads the tree of commands and nothing that does their work',
-    (...words) => {
-      const { status, stdout, loaded, packages } = run(...words);
-      expect(status).toBe(0);
-      expect(stdout).not.toBe('');
-      expect(packages).toEqual(['commander']);
-      expect(loaded.filter((url) => url.includes('/src/')).length).toBeLessThan(30);
-    },
-  );
+  test.each([
+    ['--help'],
+    ['--version'],
+    ['voters', 'import', '--help'],
+    ['event', 'apply', '--help'],
+    ['completion', 'bash'],
+  ])('%s %s loads the tree of commands and nothing that does their work', (...words) => {
+    const { status, stdout, loaded, packages } = run(...words);
+    expect(status).toBe(0);
+    expect(stdout).not.toBe('');
+    expect(packages).toEqual(['commander']);
+    expect(loaded.filter((url) => url.includes('/src/')).length).toBeLessThan(30);
+  });
 
   test('bash is offered commands, then those of a group, then options of the one that stands there', () => {
     const { stdout } = run('completion', 'bash');
@@ -52,12 +55,16 @@ describe('help and completion', () => {
     expect(complete(stdout, 'accounts', 'create', '--')).toEqual(
       expect.arrayContaining(['--name', '--plan', '--contact-email', '--json']),
     );
+    expect(complete(stdout, 'event', 'apply', '--')).toEqual(
+      expect.arrayContaining(['--event', '--dry-run', '--json']),
+    );
+    expect(complete(stdout, 'results', '')).toEqual(expect.arrayContaining(['pdf', 'csv', 'json']));
     // The value of an option is no command.
     expect(complete(stdout, 'voters', 'import', '--event', 'keys', '--dry')).toEqual(['--dry-run']);
   });
 
   test('each shell gets every command, under the name it is called by', () => {
-    const commands = ['set-plan', 'payment-businesses', 'disconnect', 'verify', 'recount'];
+    const commands = ['apply', 'notify', 'watch', 'set-plan', 'payment-businesses', 'disconnect', 'verify', 'recount'];
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { stdout, status } = run('completion', shell, '--name', 'vote-ops');
       expect([shell, status]).toEqual([shell, 0]);
@@ -65,5 +72,6 @@ describe('help and completion', () => {
       expect(commands.filter((word) => !stdout.includes(word))).toEqual([]);
     }
     expect(run('completion', 'tcsh').status).toBe(2);
+    expect(run('watch', '--event', '..').stderr).toContain('must be the ID or the code of an event');
   });
 });

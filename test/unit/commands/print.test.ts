@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { table } from '#src/commands/print.ts';
-import { padTo, textWidth } from '#src/commands/text-width.ts';
+import { padTo, table, textWidth } from '#src/commands/print.ts';
 
 describe('tables for people', () => {
   test('measure text as terminals draw it: wide, combining, joined and invisible characters', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SEALED_WITHIN_MS } from '#src/ballots/confirm-ballot.ts';
 import { FREE_TRIES } from '#src/voters/check-voter.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
-import { DISCLOSED_TOGETHER } from '#src/voting-events/views.ts';
+import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
 

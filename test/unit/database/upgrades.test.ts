@@ -75,11 +75,12 @@ describe.each([
 ])('a database of %s', (_name, build) => {
   test('gets the schema of a new one, and keeps its rows', async () => {
     const url = await restore(build);
-    const before = await countRows(url);
+    // What stood in rows of this name stays in them until a job takes it into blocks.
+    const { ballots, ...others } = await countRows(url);
     expect((await listPending(url)).length).toBeGreaterThan(0);
     await migrate(url);
     await expectPresentSchema(url);
-    expect(await countRows(url)).toMatchObject(before);
+    expect(await countRows(url)).toMatchObject({ ...others, ballot_rows: ballots, ballot_blocks: 0 });
     // A second time, nothing is left to do.
     await migrate(url);
     await expectPresentSchema(url);

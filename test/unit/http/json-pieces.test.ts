@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonPieces } from '#src/http/json/json-pieces.ts';
+import { jsonPieces } from '#src/http/send.ts';
 
 const written = (value: unknown): string => [...jsonPieces(value)].join('');
 

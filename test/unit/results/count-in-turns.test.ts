@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import type { BallotPaper } from '#src/ballot-paper/paper.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { RunningCount } from '#src/results/running-count.ts';
 
 const work = vi.hoisted(() => ({ reports: 0, mostBetweenTurns: 0 }));
@@ -18,7 +18,7 @@ vi.mock('#src/tally/start-count.ts', () => ({
 
 test('the results of long positions are made one at a time, and the event loop has its turn in between', async () => {
   const positions = Array.from({ length: 8 }, (_, index) => ({ number: index + 1, allCandidates: [] }));
-  const running = new RunningCount({ event: { paperVersion: 1 }, positions } as unknown as BallotPaper);
+  const running = new RunningCount({ event: { definitionVersion: 1 }, positions } as unknown as BallotDefinition);
   let ended = false;
   const other = (async () => {
     while (!ended) {

@@ -1,5 +1,5 @@
-import type { PaperPosition } from '#src/ballot-paper/paper.ts';
-import type { Candidate } from '#src/ballot-paper/types.ts';
+import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import type { Candidate } from '#src/ballot-definition/types.ts';
 import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type { ReferendumRole } from '#src/tally/types.ts';
@@ -9,10 +9,10 @@ type SampleBallot = readonly (readonly [candidate: number, value: number])[];
 
 export interface SamplePosition {
   readonly title: string;
-  readonly votingMethod: PaperPosition['votingMethod'];
+  readonly votingMethod: BallotPosition['votingMethod'];
   readonly names: readonly string[];
   readonly ballots: readonly SampleBallot[];
-  readonly settings?: Partial<PaperPosition>;
+  readonly settings?: Partial<BallotPosition>;
   /** Of every ballot, in millionths. */
   readonly weightMicro?: bigint;
 }
@@ -21,7 +21,7 @@ const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
 const MADE = { createdAt: 0, updatedAt: 0 };
 const EVENT_ID = 'evt_sample';
 
-/** A position counted by the real count, with the paper it was counted under. */
+/** A position counted by the real count, with the definition it was counted under. */
 export function samplePosition(sample: SamplePosition, number: number): ReportPosition {
   const { title, votingMethod, names, ballots, settings, weightMicro = 1_000_000n } = sample;
   const id = `pos_${number}`;
@@ -51,7 +51,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
           approvalQuorum: null,
         }
       : null;
-  const paper: PaperPosition = {
+  const definition: BallotPosition = {
     id,
     votingEventId: EVENT_ID,
     number,
@@ -79,8 +79,8 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     ...settings,
   };
   const count = startCount({
-    ...paper,
-    maxSelections: paper.selectionLimit,
+    ...definition,
+    maxSelections: definition.selectionLimit,
     candidates: candidates.map((one) => ({ ...one, withdrawn: false })),
   });
   for (const ballot of ballots) {
@@ -94,7 +94,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     wholeWeights: weightMicro % 1_000_000n === 0n,
     unitWeights: weightMicro === 1_000_000n,
   });
-  return { result, paper, groupName: null };
+  return { result, definition, groupName: null };
 }
 
 /** A report on such positions. */

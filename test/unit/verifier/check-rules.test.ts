@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CommittedVote } from '#src/ballot-log/leaf.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
+import { readBallotDefinition } from '../../../verifier/ballot-definition.ts';
 import { brokenRule } from '../../../verifier/check-rules.ts';
-import { readPaper } from '../../../verifier/paper.ts';
 import type { OpenedVote } from '../../../verifier/recount.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
 import { EVENT, leafOf, openingAt, serve, signHead, someBallot, storeLog } from './stored-log.ts';
@@ -10,7 +10,7 @@ import { EVENT, leafOf, openingAt, serve, signHead, someBallot, storeLog } from 
 const CANDIDATES = ['cnd_a', 'cnd_b', 'cnd_c'];
 
 function positionOf(settings: Readonly<Record<string, unknown>>, withdrawn: readonly string[] = []) {
-  const [position] = readPaper({
+  const [position] = readBallotDefinition({
     rules: 2,
     positions: [
       {

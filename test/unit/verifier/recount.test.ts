@@ -3,16 +3,16 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { PlainResult } from '#test/second-count/count-plainly.ts';
 import { countByService, createRandom, type Election, randomElection } from '#test/second-count/random-elections.ts';
-import { type PaperPosition, readPaper } from '../../../verifier/paper.ts';
+import { type BallotPosition, readBallotDefinition } from '../../../verifier/ballot-definition.ts';
 import { type Lot, PositionTally, recount } from '../../../verifier/recount.ts';
 
 const ELECTIONS = 10_000;
 const VERIFIER = path.resolve(import.meta.dirname, '../../../verifier');
 
 /** As the configuration of a log gives it, so that reading it is tried too. */
-function paperOf({ position }: Election): PaperPosition {
+function definitionOf({ position }: Election): BallotPosition {
   const { candidates, scoreMin = null, scoreMax = null, majorityRequired = null, rules } = position;
-  const [paper] = readPaper({
+  const [definition] = readBallotDefinition({
     rules: 2,
     positions: [{ ...position, groupId: null, scoreMin, scoreMax, majorityRequired, rules }],
     candidates: candidates.map((one) => ({
@@ -21,13 +21,13 @@ function paperOf({ position }: Election): PaperPosition {
       status: one.withdrawn ? 'withdrawn' : 'approved',
     })),
   });
-  if (paper === undefined) throw new Error('a configuration without its position');
-  return paper;
+  if (definition === undefined) throw new Error('a configuration without its position');
+  return definition;
 }
 
 function recounted(election: Election, lot: Lot) {
   const { position, ballots, options } = election;
-  const tally = new PositionTally(paperOf(election));
+  const tally = new PositionTally(definitionOf(election));
   for (const { marks, weight, voided } of ballots) {
     const votes = marks.map(({ candidate, value }) => ({
       positionId: position.id,
@@ -89,17 +89,17 @@ describe("the verifier's own count", () => {
 });
 
 test('a log of the first rules is counted by them: a joint tie for elimination by candidate order, a whole quota, the lot from the seed alone', () => {
-  const read = (rules: object): PaperPosition => {
+  const read = (rules: object): BallotPosition => {
     const candidates = ['b', 'c', 'd'].map((id, sortOrder) => ({
       ...{ id, positionIds: ['p'], status: 'approved', sortOrder, referendumRole: null },
     }));
     const position = { id: 'p', title: 'P', votingMethod: 'ranked_choice', seats: 2, tieBreak: 'joint', groupId: null };
-    const [paper] = readPaper({ ...rules, positions: [position], candidates });
-    if (paper === undefined) throw new Error('a configuration without its position');
-    return paper;
+    const [definition] = readBallotDefinition({ ...rules, positions: [position], candidates });
+    if (definition === undefined) throw new Error('a configuration without its position');
+    return definition;
   };
-  const count = (paper: PaperPosition) => {
-    const tally = new PositionTally(paper);
+  const count = (definition: BallotPosition) => {
+    const tally = new PositionTally(definition);
     for (const [candidateId, weight] of [
       ['b', 380_000n],
       ['c', 300_000n],

@@ -299,7 +299,36 @@ describe('the verifier', () => {
       { rollChanges: null },
     ])
       expect([wrong, await leavesCheck(open(heads(9)), roll(9, 1, wrong))]).toEqual([wrong, 'failed']);
-    expect(await leavesCheck(open(null), roll(8, 1))).toBe('failed');
+    // A poll becomes an election, and the other way round: before any ballot, behind a change of its configuration.
+    const config = (seq: number) =>
+      encodeLeaf({
+        v: 1,
+        t: 'config',
+        e: EVENT,
+        at: 1,
+        config: createHash('sha256').update(`${seq}`).digest('hex'),
+        seq,
+      });
+    const gone = { heads: null, weight: null };
+    expect(await leavesCheck(open(null), config(1), roll(4, 1), ...ballots)).toBe('verified');
+    expect(await leavesCheck(open(null), config(1), roll(3, 1), ...ballots)).toBe('failed');
+    expect(await leavesCheck(open(heads(3)), config(1), roll(0, 1, gone), ...ballots)).toBe('verified');
+    expect(await leavesCheck(open(heads(3)), config(1), roll(0, 1, gone), config(2), roll(4, 2), ...ballots)).toBe(
+      'verified',
+    );
+    for (const wrong of [
+      [open(null), roll(8, 1)],
+      [open(null), config(1), ...ballots, roll(8, 1)],
+      [open(null), config(1), roll(0, 1, gone)],
+      [open(heads(3)), roll(0, 1, gone), ...ballots],
+      [open(heads(4)), config(1), ...ballots, roll(0, 1, gone)],
+      [open(heads(9)), config(1), roll(0, 1, { heads: null })],
+      [open(heads(9)), config(1), roll(0, 1, { weight: null })],
+      [open(heads(9)), config(1), roll(3, 1, { rollChanges: 1 }), roll(0, 2, gone)],
+      [open(heads(9)), config(1), roll(0, 1, gone), roll(0, 2, gone)],
+      [open(heads(9)), config(1), roll(0, 1, { ...gone, rollChanges: 2 }), config(2), roll(3, 2)],
+    ])
+      expect(await leavesCheck(...wrong)).toBe('failed');
     for (const wrong of [3, {}, { heads: 3 }, { heads: 3, weight: 'many' }])
       expect(await leavesCheck(open(wrong))).toBe('failed');
   });

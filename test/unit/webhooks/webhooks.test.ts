@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { endpointUrlFault } from '#src/webhooks/endpoint-url.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
-import { MAX_TRIES, pauseAfter } from '#src/webhooks/schedule.ts';
+import { MAX_TRIES, pauseAfter } from '#src/webhooks/note-failure.ts';
 import { generateWebhookSecret, signMessage } from '#src/webhooks/signature.ts';
 import { startReceiver, startSecureReceiver } from '#test/harness/receiver.ts';
 

@@ -1,0 +1,184 @@
+import { and, eq, notInArray, sql } from 'drizzle-orm';
+import { planLimit } from '#src/accounts/plans.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
+import type { IdPrefix } from '#src/platform/ids.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { updateEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { linkIssues } from './definition-links.ts';
+import type { EventDefinition } from './definition-schema.ts';
+import { nameKeyOf } from './group-name.ts';
+import { settingIssues, settle } from './position-settings.ts';
+import { CAPS, requireNoIssues, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
+import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import { candidates, groups, positions, sponsors } from './tables.ts';
+
+type Kind = keyof typeof CAPS;
+const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const satisfies Record<
+  Kind,
+  IdPrefix
+>;
+
+/**
+ * Makes the groups, positions, candidates and sponsors of a draft exactly those of a document. Rows that it names by their IDs
+ * stay the same rows, all others are new; rows that it does not name go. Call with the event locked, and renew its definition after it.
+ * @throws ApiError 422 with all that is wrong, 422 `plan_limit`, 409 `event_has_ballots` for a candidate who has paid
+ */
+export async function applyDefinition(
+  tx: Transaction,
+  deps: TopUpDeps,
+  organizer: Organizer,
+  event: VotingEvent,
+  definition: EventDefinition,
+): Promise<void> {
+  for (const kind of Object.keys(CAPS) as Kind[])
+    if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  const issues = linkIssues(definition);
+  for (const [index, position] of definition.positions.entries()) {
+    requireTopUp(deps, organizer, position.quadraticTopUp);
+    const wrong = [
+      ...settingIssues(position.votingMethod, sentOnly(position), undefined),
+      ...(await topUpIssues(tx, deps, event, position.quadraticTopUp)),
+    ];
+    issues.push(...wrong.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message })));
+  }
+  requireNoIssues(issues);
+  await writeRows(tx, deps, event, definition);
+}
+
+async function writeRows(
+  tx: Transaction,
+  deps: TopUpDeps,
+  event: VotingEvent,
+  definition: EventDefinition,
+): Promise<void> {
+  const eventId = event.id;
+  const nowMs = deps.clock.now();
+  const before = {
+    groups: await listGroups(tx, eventId),
+    positions: await listPositions(tx, eventId),
+    candidates: await listCandidates(tx, eventId),
+    sponsors: await listSponsors(tx, eventId),
+  };
+  const idsOf = (kind: Kind): Map<string, string> => {
+    const stored = new Set(before[kind].map(({ id }) => id));
+    return new Map(definition[kind].map(({ id }) => [id, stored.has(id) ? id : deps.ids.sortable(PREFIXES[kind])]));
+  };
+  const ids = {
+    groups: idsOf('groups'),
+    positions: idsOf('positions'),
+    candidates: idsOf('candidates'),
+    sponsors: idsOf('sponsors'),
+  };
+  const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;
+  const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
+  const gone = before.candidates.filter(({ id }) => ![...ids.candidates.values()].includes(id)).map(({ id }) => id);
+  if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
+  const last = await readNumbers(tx, eventId);
+  const numbers = {
+    positions: new Map(before.positions.map((row) => [row.id, row.number])),
+    candidates: new Map(before.candidates.map((row) => [row.id, row.number])),
+  };
+  const numberOf = (kind: 'positions' | 'candidates', id: string): number => {
+    const known = numbers[kind].get(id);
+    if (known !== undefined) return known;
+    last[kind] += 1;
+    return last[kind];
+  };
+  const times = { createdAt: nowMs, updatedAt: nowMs };
+  await tx.update(groups).set({ nameKey: null }).where(eq(groups.votingEventId, eventId));
+  const rows = {
+    groups: definition.groups.map(({ id, name, description }) => ({
+      ...{
+        votingEventId: eventId,
+        id: idOf('groups', id),
+        name,
+        nameKey: nameKeyOf(name),
+        description: description ?? null,
+      },
+      ...times,
+    })),
+    positions: definition.positions.map((position, index) => ({
+      ...settle(position.votingMethod, sentOnly(position), undefined),
+      ...{ votingEventId: eventId, id: idOf('positions', position.id), title: position.title },
+      ...{ description: position.description ?? null, groupId: groupOf(position.groupId) },
+      ...{ sortOrder: position.sortOrder ?? index, tieBreak: position.tieBreak ?? ('joint' as const) },
+      ...{ number: numberOf('positions', position.id), ...times },
+    })),
+    candidates: definition.candidates.map((candidate, index) => ({
+      ...{ votingEventId: eventId, id: idOf('candidates', candidate.id), name: candidate.name },
+      ...{ description: candidate.description ?? null, email: candidate.email ?? null },
+      positionIds: candidate.positionIds.map((id) => idOf('positions', id)),
+      ...{ groupId: groupOf(candidate.groupId), referendumRole: candidate.referendumRole ?? null },
+      ...{ avatarUrl: candidate.avatarUrl ?? null, status: candidate.status ?? ('approved' as const) },
+      ...{ source: 'organizer' as const, sortOrder: candidate.sortOrder ?? index },
+      ...{ number: numberOf('candidates', candidate.id), ...times },
+    })),
+    sponsors: definition.sponsors.map((sponsor, index) => ({
+      ...{
+        votingEventId: eventId,
+        id: idOf('sponsors', sponsor.id),
+        name: sponsor.name,
+        logoUrl: sponsor.logoUrl ?? null,
+      },
+      ...{ websiteUrl: sponsor.websiteUrl ?? null, tier: sponsor.tier ?? null },
+      ...{ sortOrder: sponsor.sortOrder ?? index, ...times },
+    })),
+  };
+  await replace(tx, eventId, groups, rows.groups, ['name', 'name_key', 'description']);
+  await replace(tx, eventId, positions, rows.positions, [
+    ...['title', 'description', 'voting_method', 'group_id', 'sort_order', 'seats', 'min_selections', 'max_selections'],
+    ...['score_min', 'score_max', 'cumulative_point_budget', 'quadratic_base_credit_budget', 'quadratic_top_up'],
+    ...['tie_break', 'rules', 'majority_required'],
+  ]);
+  await replace(tx, eventId, candidates, rows.candidates, [
+    ...[
+      'name',
+      'description',
+      'email',
+      'position_ids',
+      'group_id',
+      'referendum_role',
+      'avatar_url',
+      'status',
+      'sort_order',
+    ],
+  ]);
+  await replace(tx, eventId, sponsors, rows.sponsors, ['name', 'logo_url', 'website_url', 'tier', 'sort_order']);
+  await updateEvent(tx, eventId, { lastPositionNumber: last.positions, lastCandidateNumber: last.candidates });
+}
+
+async function readNumbers(tx: Transaction, eventId: string): Promise<{ positions: number; candidates: number }> {
+  const { rows } = await tx.execute<{ positions: number; candidates: number }>(sql`
+    SELECT last_position_number AS positions, last_candidate_number AS candidates FROM voting_events WHERE id = ${eventId}`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a locked event is gone');
+  return { ...row };
+}
+
+type Table = typeof groups | typeof positions | typeof candidates | typeof sponsors;
+
+/** Writes rows over those of the same IDs, and removes all others of the event. */
+async function replace<Rows extends Table>(
+  tx: Transaction,
+  eventId: string,
+  table: Rows,
+  rows: readonly Rows['$inferInsert'][],
+  columns: readonly string[],
+): Promise<void> {
+  const kept = rows.map(({ id }) => id);
+  const own = eq(table.votingEventId, eventId);
+  await tx.delete(table).where(kept.length === 0 ? own : and(own, notInArray(table.id, kept)));
+  if (rows.length === 0) return;
+  const written = Object.entries(table)
+    .filter(([, column]) => columns.includes(String(Reflect.get(Object(column), 'name'))))
+    .map(([name, column]) => [name, sql.raw(`excluded.${String(Reflect.get(Object(column), 'name'))}`)]);
+  await tx
+    .insert(table)
+    .values([...rows] as never)
+    .onConflictDoUpdate({
+      target: [table.votingEventId, table.id],
+      set: { ...Object.fromEntries(written), updatedAt: sql`excluded.updated_at` } as never,
+    });
+}

@@ -1,0 +1,140 @@
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import type { Candidate, Group, Position, Sponsor } from './types.ts';
+
+/** A position with the candidates that stand for it, in their order. */
+export interface BallotPosition extends Position {
+  /** Approved candidates: those a voter may choose. */
+  readonly candidates: readonly Candidate[];
+  /** Approved and withdrawn candidates: those a stored ballot may name. */
+  readonly everCandidates: readonly Candidate[];
+  /** Whatever their status: a count never fails on one. */
+  readonly allCandidates: readonly Candidate[];
+  /** Resolved: as many as there are candidates where the organizer set no bound. */
+  readonly selectionLimit: number;
+}
+
+/** Everything that a ballot is judged by, read at one moment and never changed afterwards: a change makes a new version. */
+export interface BallotDefinition {
+  readonly event: VotingEvent;
+  readonly positions: readonly BallotPosition[];
+  readonly candidates: readonly Candidate[];
+  readonly groups: readonly Group[];
+  readonly sponsors: readonly Sponsor[];
+  readonly positionById: ReadonlyMap<string, BallotPosition>;
+  readonly positionByNumber: ReadonlyMap<number, BallotPosition>;
+  readonly candidateById: ReadonlyMap<string, Candidate>;
+  readonly candidateByNumber: ReadonlyMap<number, Candidate>;
+}
+
+export function assembleBallotDefinition(
+  event: VotingEvent,
+  rows: {
+    positions: readonly Position[];
+    candidates: readonly Candidate[];
+    groups: readonly Group[];
+    sponsors: readonly Sponsor[];
+  },
+): BallotDefinition {
+  // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
+  const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
+  for (const candidate of rows.candidates) for (const id of candidate.positionIds) standing.get(id)?.push(candidate);
+  const positions = rows.positions.map((position): BallotPosition => {
+    const allCandidates = standing.get(position.id) ?? [];
+    const everCandidates = allCandidates.filter(({ status }) => status === 'approved' || status === 'withdrawn');
+    const candidates = everCandidates.filter((candidate) => candidate.status === 'approved');
+    return {
+      ...position,
+      candidates,
+      everCandidates,
+      allCandidates,
+      selectionLimit: position.maxSelections ?? Math.max(1, candidates.length),
+    };
+  });
+  return {
+    ...rows,
+    event,
+    positions,
+    positionById: new Map(positions.map((position) => [position.id, position])),
+    positionByNumber: new Map(positions.map((position) => [position.number, position])),
+    candidateById: new Map(rows.candidates.map((candidate) => [candidate.id, candidate])),
+    candidateByNumber: new Map(rows.candidates.map((candidate) => [candidate.number, candidate])),
+  };
+}
+
+/** Reads a definition at one moment, so that its event, positions and candidates belong together. Undefined when the event is gone. */
+export async function loadBallotDefinition(db: Database, eventId: string): Promise<BallotDefinition | undefined> {
+  return inTransaction(
+    db,
+    async (tx) => {
+      const event = await findEventById(tx, eventId);
+      if (event === undefined) return undefined;
+      return assembleBallotDefinition(event, {
+        positions: await listPositions(tx, eventId),
+        candidates: await listCandidates(tx, eventId),
+        groups: await listGroups(tx, eventId),
+        sponsors: await listSponsors(tx, eventId),
+      });
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+}
+
+/** Reads a definition within a transaction that keeps it from changing until it ends. */
+async function loadBallotDefinitionForUpdate(tx: Transaction, event: VotingEvent): Promise<BallotDefinition> {
+  return assembleBallotDefinition(event, {
+    positions: await listPositions(tx, event.id),
+    candidates: await listCandidates(tx, event.id),
+    groups: await listGroups(tx, event.id),
+    sponsors: await listSponsors(tx, event.id),
+  });
+}
+
+const MAX_KEPT = 500;
+
+/** Keeps definitions by version. What is kept can be old but never wrong: writes check the version they were judged by. */
+export class BallotDefinitionCache {
+  readonly #db: Database;
+  readonly #definitions = new Map<string, BallotDefinition>();
+  readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** The definition at least as new as a version of the event that was just read. */
+  async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
+    const kept = this.#definitions.get(event.id);
+    if (kept !== undefined && kept.event.definitionVersion >= event.definitionVersion) return kept;
+    const loading = this.#loading.get(event.id);
+    const loaded = await (loading ?? this.#load(event.id));
+    // A load that began before the version we ask for was made does not count.
+    if (loaded !== undefined && loaded.event.definitionVersion < event.definitionVersion) return this.#load(event.id);
+    return loaded;
+  }
+
+  /**
+   * The definition as it is now, for a transaction that decides by it: no change of it can be committed before that ends.
+   * Uses that transaction's connection alone: one that waited for a second would keep it from others that wait for it.
+   */
+  async getForUpdate(tx: Transaction, eventId: string): Promise<BallotDefinition | undefined> {
+    const event = await holdEvent(tx, eventId);
+    if (event === undefined) return undefined;
+    const kept = this.#definitions.get(eventId);
+    return kept?.event.definitionVersion === event.definitionVersion ? kept : loadBallotDefinitionForUpdate(tx, event);
+  }
+
+  async #load(eventId: string): Promise<BallotDefinition | undefined> {
+    const loading = loadBallotDefinition(this.#db, eventId).finally(() => this.#loading.delete(eventId));
+    this.#loading.set(eventId, loading);
+    const definition = await loading;
+    if (definition === undefined) this.#definitions.delete(eventId);
+    else {
+      if (this.#definitions.size >= MAX_KEPT) this.#definitions.clear();
+      this.#definitions.set(eventId, definition);
+    }
+    return definition;
+  }
+}

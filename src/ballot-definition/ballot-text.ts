@@ -1,0 +1,242 @@
+import { z } from 'zod';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { CachedJson } from '#src/http/cached-json.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { markRehearsalText } from '#src/http/rehearsal.ts';
+import { pick } from '#src/platform/pick.ts';
+import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
+import { referendumRoleShape } from './candidate.ts';
+import { votingMethodShape } from './position.ts';
+import { inOrder, pickOrder } from './shuffle.ts';
+import type { Candidate } from './types.ts';
+
+function viewBallotPosition(position: BallotPosition, groups: ReadonlyMap<string, { id: string; name: string }>) {
+  return {
+    id: position.id,
+    title: position.title,
+    description: position.description,
+    votingMethod: position.votingMethod,
+    group: position.groupId === null ? null : (groups.get(position.groupId) ?? null),
+    seats: position.seats,
+    minSelections: position.minSelections,
+    maxSelections: position.selectionLimit,
+    ...(position.votingMethod === 'score' ? { scoreMin: position.scoreMin, scoreMax: position.scoreMax } : {}),
+    ...(position.votingMethod === 'cumulative' ? { cumulativePointBudget: position.cumulativePointBudget } : {}),
+    ...(position.votingMethod === 'quadratic' ? { quadraticBaseCreditBudget: position.quadraticBaseCreditBudget } : {}),
+  };
+}
+
+/**
+ * Candidates position by position, each position in its order; one who stands for several is listed at the first. Where all
+ * of a position are listed already, it is not shuffled: a hundred positions may share a thousand candidates.
+ */
+function* orderedCandidates(definition: BallotDefinition, order: string | undefined): Generator<Candidate> {
+  const listed = new Set<Candidate>();
+  for (const { id, candidates } of definition.positions) {
+    if (candidates.every((candidate) => listed.has(candidate))) continue;
+    for (const candidate of order === undefined ? candidates : inOrder(candidates, id, order)) {
+      if (listed.has(candidate)) continue;
+      listed.add(candidate);
+      yield candidate;
+    }
+  }
+}
+
+type Groups = ReadonlyMap<string, { readonly id: string; readonly name: string }>;
+
+function viewBallotCandidate(candidate: Candidate, groups: Groups): BallotView['candidates'][number] {
+  return {
+    id: candidate.id,
+    name: candidate.name,
+    description: candidate.description,
+    positionIds: [...candidate.positionIds],
+    group: candidate.groupId === null ? null : (groups.get(candidate.groupId) ?? null),
+    referendumRole: candidate.referendumRole,
+    avatarUrl: candidate.avatarUrl,
+  };
+}
+
+/** The ballot of a definition as JSON text; what is the same in every order of its candidates is made once. */
+export class BallotText {
+  readonly #definition: BallotDefinition;
+  readonly #groups: Groups;
+  readonly #candidates = new Map<Candidate, string>();
+
+  constructor(definition: BallotDefinition) {
+    this.#definition = definition;
+    this.#groups = new Map(definition.groups.map(({ id, name }) => [id, { id, name }]));
+  }
+
+  /**
+   * The answer as a voter sees it (contract, "Ballot"; completions 4.2), in pieces.
+   * @param order of shuffled candidates
+   */
+  *write(order: string | undefined): Generator<string> {
+    const { event, positions, sponsors } = this.#definition;
+    const view: Omit<BallotView, 'candidates'> = {
+      votingEventId: event.id,
+      positions: positions.map((position) => viewBallotPosition(position, this.#groups)),
+      groups: [...this.#groups.values()],
+      sponsors: sponsors.map((sponsor) => pick(sponsor, ['id', 'name', 'logoUrl', 'websiteUrl', 'tier'])),
+    };
+    const begin = `{"data":${JSON.stringify(view).slice(0, -1)},"candidates":[`;
+    yield event.rehearsalSince === null ? begin : markRehearsalText(begin);
+    let first = true;
+    for (const candidate of orderedCandidates(this.#definition, order)) {
+      yield first ? this.#textOf(candidate) : `,${this.#textOf(candidate)}`;
+      first = false;
+    }
+    yield ']}}';
+  }
+
+  #textOf(candidate: Candidate): string {
+    const known = this.#candidates.get(candidate);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(viewBallotCandidate(candidate, this.#groups));
+    this.#candidates.set(candidate, text);
+    return text;
+  }
+}
+
+const namedGroup = z.object({ id: z.string(), name: z.string() }).meta({ id: 'BallotGroup' });
+
+/** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). */
+export const ballotView = z
+  .object({
+    votingEventId: z.string(),
+    positions: listShape(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        description: z.string().nullable(),
+        votingMethod: votingMethodShape,
+        group: namedGroup.nullable().meta({ description: 'Only voters of this group may answer.' }),
+        seats: z.int(),
+        minSelections: z.int(),
+        maxSelections: z.int(),
+        scoreMin: z.int().nullable().optional().meta({ description: 'Score positions only.' }),
+        scoreMax: z.int().nullable().optional().meta({ description: 'Score positions only.' }),
+        cumulativePointBudget: z.int().nullable().optional().meta({ description: 'Cumulative positions only.' }),
+        quadraticBaseCreditBudget: z.int().nullable().optional().meta({ description: 'Quadratic positions only.' }),
+      }),
+    ),
+    candidates: listShape(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        description: z.string().nullable(),
+        positionIds: listShape(z.string()),
+        group: namedGroup.nullable(),
+        referendumRole: referendumRoleShape,
+        avatarUrl: z.string().nullable(),
+      }),
+    ),
+    groups: listShape(namedGroup),
+    sponsors: listShape(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        logoUrl: z.string().nullable(),
+        websiteUrl: z.string().nullable(),
+        tier: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({
+    id: 'Ballot',
+    description: 'What a voter chooses from.',
+    examples: [
+      {
+        votingEventId: EXAMPLE.event,
+        positions: [
+          {
+            id: EXAMPLE.position,
+            title: 'Chair',
+            description: null,
+            votingMethod: 'plurality',
+            group: null,
+            seats: 1,
+            minSelections: 1,
+            maxSelections: 1,
+          },
+        ],
+        candidates: [EXAMPLE.candidate, EXAMPLE.otherCandidate].map((id, index) => ({
+          id,
+          name: ['Greta Lind', 'Amir Haddad'][index],
+          description: null,
+          positionIds: [EXAMPLE.position],
+          group: null,
+          referendumRole: null,
+          avatarUrl: null,
+        })),
+        groups: [],
+        sponsors: [],
+      },
+    ],
+  });
+
+export type BallotView = z.output<typeof ballotView>;
+
+export const ballotQuery = z.strictObject({
+  seed: z.string().max(200).optional().describe('The same seed gives the same order of candidates.'),
+});
+
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Keeps ballots as they go out: the one of a definition whose order is fixed, and those of shuffled ones by their seed, the newest
+ * of them. Without a seed each ballot has an order of its own, which is asked for once.
+ */
+export class BallotCache {
+  readonly #kept = new Map<string, CachedJson>();
+  /** Those that are being made: all who ask meanwhile wait for one. */
+  readonly #making = new Map<string, Promise<CachedJson>>();
+  /** Gone with their definitions. */
+  readonly #texts = new WeakMap<BallotDefinition, BallotText>();
+
+  /** The ballot of a definition as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
+  async take(definition: BallotDefinition, seed: string | undefined): Promise<CachedJson> {
+    const { id, definitionVersion, candidateOrder } = definition.event;
+    const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
+    if (order !== undefined && seed === undefined) return CachedJson.of(this.#textOf(definition).write(order));
+    const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) {
+      // The one that was asked for last is the last to go.
+      this.#kept.delete(name);
+      this.#kept.set(name, kept);
+      return kept;
+    }
+    return this.#making.get(name) ?? this.#make(name, definition, order);
+  }
+
+  #textOf(definition: BallotDefinition): BallotText {
+    const text = this.#texts.get(definition) ?? new BallotText(definition);
+    this.#texts.set(definition, text);
+    return text;
+  }
+
+  async #make(name: string, definition: BallotDefinition, order: string | undefined): Promise<CachedJson> {
+    const making = CachedJson.of(this.#textOf(definition).write(order));
+    this.#making.set(name, making);
+    try {
+      const fresh = await making;
+      this.#kept.set(name, fresh);
+      this.#makeRoom(name);
+      return fresh;
+    } finally {
+      this.#making.delete(name);
+    }
+  }
+
+  /** Texts shrink once they are compressed, so what they hold is summed again. */
+  #makeRoom(newest: string): void {
+    let held = 0;
+    for (const { heldBytes } of this.#kept.values()) held += heldBytes;
+    for (const [oldest, { heldBytes }] of this.#kept) {
+      if (held <= MAX_KEPT_BYTES || oldest === newest) break;
+      this.#kept.delete(oldest);
+      held -= heldBytes;
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import { Hono } from 'hono';
+import type { Deps } from '#src/deps.ts';
+import { created, list, ok, queued } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersBulkChange, answersCreated, answersList, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { noOtherMethod } from '#src/http/find-operation.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
+import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import {
+  candidateView,
+  changeCandidatesBody,
+  createCandidateBody,
+  listCandidatesQuery,
+  updateCandidateBody,
+  viewCandidate,
+} from './candidate.ts';
+import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-issues.ts';
+import { deleteCandidates, rejectCandidates, strangerIssues } from './change-candidates.ts';
+import { createCandidate } from './create-candidate.ts';
+import { queueDeletion } from './delete-rows.ts';
+import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
+import type { Candidate } from './types.ts';
+import { changeCandidate } from './update-candidate.ts';
+
+export function candidateRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const candidate = loadRow(deps, findCandidate);
+  const creationBody = body(createCandidateBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeCandidateParts(deps.db, of.id, sent, isFaulty),
+  );
+  const changeBody = body(
+    updateCandidateBody,
+    ({ event: of, row }: Organizer & { readonly row: Candidate }, sent, isFaulty) =>
+      candidateIssues(deps.db, of.id, changedLinks(row, sent, isFaulty)),
+  );
+  const bulkBody = body(changeCandidatesBody, async ({ event: of }: Organizer, { candidateIds: ids = [] }) =>
+    strangerIssues(
+      ids,
+      await listCandidatesByIds(
+        deps.db,
+        of.id,
+        ids.filter((id) => id !== undefined),
+      ),
+    ),
+  );
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'listCandidates',
+      summary: 'List candidates',
+      method: 'GET',
+      path: '/',
+      scope: 'read',
+      answers: answersList(candidateView, 'Every candidate of the event.'),
+      query: listCandidatesQuery,
+    }),
+    event,
+    async (c) =>
+      answer(c, list((await listCandidates(deps.db, c.get('target').event.id, c.get('query'))).map(viewCandidate))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'createCandidate',
+      summary: 'Create a candidate',
+      method: 'POST',
+      path: '/',
+      scope: 'write',
+      answers: answersCreated(candidateView, 'The new candidate.'),
+      refusals: ['results_final', 'plan_limit'],
+      example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
+    }),
+    event,
+    replayIfAnswered(),
+    creationBody,
+    (c) =>
+      change(c, async (tx) => created(viewCandidate(await createCandidate(tx, deps, c.get('target'), c.get('body'))))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'changeCandidates',
+      summary: 'Reject or delete up to 1,000 candidates, all or none',
+      method: 'POST',
+      path: '/bulk',
+      scope: 'write',
+      description:
+        'What would be refused for one of them refuses them all. An unknown ID is named as `candidateIds[<index>]`. Rejected registrations free their place under the ceiling.',
+      answers: answersBulkChange('How many candidates were changed: those that were rejected before stay as they are.'),
+      refusals: ['event_has_ballots', 'results_final'],
+      example: { action: 'reject', candidateIds: [EXAMPLE.candidate] },
+    }),
+    event,
+    replayIfAnswered(),
+    bulkBody,
+    (c) =>
+      change(c, async (tx) => {
+        const { action, candidateIds } = c.get('body');
+        const apply = { reject: rejectCandidates, delete: deleteCandidates }[action];
+        return ok({ action, changed: await apply(tx, deps, c.get('target'), candidateIds) });
+      }),
+  );
+  router.all('/bulk', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'getCandidate',
+      summary: 'Read a candidate',
+      method: 'GET',
+      path: '/:id',
+      scope: 'read',
+      answers: answersOne(candidateView, 'The candidate.'),
+    }),
+    candidate,
+    async (c) => answer(c, ok(viewCandidate(c.get('target').row))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'updateCandidate',
+      summary: 'Change a candidate, or approve, reject or withdraw it',
+      method: 'PATCH',
+      path: '/:id',
+      scope: 'write',
+      answers: answersOne(candidateView, 'The candidate as it is now.'),
+      refusals: ['event_has_ballots', 'results_final', 'plan_limit'],
+      example: { description: 'Reads two books a week.' },
+    }),
+    candidate,
+    changeBody,
+    (c) =>
+      change(c, async (tx) =>
+        ok(viewCandidate(await changeCandidate(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'deleteCandidate',
+      summary: 'Queue the deletion of a candidate',
+      method: 'DELETE',
+      path: '/:id',
+      scope: 'write',
+      answers: answersQueued('The candidate disappears within seconds.'),
+      refusals: ['event_has_ballots', 'results_final'],
+    }),
+    candidate,
+    (c) =>
+      change(c, async (tx) => {
+        await queueDeletion(tx, deps, c.get('target'), 'candidates', c.get('target').row.id);
+        return queued(c.get('target').row.id);
+      }),
+  );
+  return router;
+}

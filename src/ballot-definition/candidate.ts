@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import {
+  BESIDE_FAULTY_ENTRIES,
+  changesSomething,
+  descriptionField,
+  emailField,
+  httpsUrlField,
+  idField,
+  nameField,
+  refuseRepeated,
+  returnUrlField,
+  searchField,
+  sortOrderField,
+  uniqueIdsField,
+} from '#src/http/fields.ts';
+import type { PayerNeed } from '#src/payment-providers/provider.ts';
+import { pick } from '#src/platform/pick.ts';
+import type { Candidate } from './types.ts';
+
+/** A change of many candidates at once. */
+export const changeCandidatesBody = z.strictObject({
+  action: z.enum(['reject', 'delete']),
+  candidateIds: uniqueIdsField('candidate').describe('1 to 1,000, each once.'),
+});
+
+const positionIds = z
+  .array(idField())
+  .min(1, 'must name at least one position')
+  .max(100)
+  .superRefine((ids, context) => refuseRepeated(ids, context), BESIDE_FAULTY_ENTRIES);
+
+const candidateFields = z.object({
+  name: nameField(),
+  description: descriptionField(),
+  email: emailField().nullable(),
+  positionIds,
+  groupId: idField().nullable(),
+  referendumRole: z.enum(['yes', 'no', 'abstain']).nullable().describe('What choosing it means in a referendum.'),
+  avatarUrl: httpsUrlField().nullable(),
+  status: z.enum(['pending', 'approved', 'rejected', 'withdrawn']),
+  sortOrder: sortOrderField(),
+});
+
+export const createCandidateBody = z.strictObject({
+  ...candidateFields.partial().shape,
+  name: candidateFields.shape.name,
+  positionIds,
+});
+
+export const updateCandidateBody = z.strictObject(candidateFields.partial().shape).refine(...changesSomething);
+
+export const listCandidatesQuery = z.strictObject({
+  search: searchField().optional(),
+  positionId: idField().optional(),
+  groupId: idField().optional(),
+  status: candidateFields.shape.status.optional(),
+});
+
+/** The addresses of a checkout are taken, and of no use, where the event asks for no payment. */
+export const registerCandidateBody = (embedded: boolean) =>
+  z.strictObject({
+    returnUrl: returnUrlField(embedded).optional().describe('Where a payer comes back to.'),
+    cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
+    name: nameField(),
+    positionIds,
+    email: emailField().optional(),
+    groupId: idField().optional(),
+    avatarUrl: httpsUrlField().optional(),
+  });
+
+/** A paid registration: what its provider needs is required. */
+export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
+  z.strictObject({
+    ...registerCandidateBody(embedded).shape,
+    email: emailField(),
+    ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
+  });
+
+const CANDIDATE_FIELDS = [
+  'id',
+  'votingEventId',
+  'name',
+  'description',
+  'email',
+  'positionIds',
+  'groupId',
+  'referendumRole',
+  'avatarUrl',
+  'status',
+  'source',
+  'sortOrder',
+  'createdAt',
+  'updatedAt',
+] as const;
+
+export const viewCandidate = (candidate: Candidate): CandidateView => pick(candidate, CANDIDATE_FIELDS);
+
+/** What a registered candidate's own server gets back (contract, "Registered candidate"). */
+export const viewRegisteredCandidate = (candidate: Candidate): RegisteredCandidateView =>
+  pick(candidate, ['id', 'name', 'positionIds', 'avatarUrl', 'status']);
+
+export const referendumRoleShape = z.enum(['yes', 'no', 'abstain']).nullable().meta({
+  description: 'What a choice of this candidate means in a referendum.',
+});
+
+const candidateStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn']);
+
+/** The organizer's shape of a candidate (completions 3). */
+export const candidateView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    email: z.string().nullable(),
+    positionIds: listShape(z.string()),
+    groupId: z.string().nullable(),
+    referendumRole: referendumRoleShape,
+    avatarUrl: z.string().nullable(),
+    status: candidateStatus,
+    source: z.enum(['organizer', 'registration']),
+    sortOrder: z.int(),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'Candidate',
+    description: 'Who or what can be voted for.',
+    examples: [
+      {
+        id: EXAMPLE.candidate,
+        votingEventId: EXAMPLE.event,
+        name: 'Greta Lind',
+        description: null,
+        email: null,
+        positionIds: [EXAMPLE.position],
+        groupId: null,
+        referendumRole: null,
+        avatarUrl: null,
+        status: 'approved',
+        source: 'organizer',
+        sortOrder: 0,
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.createdAt,
+      },
+    ],
+  });
+
+export type CandidateView = z.output<typeof candidateView>;
+
+/** What a registered candidate's own server gets back (contract, "Registered candidate"). */
+export const registeredCandidateView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    positionIds: listShape(z.string()),
+    avatarUrl: z.string().nullable(),
+    status: candidateStatus,
+  })
+  .meta({
+    id: 'RegisteredCandidate',
+    examples: [
+      {
+        id: EXAMPLE.otherCandidate,
+        name: 'Amir Haddad',
+        positionIds: [EXAMPLE.position],
+        avatarUrl: null,
+        status: 'pending',
+      },
+    ],
+  });
+
+export type RegisteredCandidateView = z.output<typeof registeredCandidateView>;

@@ -1,0 +1,82 @@
+import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import type { Issue } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { viewCandidate } from './candidate.ts';
+import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
+import { type BallotChangeDeps, recordBallotChange, requireNoIssues } from './record-ballot-change.ts';
+import { isAnyCandidatePaidFor, listCandidatesByIds, updateCandidates } from './repository.ts';
+import type { Candidate } from './types.ts';
+
+/** Names each ID that is not a candidate of the event. */
+export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Candidate[]): Issue[] {
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.flatMap((id, index) =>
+    id === undefined || known.has(id)
+      ? []
+      : [{ field: `candidateIds[${index}]`, message: 'is not a candidate of this event' }],
+  );
+}
+
+/** @throws ApiError 422 naming each ID that is not a candidate of the event */
+async function requireCandidates(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Candidate[]> {
+  const rows = await listCandidatesByIds(tx, eventId, ids);
+  requireNoIssues(strangerIssues(ids, rows));
+  return rows;
+}
+
+/**
+ * Rejects candidates, all or none, as a single change of the status would. Those that are rejected already stay as they are.
+ * @returns how many were rejected now
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, `results_final`
+ */
+export async function rejectCandidates(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  ids: readonly string[],
+): Promise<number> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const rows = (await requireCandidates(tx, event.id, ids)).filter(({ status }) => status !== 'rejected');
+  if (rows.length === 0) return 0;
+  await guardChange(tx, event, 'change_names');
+  await guardChange(tx, event, 'change_ballot_rules');
+  const changed = rows.map(({ id }) => id);
+  const nowMs = event.lockedAt;
+  const after = await updateCandidates(tx, event.id, changed, { status: 'rejected', updatedAt: nowMs });
+  await renewBallotDefinition(tx, event.id, nowMs);
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  await publish(tx, deps, about, 'candidate.updated', after.map(viewCandidate));
+  const told = { after: { count: rows.length, candidateIds: changed } };
+  await recordBallotChange(tx, deps, organizer, 'candidates.rejected', event.id, told);
+  return rows.length;
+}
+
+/**
+ * Queues the deletion of candidates, all or none.
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, also where one was paid for, `results_final`
+ */
+export async function deleteCandidates(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  ids: readonly string[],
+): Promise<number> {
+  const event = await lockForChange(tx, organizer.event.id);
+  const rows = await requireCandidates(tx, event.id, ids);
+  await guardChange(tx, event, 'change_ballot_rules');
+  if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');
+  const deletedAt = event.lockedAt;
+  await updateCandidates(tx, event.id, ids, { deletedAt });
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId: event.id });
+  await renewBallotDefinition(tx, event.id, deletedAt);
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  const gone = rows.map(({ id, name }) => ({ id, name }));
+  await publish(tx, deps, about, 'candidate.deleted', gone);
+  const told = { before: { count: rows.length, candidateIds: gone.map(({ id }) => id) } };
+  await recordBallotChange(tx, deps, organizer, 'candidates.deleted', event.id, told);
+  return rows.length;
+}

@@ -1,0 +1,79 @@
+import { sql } from 'drizzle-orm';
+import type { Transaction } from '#src/database/client.ts';
+import type { Ids } from '#src/platform/ids.ts';
+
+interface BallotDefinitionCopy {
+  readonly sourceId: string;
+  readonly eventId: string;
+  readonly nowMs: number;
+  /** Whether credits can be sold in the copy, too. */
+  readonly withPrices: boolean;
+}
+
+type Kind = 'groups' | 'positions' | 'candidates' | 'sponsors';
+const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
+
+/** Registrations that were never approved were for the other event. */
+const COPIED: Readonly<Record<Kind, string>> = {
+  groups: 'deleted_at IS NULL',
+  positions: 'deleted_at IS NULL',
+  candidates: "deleted_at IS NULL AND NOT rehearsal AND (source = 'organizer' OR status IN ('approved', 'withdrawn'))",
+  sponsors: 'true',
+};
+
+/** The rows of one kind and new IDs for them, in the order of the old ones. */
+async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) {
+  const { rows } = await tx.execute<{ id: string }>(sql`
+    SELECT id FROM ${sql.identifier(kind)} WHERE voting_event_id = ${sourceId} AND ${sql.raw(COPIED[kind])} ORDER BY id`);
+  const pairs = rows.map(({ id }) => [id, ids.sortable(PREFIXES[kind])] as const);
+  const table = sql`unnest(${sql.param(pairs.map(([old]) => old))}::text[], ${sql.param(pairs.map(([, own]) => own))}::text[])`;
+  return { pairs, table };
+}
+
+/**
+ * Copies groups, positions, candidates and sponsors into an event that has none. Texts stay in the database. Call with the
+ * source locked.
+ * @returns pairs of each group and its copy
+ */
+export async function copyBallotDefinition(
+  tx: Transaction,
+  ids: Ids,
+  { sourceId, eventId, nowMs, withPrices }: BallotDefinitionCopy,
+): Promise<readonly (readonly [string, string])[]> {
+  const groups = await renamed(tx, ids, sourceId, 'groups');
+  const positions = await renamed(tx, ids, sourceId, 'positions');
+  const candidates = await renamed(tx, ids, sourceId, 'candidates');
+  const sponsors = await renamed(tx, ids, sourceId, 'sponsors');
+  await tx.execute(sql`
+    INSERT INTO groups (voting_event_id, id, name, name_key, description, created_at, updated_at)
+    SELECT ${eventId}, m.own, g.name, g.name_key, g.description, ${nowMs}, ${nowMs}
+    FROM groups g JOIN ${groups.table} AS m (old, own) ON m.old = g.id WHERE g.voting_event_id = ${sourceId}`);
+  await tx.execute(sql`
+    INSERT INTO positions (voting_event_id, id, number, title, description, voting_method, group_id, sort_order, seats,
+      min_selections, max_selections, score_min, score_max, cumulative_point_budget, quadratic_base_credit_budget,
+      quadratic_top_up, tie_break, rules, majority_required, created_at, updated_at)
+    SELECT ${eventId}, m.own, p.number, p.title, p.description, p.voting_method, g.own, p.sort_order, p.seats,
+      p.min_selections, p.max_selections, p.score_min, p.score_max, p.cumulative_point_budget, p.quadratic_base_credit_budget,
+      CASE WHEN ${withPrices} THEN p.quadratic_top_up END, p.tie_break, p.rules, p.majority_required, ${nowMs}, ${nowMs}
+    FROM positions p JOIN ${positions.table} AS m (old, own) ON m.old = p.id
+    LEFT JOIN ${groups.table} AS g (old, own) ON g.old = p.group_id WHERE p.voting_event_id = ${sourceId}`);
+  await tx.execute(sql`
+    INSERT INTO candidates (voting_event_id, id, number, name, description, email, position_ids, group_id, referendum_role,
+      avatar_url, status, source, sort_order, created_at, updated_at)
+    SELECT ${eventId}, m.own, c.number, c.name, c.description, c.email, stands.at, g.own, c.referendum_role, c.avatar_url,
+      c.status, 'organizer', c.sort_order, ${nowMs}, ${nowMs}
+    FROM candidates c JOIN ${candidates.table} AS m (old, own) ON m.old = c.id
+    LEFT JOIN ${groups.table} AS g (old, own) ON g.old = c.group_id
+    CROSS JOIN LATERAL (
+      SELECT array_agg(p.own ORDER BY s.place) AS at FROM unnest(c.position_ids) WITH ORDINALITY AS s (id, place)
+      JOIN ${positions.table} AS p (old, own) ON p.old = s.id) AS stands
+    WHERE c.voting_event_id = ${sourceId} AND stands.at IS NOT NULL`);
+  await tx.execute(sql`
+    INSERT INTO sponsors (voting_event_id, id, name, logo_url, website_url, tier, sort_order, created_at, updated_at)
+    SELECT ${eventId}, m.own, s.name, s.logo_url, s.website_url, s.tier, s.sort_order, ${nowMs}, ${nowMs}
+    FROM sponsors s JOIN ${sponsors.table} AS m (old, own) ON m.old = s.id WHERE s.voting_event_id = ${sourceId}`);
+  await tx.execute(sql`
+    UPDATE voting_events e SET last_position_number = s.last_position_number, last_candidate_number = s.last_candidate_number
+    FROM voting_events s WHERE e.id = ${eventId} AND s.id = ${sourceId}`);
+  return groups.pairs;
+}

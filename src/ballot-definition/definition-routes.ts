@@ -1,0 +1,105 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import type { Deps } from '#src/deps.ts';
+import { created, ok } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
+import { loadEvent } from '#src/voting-events/access.ts';
+import { viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
+import {
+  DEFINITION_BOUNDS,
+  DEFINITION_EXAMPLE,
+  definitionBody,
+  definitionView,
+  differenceView,
+  replaceDefinitionQuery,
+} from './definition-schema.ts';
+import { readDefinition } from './read-definition.ts';
+import { compareDefinition, createFromDefinition, replaceDefinition } from './replace-definition.ts';
+
+const DESCRIPTION =
+  'Rows name each other by the IDs of the document. Takes bodies of up to 32 MiB and 250,000 values. A linked payment business is no part of it: prices are taken where the event has one that takes them.';
+
+/** An election as a file (completions 10.6). Mounted before the routes of single events. */
+export function definitionRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'createFromDefinition',
+      summary: 'Create a voting event from a file',
+      method: 'POST',
+      path: '/voting-events/definition',
+      scope: 'write',
+      description: DESCRIPTION,
+      bounds: DEFINITION_BOUNDS,
+      answers: answersCreated(votingEventView, 'The voting event.'),
+      refusals: ['code_in_use', 'plan_limit', 'plan_feature', 'ballot_key_unavailable'],
+      example: DEFINITION_EXAMPLE,
+    }),
+    replayIfAnswered(),
+    body(definitionBody),
+    (c) =>
+      change(c, async (tx) =>
+        created(viewEvent(await createFromDefinition(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getDefinition',
+      summary: 'Read a voting event as a file',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/definition',
+      scope: 'read',
+      description:
+        'Settings, groups, positions, candidates and sponsors: `data` can be sent back as it is. No voter, ballot or payment stands in it.',
+      answers: answersOne(definitionView, 'The definition.'),
+    }),
+    event,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () => ok(await readDefinition(deps.reads, c.get('target').event))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'replaceDefinition',
+      summary: 'Make a draft exactly what a file says',
+      method: 'PUT',
+      path: '/voting-events/:idOrCode/definition',
+      scope: 'write',
+      description: `${DESCRIPTION} A row whose ID is one of the event's own stays the same row; rows that the file does not name are deleted, and settings that it leaves out become the default. With \`dryRun=true\` the answer lists what would change.`,
+      bounds: DEFINITION_BOUNDS,
+      query: replaceDefinitionQuery,
+      answers: answersOne(
+        z.union([definitionView, z.array(differenceView)]).meta({
+          examples: [
+            [{ kind: 'group', action: 'created', id: 'south', before: null, after: { id: 'south', name: 'South' } }],
+          ],
+        }),
+        'The definition as it is now; with `dryRun=true` the differences.',
+      ),
+      refusals: [
+        'not_a_draft',
+        'event_has_ballots',
+        'code_in_use',
+        'plan_limit',
+        'plan_feature',
+        'ballot_key_unavailable',
+      ],
+      example: DEFINITION_EXAMPLE,
+    }),
+    event,
+    body(definitionBody),
+    async (c) => {
+      const [target, sent] = [c.get('target'), c.get('body')];
+      if (c.get('query').dryRun === 'true') return answer(c, ok(await compareDefinition(deps.db, deps, target, sent)));
+      return change(c, async (tx) => ok((await replaceDefinition(tx, deps, target, sent)).after));
+    },
+  );
+  return router;
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import { viewCandidate } from './candidate.ts';
+import { type BallotChangeDeps, recordBallotChange } from './record-ballot-change.ts';
+import {
+  findCandidate,
+  findGroup,
+  findPosition,
+  isPaidFor,
+  leaveGroup,
+  listPositions,
+  removeDeleted,
+  updateCandidate,
+  updateGroup,
+  updatePosition,
+  withdrawPosition,
+} from './repository.ts';
+import type { Candidate } from './types.ts';
+
+const payload = z.strictObject({ kind: z.enum(['positions', 'candidates', 'groups']), eventId: z.string() });
+type RemoveDeletedRows = z.output<typeof payload>;
+
+export const REMOVE_DELETED_ROWS = {
+  name: 'remove_deleted_rows',
+  maxAttempts: 25,
+  group: 'deletions',
+  payload,
+} as const;
+
+/** Takes rows whose deletion was answered 202 out of the database. */
+export function removeDeletedRowsJob(db: Database): Job<RemoveDeletedRows> {
+  return defineJob({ ...REMOVE_DELETED_ROWS, work: ({ kind, eventId }) => removeDeleted(db, kind, eventId) });
+}
+
+const hasNoPosition = ({ positionIds }: Candidate): boolean => positionIds.length === 0;
+const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string }) => ({ id, name });
+
+/**
+ * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;
+ * removed by a job within seconds. Candidates that stood for a deleted position only are deleted with it; receivers
+ * get a message about them, and about those that lost a position or their group.
+ * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position asks for
+ */
+export async function queueDeletion(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  kind: 'positions' | 'candidates' | 'groups',
+  id: string,
+): Promise<void> {
+  const eventId = organizer.event.id;
+  const about = { accountId: organizer.event.accountId, votingEventId: eventId };
+  const event = await lockForChange(tx, eventId);
+  const deletedAt = event.lockedAt;
+  const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
+  const row = await find(tx, eventId, id);
+  if (row === undefined) throw notFound();
+  await guardChange(tx, event, 'change_ballot_rules');
+  await requireUnused(tx, eventId, kind, id);
+  if (kind === 'positions') {
+    await updatePosition(tx, eventId, id, { deletedAt });
+    const touched = await withdrawPosition(tx, eventId, id, deletedAt);
+    const [along, left] = [touched.filter(hasNoPosition), touched.filter((candidate) => !hasNoPosition(candidate))];
+    if (along.length > 0) await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'candidates', eventId });
+    await publish(tx, deps, about, 'candidate.deleted', along.map(viewDeleted));
+    await publish(tx, deps, about, 'candidate.updated', left.map(viewCandidate));
+  } else if (kind === 'candidates') {
+    await updateCandidate(tx, eventId, id, { deletedAt });
+  } else {
+    await updateGroup(tx, eventId, id, { deletedAt, nameKey: null });
+    const touched = await leaveGroup(tx, eventId, id, deletedAt);
+    await publish(tx, deps, about, 'candidate.updated', touched.map(viewCandidate));
+  }
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind, eventId });
+  await renewBallotDefinition(tx, eventId, deletedAt);
+  const told =
+    kind === 'candidates' && 'name' in row
+      ? ({ type: 'candidate.deleted', data: viewDeleted(row) } as const)
+      : undefined;
+  await recordBallotChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {}, told);
+}
+
+/** What a position asks for, or a registration was paid for, cannot go. @throws ApiError 409 */
+async function requireUnused(
+  tx: Transaction,
+  eventId: string,
+  kind: 'positions' | 'candidates' | 'groups',
+  id: string,
+): Promise<void> {
+  if (kind === 'groups') {
+    const asking = await listPositions(tx, eventId, { groupId: id });
+    if (asking.length === 0) return;
+    const positionIds = asking.map((position) => position.id);
+    throw refuse('group_in_use', { positionIds });
+  }
+  if (!(await isPaidFor(tx, eventId, kind, id))) return;
+  throw refuse('paid_registration');
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { changesSomething, descriptionField, nameField, searchField } from '#src/http/fields.ts';
+import { pick } from '#src/platform/pick.ts';
+import type { Group } from './types.ts';
+
+const groupFields = z.object({ name: nameField(), description: descriptionField() });
+
+export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, name: groupFields.shape.name });
+
+export const updateGroupBody = z.strictObject(groupFields.partial().shape).refine(...changesSomething);
+
+export const searchQuery = z.strictObject({ search: searchField().optional() });
+
+export const viewGroup = (group: Group): GroupView =>
+  pick(group, ['id', 'votingEventId', 'name', 'description', 'createdAt', 'updatedAt']);
+
+export const groupView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'Group',
+    description: 'A group of voters and candidates.',
+    examples: [
+      {
+        id: EXAMPLE.group,
+        votingEventId: EXAMPLE.event,
+        name: 'North',
+        description: null,
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.createdAt,
+      },
+    ],
+  });
+
+export type GroupView = z.output<typeof groupView>;

@@ -1,0 +1,152 @@
+import { type IsFaulty, NOTHING_FAULTY } from '#src/http/sound-parts.ts';
+import type { Issue } from '#src/platform/errors.ts';
+import type { Position, VotingMethod } from './types.ts';
+
+/** The settings whose meaning depends on the method. */
+type MethodSettings = Pick<
+  Position,
+  | 'votingMethod'
+  | 'seats'
+  | 'minSelections'
+  | 'maxSelections'
+  | 'scoreMin'
+  | 'scoreMax'
+  | 'cumulativePointBudget'
+  | 'quadraticBaseCreditBudget'
+  | 'quadraticTopUp'
+  | 'rules'
+  | 'majorityRequired'
+>;
+
+type Setting = Exclude<keyof MethodSettings, 'votingMethod' | 'seats' | 'minSelections' | 'maxSelections'>;
+
+interface MethodRule {
+  readonly minSelections: number;
+  /** Null: as many as there are candidates. */
+  readonly maxSelections: number | null;
+  /** Methods in which a ballot marks one candidate or none. */
+  readonly single: boolean;
+  readonly settings: Partial<Record<Setting, MethodSettings[Setting]>>;
+}
+
+const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
+
+/** Defaults of each method (completions 3, "Positions"), and the settings that belong to it. */
+const RULES: Readonly<Record<VotingMethod, MethodRule>> = {
+  plurality: { minSelections: 1, maxSelections: 1, single: true, settings: { majorityRequired: null } },
+  approval: { minSelections: 0, maxSelections: null, single: false, settings: { majorityRequired: null } },
+  referendum: {
+    minSelections: 1,
+    maxSelections: 1,
+    single: true,
+    settings: { rules: { threshold: MORE_THAN_HALF, turnoutQuorum: null, approvalQuorum: null } },
+  },
+  score: { minSelections: 0, maxSelections: null, single: false, settings: { scoreMin: 0, scoreMax: 5 } },
+  cumulative: { minSelections: 1, maxSelections: null, single: false, settings: { cumulativePointBudget: 10 } },
+  quadratic: {
+    minSelections: 1,
+    maxSelections: null,
+    single: false,
+    settings: { quadraticBaseCreditBudget: 100, quadraticTopUp: null },
+  },
+  ranked_choice: { minSelections: 1, maxSelections: null, single: false, settings: {} },
+};
+
+const SETTINGS: readonly Setting[] = [
+  'scoreMin',
+  'scoreMax',
+  'cumulativePointBudget',
+  'quadraticBaseCreditBudget',
+  'quadraticTopUp',
+  'rules',
+  'majorityRequired',
+];
+
+type GivenSettings = {
+  readonly [Key in keyof Omit<MethodSettings, 'votingMethod'>]?: MethodSettings[Key] | undefined;
+};
+
+/** Settings that a method has and that may be null. */
+const OPTIONAL: ReadonlySet<Setting> = new Set(['quadraticTopUp', 'majorityRequired']);
+
+function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
+  const own = RULES[method].settings;
+  return SETTINGS.filter((name) => !(name in own) && given[name] != null).map((field) => ({
+    field,
+    message: `does not belong to the method ${method}`,
+  }));
+}
+
+function refuseMissing(method: VotingMethod, given: GivenSettings): Issue[] {
+  const own = RULES[method].settings;
+  return SETTINGS.filter((name) => name in own && !OPTIONAL.has(name) && given[name] === null).map((field) => ({
+    field,
+    message: `is required for the method ${method}`,
+  }));
+}
+
+function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
+  const issues: Issue[] = [];
+  const { minSelections, maxSelections, votingMethod, scoreMin, scoreMax, seats } = settings;
+  const isSound = (...names: (keyof MethodSettings)[]): boolean => !names.some((name) => isFaulty(name));
+  if (RULES[votingMethod].single && maxSelections !== 1) {
+    issues.push({ field: 'maxSelections', message: `is 1 for the method ${votingMethod}` });
+  }
+  if (isSound('minSelections', 'maxSelections') && maxSelections !== null && minSelections > maxSelections) {
+    issues.push({ field: 'minSelections', message: 'must not be greater than maxSelections' });
+  }
+  if (isSound('scoreMin', 'scoreMax') && scoreMin !== null && scoreMax !== null && scoreMin >= scoreMax) {
+    issues.push({ field: 'scoreMax', message: 'must be greater than scoreMin' });
+  }
+  if (votingMethod === 'referendum' && seats !== 1) issues.push({ field: 'seats', message: 'is 1 for a referendum' });
+  const topUp = settings.quadraticTopUp;
+  if (topUp?.pricingModel === 'ratio' && topUp.minCredits > topUp.maxCredits) {
+    issues.push({ field: 'quadraticTopUp.minCredits', message: 'must not be greater than maxCredits' });
+  }
+  return issues;
+}
+
+/** The complete settings of a position: what was given, else what it had, else the method's default. */
+export function settle(method: VotingMethod, given: GivenSettings, had: MethodSettings | undefined): MethodSettings {
+  const rule = RULES[method];
+  // A position that changes its method forgets the settings of the old one.
+  const base = had?.votingMethod === method ? had : undefined;
+  const pick = <Key extends Setting>(name: Key): MethodSettings[Key] => {
+    if (!(name in rule.settings)) return null as MethodSettings[Key];
+    if (given[name] !== undefined) return given[name] as MethodSettings[Key];
+    return (base === undefined ? rule.settings[name] : base[name]) as MethodSettings[Key];
+  };
+  return {
+    votingMethod: method,
+    seats: given.seats ?? had?.seats ?? 1,
+    minSelections: given.minSelections ?? base?.minSelections ?? rule.minSelections,
+    maxSelections:
+      given.maxSelections !== undefined
+        ? given.maxSelections
+        : base === undefined
+          ? rule.maxSelections
+          : base.maxSelections,
+    scoreMin: pick('scoreMin'),
+    scoreMax: pick('scoreMax'),
+    cumulativePointBudget: pick('cumulativePointBudget'),
+    quadraticBaseCreditBudget: pick('quadraticBaseCreditBudget'),
+    quadraticTopUp: pick('quadraticTopUp'),
+    rules: pick('rules'),
+    majorityRequired: pick('majorityRequired'),
+  };
+}
+
+/**
+ * Every setting that is foreign to the method, missing or out of bounds.
+ * @param isFaulty names what was sent in a wrong form: it is out of no bounds
+ */
+export const settingIssues = (
+  method: VotingMethod,
+  given: GivenSettings,
+  had: MethodSettings | undefined,
+  isFaulty = NOTHING_FAULTY,
+): Issue[] => [
+  ...refuseForeign(method, given),
+  ...refuseMissing(method, given),
+  ...refuseBounds(settle(method, given, had), isFaulty),
+];

@@ -1,0 +1,254 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import {
+  BESIDE_FAULTY_ENTRIES,
+  changesSomething,
+  descriptionField,
+  idField,
+  nameField,
+  refuseRepeated,
+  searchField,
+  sortOrderField,
+} from '#src/http/fields.ts';
+import { pick } from '#src/platform/pick.ts';
+import { type Candidate, type Position, VOTING_METHODS } from './types.ts';
+
+const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
+const credits = z.int().min(1).max(1_000_000);
+const amountMinor = z.int().min(1).max(99_999_999);
+
+const share = {
+  numerator: z.int().min(1).max(1_000_000),
+  denominator: z.int().min(1).max(1_000_000),
+};
+const inclusive = z.boolean().default(false);
+const isAtMostOne = (value: { readonly numerator: number; readonly denominator: number }): boolean =>
+  value.numerator <= value.denominator;
+/** Both parts can be compared, whatever is wrong beside them. */
+const when = ({ value }: z.core.ParsePayload): boolean => z.object(share).safeParse(value).success;
+const AT_MOST_ONE = { error: 'must be at most 1', when };
+
+const fraction = z.strictObject({ ...share, inclusive }).refine(isAtMostOne, AT_MOST_ONE);
+const threshold = z
+  .strictObject({
+    ...share,
+    inclusive,
+    base: z
+      .enum(['yes_no', 'answers', 'electorate'])
+      .default('yes_no')
+      .describe('What the share of yes is taken of: yes and no, those with abstentions, or the electorate.'),
+  })
+  .refine(isAtMostOne, AT_MOST_ONE);
+const majority = z.strictObject(share).refine((value) => value.numerator < value.denominator, {
+  error: 'must be less than 1, because it must be exceeded',
+  when,
+});
+
+const topUp = z.discriminatedUnion('pricingModel', [
+  z.strictObject({
+    pricingModel: z.literal('ratio'),
+    currency,
+    pricePerCreditMinor: amountMinor,
+    minCredits: credits.default(1),
+    maxCredits: credits.default(1_000),
+  }),
+  z.strictObject({
+    pricingModel: z.literal('tiered'),
+    currency,
+    tiers: z
+      .array(z.strictObject({ id: idField(), label: nameField(), credits, amountMinor }))
+      .min(1)
+      .max(20)
+      .superRefine((tiers, context) => {
+        // Entries in the wrong form are named by themselves.
+        const ids = tiers.map((tier: { id: string } | null) => tier?.id);
+        refuseRepeated(ids, context, 'id');
+      }, BESIDE_FAULTY_ENTRIES),
+  }),
+]);
+
+const rules = z.strictObject({
+  threshold: threshold.default({ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }),
+  turnoutQuorum: fraction.nullable().default(null),
+  approvalQuorum: fraction.nullable().default(null),
+});
+
+const positionFields = z.object({
+  title: nameField(),
+  description: descriptionField(),
+  votingMethod: z.enum(VOTING_METHODS),
+  groupId: idField().nullable().describe('Opens the position to the voters of one group alone.'),
+  sortOrder: sortOrderField(),
+  seats: z.int().min(1).max(50).describe('How many candidates win.'),
+  minSelections: z.int().min(0).max(1_000).describe('How many candidates a ballot must mark at least.'),
+  maxSelections: z.int().min(1).max(1_000).nullable().describe('How many it may mark; null: all of them.'),
+  scoreMin: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 0 when left out.'),
+  scoreMax: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 5 when left out.'),
+  cumulativePointBudget: z.int().min(1).max(1_000_000).nullable().describe('For `cumulative`; 10 when left out.'),
+  quadraticBaseCreditBudget: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .nullable()
+    .describe('For `quadratic`: credits that everybody has; 100 when left out.'),
+  quadraticTopUp: topUp.nullable().describe('For `quadratic` in polls: what more credits cost.'),
+  tieBreak: z
+    .enum(['joint', 'lot', 'candidate_order'])
+    .describe('Who wins a tie: nobody alone, one drawn by lot, or the first on the ballot.'),
+  rules: rules.nullable().describe('For `referendum`: what it takes to pass.'),
+  majorityRequired: majority
+    .nullable()
+    .describe('For `plurality` and `approval`: the share of the answering weight that a winner must exceed.'),
+});
+
+export const createPositionBody = z.strictObject({
+  ...positionFields.partial().shape,
+  title: positionFields.shape.title,
+  votingMethod: positionFields.shape.votingMethod,
+});
+export const updatePositionBody = z.strictObject(positionFields.partial().shape).refine(...changesSomething);
+export const listPositionsQuery = z.strictObject({
+  search: searchField().optional(),
+  votingMethod: z.enum(VOTING_METHODS).optional(),
+  groupId: idField().optional(),
+});
+
+export const votingMethodShape = z.enum(VOTING_METHODS);
+const fractionShape = z
+  .object({
+    numerator: z.int(),
+    denominator: z.int(),
+    inclusive: z.boolean().meta({ description: 'Whether reaching it exactly is enough.' }),
+  })
+  .meta({ id: 'Fraction', examples: [{ numerator: 1, denominator: 2, inclusive: false }] });
+
+const thresholdShape = z
+  .object({
+    ...fractionShape.shape,
+    base: z.enum(['yes_no', 'answers', 'electorate']).meta({
+      description: 'What the share of yes is taken of: yes and no, those with abstentions, or the electorate.',
+    }),
+  })
+  .meta({ id: 'Threshold', examples: [{ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }] });
+
+const majorityShape = z
+  .object({ numerator: z.int(), denominator: z.int() })
+  .meta({ id: 'Majority', examples: [{ numerator: 1, denominator: 2 }] });
+
+const creditTier = z
+  .object({ id: z.string(), label: z.string(), credits: z.int(), amountMinor: z.int() })
+  .meta({ id: 'CreditTier', examples: [{ id: 'small', label: '50 credits', credits: 50, amountMinor: 500 }] });
+
+const quadraticTopUp = z
+  .discriminatedUnion('pricingModel', [
+    z.object({
+      pricingModel: z.literal('ratio'),
+      currency: z.string(),
+      pricePerCreditMinor: z.int(),
+      minCredits: z.int(),
+      maxCredits: z.int(),
+    }),
+    z.object({ pricingModel: z.literal('tiered'), currency: z.string(), tiers: listShape(creditTier) }),
+  ])
+  .meta({ id: 'QuadraticTopUp', description: 'What more credits cost.' });
+
+/** The organizer's shape of a position (completions 3). */
+export const positionView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    votingMethod: votingMethodShape,
+    groupId: z.string().nullable(),
+    sortOrder: z.int(),
+    seats: z.int(),
+    minSelections: z.int(),
+    maxSelections: z.int(),
+    scoreMin: z.int().nullable(),
+    scoreMax: z.int().nullable(),
+    cumulativePointBudget: z.int().nullable(),
+    quadraticBaseCreditBudget: z.int().nullable(),
+    quadraticTopUp: quadraticTopUp.nullable(),
+    tieBreak: z.enum(['joint', 'lot', 'candidate_order']),
+    rules: z
+      .object({
+        threshold: thresholdShape,
+        turnoutQuorum: fractionShape.nullable(),
+        approvalQuorum: fractionShape.nullable(),
+      })
+      .nullable()
+      .meta({ description: 'Of a referendum; null for every other method.' }),
+    majorityRequired: majorityShape.nullable().meta({
+      description: 'For plurality and approval: the share of the answering weight that a winner must exceed.',
+    }),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'Position',
+    description: 'A question on the ballot with its voting method.',
+    examples: [
+      {
+        id: EXAMPLE.position,
+        votingEventId: EXAMPLE.event,
+        title: 'Chair',
+        description: null,
+        votingMethod: 'plurality',
+        groupId: null,
+        sortOrder: 0,
+        seats: 1,
+        minSelections: 1,
+        maxSelections: 1,
+        scoreMin: null,
+        scoreMax: null,
+        cumulativePointBudget: null,
+        quadraticBaseCreditBudget: null,
+        quadraticTopUp: null,
+        tieBreak: 'joint',
+        rules: null,
+        majorityRequired: null,
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.createdAt,
+      },
+    ],
+  });
+export type PositionView = z.output<typeof positionView>;
+
+/** How many candidates a ballot may mark: without a number of its own, as many as stand for the position. */
+export function limitOf(position: Position, candidates: readonly Candidate[]): number {
+  const standing = candidates.filter(
+    ({ status, positionIds }) => status === 'approved' && positionIds.includes(position.id),
+  );
+  return position.maxSelections ?? Math.max(1, standing.length);
+}
+
+/** The organizer's shape of a position. */
+export function viewPosition(position: Position, candidates: readonly Candidate[]): PositionView {
+  const { number: _, ...rest } = position;
+  return { ...pick(rest, POSITION_FIELDS), maxSelections: limitOf(position, candidates) };
+}
+
+const POSITION_FIELDS = [
+  'id',
+  'votingEventId',
+  'title',
+  'description',
+  'votingMethod',
+  'groupId',
+  'sortOrder',
+  'seats',
+  'minSelections',
+  'maxSelections',
+  'scoreMin',
+  'scoreMax',
+  'cumulativePointBudget',
+  'quadraticBaseCreditBudget',
+  'quadraticTopUp',
+  'tieBreak',
+  'rules',
+  'majorityRequired',
+  'createdAt',
+  'updatedAt',
+] as const;

@@ -1,0 +1,78 @@
+import { differenceOf } from '#src/accounts/record-change.ts';
+import type { Executor } from '#src/database/client.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { createCandidateBody } from './candidate.ts';
+import type { Difference } from './definition-schema.ts';
+import { createGroupBody } from './group.ts';
+import { createPositionBody } from './position.ts';
+import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
+import { createSponsorBody } from './sponsor.ts';
+
+/** What can be set of a row, and its ID. */
+function fieldsOf(
+  row: { readonly id: string },
+  body: { readonly shape: object },
+): { readonly id: string; readonly [field: string]: unknown } {
+  const settable = new Set(Object.keys(body.shape));
+  return { ...Object.fromEntries(Object.entries(row).filter(([name]) => settable.has(name))), id: row.id };
+}
+
+/** The fields that organizers set, as a document. */
+export async function readDefinition(executor: Executor, event: VotingEvent) {
+  const [groups, positions, candidates, sponsors] = [
+    await listGroups(executor, event.id),
+    await listPositions(executor, event.id),
+    await listCandidates(executor, event.id),
+    await listSponsors(executor, event.id),
+  ];
+  return {
+    version: 1 as const,
+    event: {
+      ...{ code: event.code, title: event.title, description: event.description, type: event.type },
+      ...{ startsAt: event.startsAt, endsAt: event.endsAt, timeZone: event.timeZone },
+      voter: {
+        ...{ requireVoterId: event.requireVoterId, selfRegistration: event.voterSelfRegistration },
+        ...{ approval: event.voterApproval, saveVoterInfo: event.saveVoterInfo },
+      },
+      candidate: { selfRegistration: event.candidateSelfRegistration },
+      ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
+      results: { visibility: event.resultsVisibility },
+      log: { open: event.logOpen },
+      payments: {
+        ...{ payToVote: event.payToVote, payToRegisterCandidate: event.payToRegisterCandidate },
+        repeatVotes: event.repeatVotes,
+      },
+      ...{ votingPageUrl: event.votingPageUrl, contactEmail: event.contactEmail },
+      ...{ language: event.language, logoUrl: event.logoUrl },
+    },
+    groups: groups.map((row) => fieldsOf(row, createGroupBody)),
+    positions: positions.map((row) => fieldsOf(row, createPositionBody)),
+    candidates: candidates.map((row) => fieldsOf(row, createCandidateBody)),
+    sponsors: sponsors.map((row) => fieldsOf(row, createSponsorBody)),
+  };
+}
+export type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
+
+const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
+
+/** Everything that differs between two definitions of one event. */
+export function differencesOf(eventId: string, before: ReadDefinition, after: ReadDefinition): Difference[] {
+  const settings = differenceOf(before.event, after.event);
+  const changes: Difference[] =
+    Object.keys(settings.after).length === 0 ? [] : [{ kind: 'event', action: 'updated', id: eventId, ...settings }];
+  for (const [name, kind] of Object.entries(KINDS) as [keyof typeof KINDS, (typeof KINDS)[keyof typeof KINDS]][]) {
+    const [old, own] = [
+      new Map(before[name].map((row) => [row.id, row])),
+      new Map(after[name].map((row) => [row.id, row])),
+    ];
+    for (const [id, row] of old) {
+      const other = own.get(id);
+      if (other === undefined) changes.push({ kind, action: 'deleted', id, before: { ...row }, after: null });
+      else if (JSON.stringify(row) !== JSON.stringify(other))
+        changes.push({ kind, action: 'updated', id, ...differenceOf(row, other) });
+    }
+    for (const [id, row] of own)
+      if (!old.has(id)) changes.push({ kind, action: 'created', id, before: null, after: { ...row } });
+  }
+  return changes;
+}

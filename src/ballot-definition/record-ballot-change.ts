@@ -1,0 +1,147 @@
+import { type Plans, planLimit, requireFeature } from '#src/accounts/plans.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Ids } from '#src/platform/ids.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import type { Pricing } from '#src/voting-events/pricing.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { EventType } from '#src/webhooks/event-catalogue.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
+import { countCandidates, countRows, findGroup } from './repository.ts';
+import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
+
+/** What a change needs that may set a price. */
+export interface TopUpDeps extends BallotChangeDeps {
+  readonly plans: Plans;
+  readonly pricing: Pricing;
+}
+
+export interface BallotChangeDeps {
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/** Rows of each kind that one event may have (contract, "Limits"). */
+export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
+
+/** @throws ApiError 422 `plan_limit`. Call with the event locked: then no race can pass the cap. */
+export async function requireRoom(
+  tx: Transaction,
+  kind: Exclude<keyof typeof CAPS, 'candidates'>,
+  eventId: string,
+): Promise<number> {
+  const count = await countRows(tx, kind, eventId);
+  if (count >= CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  return count;
+}
+
+/** Whether a candidate stands on the ballot, or did and kept its place: a withdrawn one may come back. */
+export const isStanding = (status: CandidateStatus): boolean => status === 'approved' || status === 'withdrawn';
+
+/**
+ * Candidates that register themselves have a ceiling of their own, as high as the cap: however many do, the organizer's find
+ * room. Rejected ones hold no place. What stands on the ballot keeps the cap together, wherever it comes from. Call with the
+ * event locked.
+ * @param wanted where the candidate comes from, and whether it is to stand on the ballot now
+ * @returns how many candidates there are
+ * @throws ApiError 422 `plan_limit`
+ */
+export async function requireRoomForCandidate(
+  tx: Transaction,
+  eventId: string,
+  { source, stands }: { readonly source?: CandidateSource; readonly stands: boolean },
+): Promise<number> {
+  const { all, organizers, registrations, standing } = await countCandidates(tx, eventId);
+  const max = CAPS.candidates;
+  if (source === 'registration' && registrations >= max) throw planLimit('candidate_registrations_per_event', max);
+  if ((source === 'organizer' && organizers >= max) || (stands && standing >= max))
+    throw planLimit('candidates_per_event', max);
+  return all;
+}
+
+/** What is wrong with a group that is named, if one is. */
+export async function groupIssues(
+  executor: Executor,
+  eventId: string,
+  groupId: string | null | undefined,
+): Promise<Issue[]> {
+  if (groupId == null || (await findGroup(executor, eventId, groupId)) !== undefined) return [];
+  return [{ field: 'groupId', message: 'is not a group of this event' }];
+}
+
+/** @throws ApiError 422 with all that is wrong with a body, if anything is */
+export function requireNoIssues(issues: readonly Issue[]): void {
+  if (issues.length > 0) throw validationError(issues);
+}
+
+/** Writes a change of the ballot definition into the audit trail; changed candidates are published as webhooks too. */
+export async function recordBallotChange(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  action: string,
+  resource: string,
+  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
+  told?: { readonly type: EventType; readonly data: unknown },
+): Promise<void> {
+  const entry = {
+    accountId: organizer.event.accountId,
+    votingEventId: organizer.event.id,
+    keyId: organizer.caller.keyId,
+    action,
+    resource,
+    ...change,
+  };
+  if (told === undefined) await recordChange(tx, deps, entry);
+  else await recordEvent(tx, deps, { ...told, change: entry });
+}
+
+/** Leaves out what was not sent, for the columns of an update. */
+export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]?: Exclude<Body[Key], undefined> } {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Body]?: Exclude<Body[Key], undefined>;
+  };
+}
+
+/** Every price of a credit offer, with the field that sets it. */
+function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
+  if (topUp.pricingModel === 'tiered') {
+    return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));
+  }
+  const { pricePerCreditMinor, minCredits, maxCredits } = topUp;
+  return [
+    { field: 'minCredits', amountMinor: pricePerCreditMinor * minCredits },
+    { field: 'maxCredits', amountMinor: pricePerCreditMinor * maxCredits },
+  ];
+}
+
+/** @throws ApiError 403 `plan_feature` when credits would be sold, and the plan has no paid features */
+export function requireTopUp(
+  deps: TopUpDeps,
+  { ownerPlan }: Organizer,
+  topUp: QuadraticTopUp | null | undefined,
+): void {
+  if (topUp != null) requireFeature(deps.plans[ownerPlan], 'paid_features');
+}
+
+/** What keeps a credit offer from being paid for: it takes a poll, and prices that the linked business takes. */
+export async function topUpIssues(
+  executor: Executor,
+  { pricing }: Pick<TopUpDeps, 'pricing'>,
+  event: VotingEvent,
+  topUp: QuadraticTopUp | null | undefined,
+): Promise<Issue[]> {
+  if (topUp == null) return [];
+  // Credits are bought by visitors; the voters of an election have none.
+  if (event.type !== 'poll') return [{ field: 'quadraticTopUp', message: 'is for polls only' }];
+  const issues = new Map<string, Issue>();
+  for (const { field, amountMinor } of topUpPrices(topUp)) {
+    const fault = await pricing.fault(executor, event, { amountMinor, currency: topUp.currency });
+    if (fault === undefined) continue;
+    const path = `quadraticTopUp${{ business: '', currency: '.currency', amount: `.${field}` }[fault.about]}`;
+    issues.set(path, { field: path, message: fault.message });
+  }
+  return [...issues.values()];
+}

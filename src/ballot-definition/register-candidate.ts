@@ -1,0 +1,103 @@
+import type { z } from 'zod';
+import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
+import { holdEvent } from '#src/voting-events/repository.ts';
+import { takeNumber } from '#src/voting-events/take-number.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { recordEvent } from '#src/webhooks/record-event.ts';
+import { type registerCandidateBody, viewCandidate } from './candidate.ts';
+import { candidateIssues } from './candidate-issues.ts';
+import { type BallotChangeDeps, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
+import { insertCandidate } from './repository.ts';
+import type { Candidate } from './types.ts';
+
+export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
+
+/**
+ * What a paid registration would be, judged before anybody is asked for money and while it is paid for: nothing is stored.
+ * @throws ApiError as `registerCandidate` does
+ */
+export async function checkRegistration(tx: Transaction, votingEventId: string, body: Registration): Promise<void> {
+  const event = await holdEvent(tx, votingEventId);
+  if (event === undefined) throw notFound();
+  await requireRegistration(tx, event, body, await readNow(tx));
+}
+
+/** @throws ApiError 422, 403, 422 `plan_limit`; answers how many candidates there are */
+async function requireRegistration(
+  tx: Transaction,
+  event: VotingEvent,
+  body: Registration,
+  nowMs: number,
+): Promise<number> {
+  const { positionIds, groupId } = body;
+  requireNoIssues(await candidateIssues(tx, event.id, { positionIds, groupId, referendumRole: undefined }));
+  if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
+  const status = statusAt(event, nowMs);
+  if (status === 'closed') throw notOpen(status);
+  return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
+}
+
+/** Whose request a registration is: the key's that sent it, or the payment's that it was paid by. */
+interface RegistrationOrigin {
+  readonly keyId?: string;
+  readonly paymentAttemptId?: string;
+  /** The event as the request found it. */
+  readonly read?: VotingEvent;
+  /** Whether the payment was one of a rehearsal: what was really paid for stays. */
+  readonly rehearsal?: boolean;
+}
+
+/**
+ * Registers a candidate that waits for the organizer's approval (contract, "Candidate registration body").
+ * @throws ApiError 403 `registration_closed`, `event_closed`; 422 for unknown positions or group; 422 `plan_limit`
+ */
+export async function registerCandidate(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  votingEventId: string,
+  body: Registration,
+  { keyId, paymentAttemptId, read, rehearsal }: RegistrationOrigin,
+): Promise<Candidate> {
+  const event = await lockForChange(tx, votingEventId);
+  if (read !== undefined) requireSameWorld(read, event);
+  const nowMs = event.lockedAt;
+  const count = await requireRegistration(tx, event, body, nowMs);
+  const candidate = await insertCandidate(tx, {
+    votingEventId: event.id,
+    id: deps.ids.sortable('cnd'),
+    number: await takeNumber(tx, event.id, 'candidate'),
+    name: body.name,
+    email: body.email ?? null,
+    positionIds: body.positionIds,
+    groupId: body.groupId ?? null,
+    avatarUrl: body.avatarUrl ?? null,
+    status: 'pending',
+    source: 'registration',
+    sortOrder: count,
+    paymentAttemptId: paymentAttemptId ?? null,
+    rehearsal: rehearsal ?? event.rehearsalSince !== null,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  });
+  await renewBallotDefinition(tx, event.id, nowMs);
+  const { name, positionIds, groupId } = candidate;
+  await recordEvent(tx, deps, {
+    type: 'candidate.created',
+    data: viewCandidate(candidate),
+    change: {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId: keyId ?? null,
+      action: 'candidate.registered',
+      resource: candidate.id,
+      after: { name, positionIds, groupId },
+    },
+  });
+  return candidate;
+}

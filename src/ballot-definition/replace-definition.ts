@@ -1,0 +1,117 @@
+import { recordChange } from '#src/accounts/record-change.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Caller } from '#src/http/caller.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
+import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
+import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { updateVotingEvent } from '#src/voting-events/update-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { applyDefinition } from './apply-definition.ts';
+import type { Difference, EventDefinition } from './definition-schema.ts';
+import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
+
+/** The settings that an event has where a document says nothing: those of a creation. */
+function withDefaults({ event }: EventDefinition) {
+  const { code, ...settings } = event;
+  return {
+    ...(code === undefined ? {} : { code }),
+    ...{ description: null, startsAt: null, endsAt: null, timeZone: 'UTC' },
+    ...{ votingPageUrl: null, contactEmail: null, language: 'en' as const, logoUrl: null },
+    ...settings,
+    voter: {
+      requireVoterId: false,
+      selfRegistration: false,
+      approval: 'automatic' as const,
+      saveVoterInfo: false,
+      ...event.voter,
+    },
+    candidate: { selfRegistration: false, ...event.candidate },
+    ballot: {
+      ...{ candidateOrder: 'fixed' as const, opening: 'observer' as const },
+      receipt: event.type === 'poll' ? ('full' as const) : ('inclusion' as const),
+      ...event.ballot,
+    },
+    results: { visibility: 'hidden' as const, ...event.results },
+    log: { open: false, ...event.log },
+    payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false, ...event.payments },
+  };
+}
+
+/**
+ * Makes a draft exactly what a document says (completions 10.6).
+ * @throws ApiError 409 `not_a_draft`, 409 `event_has_ballots`; 422 with all that is wrong; 409 `code_in_use`
+ */
+export async function replaceDefinition(
+  tx: Transaction,
+  deps: EventDeps,
+  organizer: Organizer,
+  definition: EventDefinition,
+): Promise<{ readonly before: ReadDefinition; readonly after: ReadDefinition }> {
+  const locked = await lockForChange(tx, organizer.event.id);
+  if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
+  await guardChange(tx, locked, 'change_ballot_rules');
+  const before = await readDefinition(tx, locked);
+  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition));
+  await applyDefinition(tx, deps, organizer, event, definition);
+  const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
+  await recordDefinition(tx, deps, organizer, definition);
+  return { before, after: await readDefinition(tx, renewed) };
+}
+
+/** Creates an event from a document (completions 10.6). @throws ApiError 422; 409 `code_in_use`; 422 `plan_limit` */
+export async function createFromDefinition(
+  tx: Transaction,
+  deps: EventDeps,
+  caller: Caller,
+  definition: EventDefinition,
+): Promise<VotingEvent> {
+  const event = await createEvent(tx, deps, caller, definition.event);
+  const organizer = ownerOf(caller, event);
+  await applyDefinition(tx, deps, organizer, event, definition);
+  await recordDefinition(tx, deps, organizer, definition);
+  return renewBallotDefinition(tx, event.id, deps.clock.now());
+}
+
+/** Undoes the transaction of a dry run. */
+class Undone extends Error {}
+
+/** What `replaceDefinition` would change: it is done, compared and undone. */
+export async function compareDefinition(
+  db: Database,
+  deps: EventDeps,
+  organizer: Organizer,
+  definition: EventDefinition,
+): Promise<Difference[]> {
+  let differences: Difference[] = [];
+  try {
+    await inTransaction(db, async (tx) => {
+      const { before, after } = await replaceDefinition(tx, deps, organizer, definition);
+      differences = differencesOf(organizer.event.id, before, after);
+      throw new Undone();
+    });
+  } catch (fault) {
+    if (!(fault instanceof Undone)) throw fault;
+  }
+  return differences;
+}
+
+async function recordDefinition(
+  tx: Transaction,
+  deps: EventDeps,
+  { event, caller }: Organizer,
+  { groups, positions, candidates, sponsors }: EventDefinition,
+): Promise<void> {
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: caller.keyId,
+    action: 'voting_event.defined',
+    resource: event.id,
+    after: {
+      ...{ groups: groups.length, positions: positions.length },
+      ...{ candidates: candidates.length, sponsors: sponsors.length },
+    },
+  });
+}

@@ -1,0 +1,351 @@
+import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { holdsText } from '#src/database/search.ts';
+import { candidates, groups, positions, sponsors } from './tables.ts';
+import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
+
+type NewPosition = typeof positions.$inferInsert;
+type NewCandidate = typeof candidates.$inferInsert;
+type NewGroup = typeof groups.$inferInsert;
+type NewSponsor = typeof sponsors.$inferInsert;
+
+function only<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error('a statement that returns one row returned none');
+  return row;
+}
+
+// Positions
+
+interface PositionFilter {
+  readonly search?: string | undefined;
+  readonly votingMethod?: VotingMethod | undefined;
+  readonly groupId?: string | undefined;
+}
+
+export async function listPositions(
+  executor: Executor,
+  eventId: string,
+  filter: PositionFilter = {},
+): Promise<Position[]> {
+  return executor
+    .select()
+    .from(positions)
+    .where(
+      and(
+        eq(positions.votingEventId, eventId),
+        isNull(positions.deletedAt),
+        holdsText(filter.search, positions.title),
+        filter.votingMethod === undefined ? undefined : eq(positions.votingMethod, filter.votingMethod),
+        filter.groupId === undefined ? undefined : eq(positions.groupId, filter.groupId),
+      ),
+    )
+    .orderBy(asc(positions.sortOrder), asc(positions.id));
+}
+
+export async function findPosition(executor: Executor, eventId: string, id: string): Promise<Position | undefined> {
+  const [row] = await executor
+    .select()
+    .from(positions)
+    .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id), isNull(positions.deletedAt)));
+  return row;
+}
+
+export async function insertPosition(tx: Transaction, row: NewPosition): Promise<Position> {
+  return only(await tx.insert(positions).values(row).returning());
+}
+
+export async function updatePosition(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewPosition>,
+): Promise<Position> {
+  return only(
+    await tx
+      .update(positions)
+      .set(changes)
+      .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id)))
+      .returning(),
+  );
+}
+
+// Candidates
+
+interface CandidateFilter {
+  readonly search?: string | undefined;
+  readonly positionId?: string | undefined;
+  readonly groupId?: string | undefined;
+  readonly status?: CandidateStatus | undefined;
+}
+
+export async function listCandidates(
+  executor: Executor,
+  eventId: string,
+  filter: CandidateFilter = {},
+): Promise<Candidate[]> {
+  return executor
+    .select()
+    .from(candidates)
+    .where(
+      and(
+        eq(candidates.votingEventId, eventId),
+        isNull(candidates.deletedAt),
+        holdsText(filter.search, candidates.name, candidates.email),
+        filter.positionId === undefined ? undefined : sql`${filter.positionId} = ANY (${candidates.positionIds})`,
+        filter.groupId === undefined ? undefined : eq(candidates.groupId, filter.groupId),
+        filter.status === undefined ? undefined : eq(candidates.status, filter.status),
+      ),
+    )
+    .orderBy(asc(candidates.sortOrder), asc(candidates.id));
+}
+
+export async function findCandidate(executor: Executor, eventId: string, id: string): Promise<Candidate | undefined> {
+  const [row] = await executor
+    .select()
+    .from(candidates)
+    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id), isNull(candidates.deletedAt)));
+  return row;
+}
+
+export async function insertCandidate(tx: Transaction, row: NewCandidate): Promise<Candidate> {
+  return only(await tx.insert(candidates).values(row).returning());
+}
+
+export async function updateCandidate(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewCandidate>,
+): Promise<Candidate> {
+  return only(
+    await tx
+      .update(candidates)
+      .set(changes)
+      .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id)))
+      .returning(),
+  );
+}
+
+/** The candidates of these IDs that the event has. */
+export async function listCandidatesByIds(
+  executor: Executor,
+  eventId: string,
+  ids: readonly string[],
+): Promise<Candidate[]> {
+  return executor
+    .select()
+    .from(candidates)
+    .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids]), isNull(candidates.deletedAt)))
+    .orderBy(asc(candidates.id));
+}
+
+export async function updateCandidates(
+  tx: Transaction,
+  eventId: string,
+  ids: readonly string[],
+  changes: Partial<NewCandidate>,
+): Promise<Candidate[]> {
+  return tx
+    .update(candidates)
+    .set(changes)
+    .where(and(eq(candidates.votingEventId, eventId), inArray(candidates.id, [...ids])))
+    .returning();
+}
+
+/**
+ * Takes a position from every candidate; those that stood for nothing else go with it.
+ * @returns the candidates as they are afterwards: a candidate without a position is deleted
+ */
+export async function withdrawPosition(
+  tx: Transaction,
+  eventId: string,
+  positionId: string,
+  nowMs: number,
+): Promise<Candidate[]> {
+  const { positionIds } = candidates;
+  return tx
+    .update(candidates)
+    .set({
+      positionIds: sql`array_remove(${positionIds}, ${positionId})`,
+      deletedAt: sql`CASE WHEN ${positionIds} = ARRAY[${positionId}] THEN ${nowMs}::bigint END`,
+      updatedAt: nowMs,
+    })
+    .where(
+      and(
+        eq(candidates.votingEventId, eventId),
+        isNull(candidates.deletedAt),
+        sql`${positionId} = ANY (${positionIds})`,
+      ),
+    )
+    .returning();
+}
+
+// Groups
+
+export async function listGroups(executor: Executor, eventId: string, search?: string): Promise<Group[]> {
+  return executor
+    .select()
+    .from(groups)
+    .where(and(eq(groups.votingEventId, eventId), isNull(groups.deletedAt), holdsText(search, groups.name)))
+    .orderBy(asc(groups.id));
+}
+
+export async function findGroup(executor: Executor, eventId: string, id: string): Promise<Group | undefined> {
+  const [row] = await executor
+    .select()
+    .from(groups)
+    .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id), isNull(groups.deletedAt)));
+  return row;
+}
+
+/** @throws a unique violation of `groups_name` when the name is taken */
+export async function insertGroup(tx: Transaction, row: NewGroup): Promise<Group> {
+  return only(await tx.insert(groups).values(row).returning());
+}
+
+export async function updateGroup(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewGroup>,
+): Promise<Group> {
+  return only(
+    await tx
+      .update(groups)
+      .set(changes)
+      .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id)))
+      .returning(),
+  );
+}
+
+export async function leaveGroup(
+  tx: Transaction,
+  eventId: string,
+  groupId: string,
+  nowMs: number,
+): Promise<Candidate[]> {
+  return tx
+    .update(candidates)
+    .set({ groupId: null, updatedAt: nowMs })
+    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.groupId, groupId), isNull(candidates.deletedAt)))
+    .returning();
+}
+
+// Sponsors
+
+export async function listSponsors(executor: Executor, eventId: string, search?: string): Promise<Sponsor[]> {
+  return executor
+    .select()
+    .from(sponsors)
+    .where(and(eq(sponsors.votingEventId, eventId), holdsText(search, sponsors.name)))
+    .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
+}
+
+export async function findSponsor(executor: Executor, eventId: string, id: string): Promise<Sponsor | undefined> {
+  const [row] = await executor
+    .select()
+    .from(sponsors)
+    .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+  return row;
+}
+
+export async function insertSponsor(tx: Transaction, row: NewSponsor): Promise<Sponsor> {
+  return only(await tx.insert(sponsors).values(row).returning());
+}
+
+export async function updateSponsor(
+  tx: Transaction,
+  eventId: string,
+  id: string,
+  changes: Partial<NewSponsor>,
+): Promise<Sponsor> {
+  return only(
+    await tx
+      .update(sponsors)
+      .set(changes)
+      .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)))
+      .returning(),
+  );
+}
+
+export async function deleteSponsor(tx: Transaction, eventId: string, id: string): Promise<void> {
+  await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
+}
+
+/** Whether a paid registration, or one that is being paid, stands for the position, or is this candidate. */
+export async function isPaidFor(
+  tx: Transaction,
+  eventId: string,
+  kind: 'positions' | 'candidates',
+  id: string,
+): Promise<boolean> {
+  const named =
+    kind === 'positions'
+      ? sql`a.request -> 'positionIds' ? ${id} AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')`
+      : sql`a.status = 'fulfilled' AND a.id = (
+          SELECT c.payment_attempt_id FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.id = ${id})`;
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM payment_attempts a
+      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND ${named}) AS found`);
+  return rows[0]?.found === true;
+}
+
+/** Whether a payment that was fulfilled registered any of these candidates. */
+export async function isAnyCandidatePaidFor(
+  tx: Transaction,
+  eventId: string,
+  ids: readonly string[],
+): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM payment_attempts a JOIN candidates c
+        ON c.voting_event_id = a.voting_event_id AND c.payment_attempt_id = a.id
+      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.status = 'fulfilled'
+        AND c.id = ANY (${sql.param([...ids])}::text[])) AS found`);
+  return rows[0]?.found === true;
+}
+
+// Counts and removal
+
+/** Rows of a kind that stand in an event. Exact under the event's lock, which every insert takes. */
+export async function countRows(
+  tx: Transaction,
+  kind: 'positions' | 'groups' | 'sponsors',
+  eventId: string,
+): Promise<number> {
+  const table = { positions, groups, sponsors }[kind];
+  const alive = kind === 'sponsors' ? sql`true` : sql`deleted_at IS NULL`;
+  const { rows } = await tx.execute<{ count: number }>(
+    sql`SELECT count(*)::int AS count FROM ${table} WHERE voting_event_id = ${eventId} AND ${alive}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+interface CandidateCounts {
+  readonly all: number;
+  readonly organizers: number;
+  /** Without the rejected ones. */
+  readonly registrations: number;
+  /** On the ballot, or withdrawn from it. */
+  readonly standing: number;
+}
+
+/** Candidates of an event by what they hold a place of. */
+export async function countCandidates(tx: Transaction, eventId: string): Promise<CandidateCounts> {
+  const { rows } = await tx.execute<{ [Count in keyof CandidateCounts]: number }>(sql`
+    SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,
+      (count(*) FILTER (WHERE source = 'registration' AND status <> 'rejected'))::int AS registrations,
+      (count(*) FILTER (WHERE status IN ('approved', 'withdrawn')))::int AS standing
+    FROM candidates WHERE voting_event_id = ${eventId} AND deleted_at IS NULL`);
+  return rows[0] ?? { all: 0, organizers: 0, registrations: 0, standing: 0 };
+}
+
+/** Removes rows whose deletion was queued. Doing it again changes nothing. */
+export async function removeDeleted(
+  executor: Executor,
+  kind: 'positions' | 'candidates' | 'groups',
+  eventId: string,
+): Promise<void> {
+  const table = { positions, candidates, groups }[kind];
+  await executor.execute(sql`DELETE FROM ${table} WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL`);
+}

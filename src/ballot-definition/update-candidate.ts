@@ -1,0 +1,79 @@
+import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
+import { notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import type { LifeAction } from '#src/voting-events/life.ts';
+import { type updateCandidateBody, viewCandidate } from './candidate.ts';
+import { candidateIssues, changedLinks } from './candidate-issues.ts';
+import {
+  type BallotChangeDeps,
+  isStanding,
+  recordBallotChange,
+  requireNoIssues,
+  requireRoomForCandidate,
+  sentOnly,
+} from './record-ballot-change.ts';
+import { findCandidate, updateCandidate } from './repository.ts';
+import type { Candidate } from './types.ts';
+
+type Body = z.output<typeof updateCandidateBody>;
+
+/** What a field belongs to in the life of an event; every other one is a word beside the name. */
+const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
+  positionIds: 'change_ballot_rules',
+  referendumRole: 'change_ballot_rules',
+  sortOrder: 'change_ballot_rules',
+  name: 'change_names',
+  groupId: 'change_names',
+  status: 'change_names',
+};
+
+/** Once ballots name candidates, a candidate can leave only as withdrawn, and every candidate on the ballot stays on it. */
+const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
+  approved: 'withdrawn',
+  withdrawn: 'approved',
+  pending: 'approved',
+  rejected: 'approved',
+};
+
+/**
+ * Changes a candidate. Once ballots were cast, one that must go is set `withdrawn`: its votes stay, ranked counts skip it.
+ * @throws ApiError 404; 422; 409 as `LIFE` says
+ */
+export async function changeCandidate(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  organizer: Organizer,
+  id: string,
+  body: Body,
+): Promise<Candidate> {
+  const eventId = organizer.event.id;
+  const event = await lockForChange(tx, eventId);
+  const before = await findCandidate(tx, eventId, id);
+  if (before === undefined) throw notFound();
+  const changed = changedFields(sentOnly(body), before);
+  requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
+  if (Object.keys(changed).length === 0) return before;
+  for (const name of Object.keys(changed) as (keyof Body)[]) {
+    await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_words');
+  }
+  if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
+    await guardChange(tx, event, 'change_ballot_rules');
+  }
+  if (changed.status !== undefined) {
+    // A rejected registration gave its place up: approved after all, it takes one again.
+    const takesPlace = before.status === 'rejected' && before.source === 'registration';
+    const stands = isStanding(changed.status) && !isStanding(before.status);
+    await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
+  }
+  const nowMs = event.lockedAt;
+  const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
+  await renewBallotDefinition(tx, eventId, nowMs);
+  const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
+  const change = differenceOf(before, after);
+  await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);
+  return after;
+}

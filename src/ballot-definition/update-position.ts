@@ -1,0 +1,82 @@
+import type { z } from 'zod';
+import { differenceOf } from '#src/accounts/record-change.ts';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { type Issue, notFound } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import type { LifeAction } from '#src/voting-events/life.ts';
+import { limitOf, type updatePositionBody } from './position.ts';
+import { positionBodyIssues, soundPosition } from './position-issues.ts';
+import { settle } from './position-settings.ts';
+import {
+  groupIssues,
+  recordBallotChange,
+  requireNoIssues,
+  requireTopUp,
+  sentOnly,
+  type TopUpDeps,
+} from './record-ballot-change.ts';
+import { findPosition, listCandidates, updatePosition } from './repository.ts';
+import type { Position } from './types.ts';
+
+type Body = z.output<typeof updatePositionBody>;
+
+/** What a field belongs to in the life of an event; every other one is what ballots depend on. */
+const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
+  description: 'change_words',
+  title: 'change_names',
+  sortOrder: 'change_names',
+};
+
+/** Changes a position. @throws ApiError 404; 422; 409 as `LIFE` says */
+export async function changePosition(
+  tx: Transaction,
+  deps: TopUpDeps,
+  organizer: Organizer,
+  id: string,
+  body: Body,
+): Promise<Position> {
+  const eventId = organizer.event.id;
+  const event = await lockForChange(tx, eventId);
+  const before = await findPosition(tx, eventId, id);
+  if (before === undefined) throw notFound();
+  const changed = await changedOf(tx, before, sentOnly(body));
+  requireTopUp(deps, organizer, changed.quadraticTopUp);
+  requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));
+  const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
+  if (Object.keys(changed).length === 0) return before;
+  for (const name of Object.keys(changed) as (keyof Body)[]) {
+    await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_ballot_rules');
+  }
+  const nowMs = event.lockedAt;
+  const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
+  await renewBallotDefinition(tx, eventId, nowMs);
+  await recordBallotChange(tx, deps, organizer, 'position.updated', id, differenceOf(before, after));
+  return after;
+}
+
+/** The fields of a body that would change a position. What was shown can be sent back. */
+async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {
+  const shown = { ...before, maxSelections: await shownLimit(executor, before) };
+  return changedFields(sent, sent.maxSelections === null ? before : shown);
+}
+
+/** What is wrong with the values of a change whose form is wrong elsewhere. */
+export async function judgeChangeParts(
+  deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
+  { event, row }: Pick<Organizer, 'event'> & { readonly row: Position },
+  sent: SoundParts<Body>,
+  isFaulty: IsFaulty,
+): Promise<Issue[]> {
+  const changed = await changedOf(deps.db, row, sentOnly(soundPosition(sent, isFaulty)));
+  return isFaulty('votingMethod')
+    ? groupIssues(deps.db, event.id, changed.groupId)
+    : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
+}
+
+/** A limit that follows the candidates is shown as their number; that number sent back is no limit of its own. */
+async function shownLimit(tx: Executor, position: Position): Promise<number> {
+  if (position.maxSelections !== null) return position.maxSelections;
+  return limitOf(position, await listCandidates(tx, position.votingEventId));
+}

@@ -1,0 +1,62 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { openCheckpoint } from './checkpoint.ts';
+import type { NoteVerifier } from './signed-note.ts';
+
+/** What was signed last, remembered outside of the database. */
+export interface Remembered {
+  readonly size: number;
+  readonly rootHash: Uint8Array;
+  /** Ballots confirmed by then; undefined where an earlier version signed. */
+  readonly confirmed?: number;
+}
+
+const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
+  one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
+
+/**
+ * Remembers the last checkpoint of each log in a folder outside of the database: a database that was set back to an older
+ * state does not take this along, so that the service does not sign a second, different history over it.
+ */
+export class CheckpointMemory {
+  readonly #folder: string;
+  readonly #verifier: NoteVerifier;
+  readonly #kept = new Map<string, Remembered>();
+
+  constructor(dataDir: string, verifier: NoteVerifier) {
+    this.#folder = path.join(dataDir, 'checkpoints');
+    this.#verifier = verifier;
+  }
+
+  #file(eventId: string): string {
+    return path.join(this.#folder, `${eventId}.txt`);
+  }
+
+  /** Undefined where nothing is remembered, or what is was signed by a key that is not the service's any more. */
+  async recall(eventId: string): Promise<Remembered | undefined> {
+    let note: string;
+    try {
+      note = await readFile(this.#file(eventId), 'utf8');
+    } catch (fault) {
+      if (fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT') return this.#kept.get(eventId);
+      throw fault;
+    }
+    let written: Remembered | undefined;
+    try {
+      written = openCheckpoint(note, this.#verifier);
+    } catch {
+      written = undefined;
+    }
+    const kept = this.#kept.get(eventId);
+    return kept !== undefined && isLater(kept, written) ? kept : written;
+  }
+
+  /** Written to a file beside and renamed: a crash leaves the old one or the new one. Best after the commit it speaks of. */
+  async remember(eventId: string, note: string): Promise<void> {
+    this.#kept.set(eventId, openCheckpoint(note, this.#verifier));
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const beside = `${this.#file(eventId)}.${process.pid}.new`;
+    await writeFile(beside, note, { mode: 0o600 });
+    await rename(beside, this.#file(eventId));
+  }
+}

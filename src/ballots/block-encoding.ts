@@ -1,0 +1,61 @@
+/**
+ * How a list of byte strings stands in a block of sealed ballots: each behind its length, an unsigned LEB128 varint. The same as
+ * `list_of` and `split_list` of the database.
+ */
+const LONG = 0x80;
+/** Lengths of up to four bytes: what a request can bring is far below. */
+const MAX_SHIFT = 21;
+
+/** The items as one list. */
+export function packList(items: readonly Uint8Array[]): Buffer {
+  const parts: Uint8Array[] = [];
+  for (const item of items) {
+    const head: number[] = [];
+    let rest = item.length;
+    while (rest >= LONG) {
+      head.push((rest & 0x7f) | LONG);
+      rest >>>= 7;
+    }
+    head.push(rest);
+    parts.push(Uint8Array.from(head), item);
+  }
+  return Buffer.concat(parts);
+}
+
+/**
+ * Goes through the list that is `bytes` from `start` to before `end`, and hands each item's place to `take`: no object is made.
+ * @returns how many items there are
+ * @throws RangeError for a list that ends within an item
+ */
+export function eachItem(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  take: (start: number, end: number, index: number) => void,
+): number {
+  let at = start;
+  let index = 0;
+  while (at < end) {
+    let byte = bytes[at] as number;
+    let length = byte & 0x7f;
+    at += 1;
+    for (let shift = 7; byte >= LONG; shift += 7) {
+      if (at >= end || shift > MAX_SHIFT) throw new RangeError('a list ends within the length of an item');
+      byte = bytes[at] as number;
+      length |= (byte & 0x7f) << shift;
+      at += 1;
+    }
+    if (at + length > end) throw new RangeError('a list ends within an item');
+    take(at, at + length, index);
+    at += length;
+    index += 1;
+  }
+  return index;
+}
+
+/** The items of a list, which share its bytes. @throws RangeError for a list that ends within an item */
+export function splitList(list: Buffer): Buffer[] {
+  const items: Buffer[] = [];
+  eachItem(list, 0, list.length, (start, end) => items.push(list.subarray(start, end)));
+  return items;
+}

@@ -1,0 +1,227 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { packList, splitList } from './block-encoding.ts';
+import { ballotIdOf } from './sealed-entries.ts';
+import { BLOCK_BALLOTS } from './tables.ts';
+
+/** A ballot as it stands in the box, its entries packed in clear. */
+export interface SealedBallot {
+  readonly id: string;
+  readonly codeTag: Buffer;
+  readonly entries: Buffer;
+  readonly weightMicro: bigint;
+  readonly salt: Buffer;
+  /** Polls only. */
+  readonly voterId: string | null;
+  readonly countryCode: string | null;
+  readonly submittedAt: number | null;
+}
+
+/** A ballot that goes into the box. */
+export interface BallotToSeal extends SealedBallot {
+  readonly sealedTime: Buffer;
+  /** Whether the public live count may show it. */
+  readonly disclosed: boolean;
+}
+
+/** A ballot of the box with its place in the log. */
+export interface PlacedBallot extends SealedBallot {
+  readonly leafIndex: number;
+}
+
+const TAG_BYTES = 32;
+/** The last leaf that there may ever be. */
+const NO_END = String(2n ** 62n);
+
+type BlockRecord = {
+  first_leaf: string;
+  ballots: number;
+  entries: Buffer;
+  weights: string[];
+  tags: Buffer;
+  salts: Buffer;
+  ids: string[] | null;
+  voter_ids: (string | null)[] | null;
+  country_codes: (string | null)[] | null;
+  submitted_at: (string | null)[] | null;
+};
+
+/** A block whose lists are not as long as its ballots are many: no version of this program wrote it. */
+export class BlockSpoilt extends Error {
+  readonly firstLeaf: number;
+
+  constructor(firstLeaf: number) {
+    super(`the block of ballots at ${firstLeaf} cannot be read`);
+    this.firstLeaf = firstLeaf;
+  }
+}
+
+function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
+  try {
+    const value = read();
+    if (value !== undefined) return value;
+  } catch (fault) {
+    if (!(fault instanceof RangeError)) throw fault;
+  }
+  throw new BlockSpoilt(firstLeaf);
+}
+
+/** The tags of a block, 32 bytes each. */
+export function splitTags(tags: Buffer): Buffer[] {
+  return Array.from({ length: Math.floor(tags.length / TAG_BYTES) }, (_, index) =>
+    tags.subarray(index * TAG_BYTES, (index + 1) * TAG_BYTES),
+  );
+}
+
+/** @throws BlockSpoilt */
+function unpackBlock(row: BlockRecord): PlacedBallot[] {
+  const firstLeaf = Number(row.first_leaf);
+  return spoiltUnless(firstLeaf, () => {
+    const [entries, salts, tags] = [splitList(row.entries), splitList(row.salts), splitTags(row.tags)];
+    const whole =
+      entries.length === row.ballots &&
+      salts.length === row.ballots &&
+      row.tags.length === row.ballots * TAG_BYTES &&
+      (row.weights.length === 1 || row.weights.length === row.ballots);
+    if (!whole) return undefined;
+    const weights = row.weights.map(BigInt);
+    return tags.map((codeTag, index): PlacedBallot => {
+      const [packed, salt, weightMicro] = [entries[index], salts[index], weights[weights.length === 1 ? 0 : index]];
+      if (packed === undefined || salt === undefined || weightMicro === undefined) throw new RangeError();
+      const submittedAt = row.submitted_at?.[index] ?? null;
+      return {
+        leafIndex: firstLeaf + index,
+        id: row.ids?.[index] ?? ballotIdOf(salt, codeTag),
+        ...{ codeTag, entries: packed, salt, weightMicro },
+        voterId: row.voter_ids?.[index] ?? null,
+        countryCode: row.country_codes?.[index] ?? null,
+        submittedAt: submittedAt === null ? null : Number(submittedAt),
+      };
+    });
+  });
+}
+
+export interface BoxRange {
+  /** Ballots of later leaves are read. */
+  readonly after: string | number;
+  /** The last leaf that is read, where not all are. */
+  readonly upTo?: string;
+  readonly limit: number;
+}
+
+/**
+ * Ballots of the box in the order of the log, read in one statement: a row of an earlier version that becomes part of a block
+ * meanwhile is read once.
+ * @throws BlockSpoilt where the database was written to by hand
+ */
+export async function readSealedBallots(
+  executor: Executor,
+  eventId: string,
+  { after, upTo = NO_END, limit }: BoxRange,
+): Promise<PlacedBallot[]> {
+  // The first block may begin before the range, and each holds one ballot at least.
+  const { rows } = await executor.execute<BlockRecord>(sql`
+    SELECT first_leaf, ballots, entries, weights, tags, salts, ids, voter_ids, country_codes, submitted_at FROM (
+      SELECT b.*, sum(b.ballots) OVER (ORDER BY b.first_leaf) - b.ballots AS before FROM (
+        SELECT * FROM box_blocks WHERE voting_event_id = ${eventId} AND first_leaf > ${after}::bigint - ${BLOCK_BALLOTS}
+          AND first_leaf + ballots > ${after}::bigint + 1 AND first_leaf <= ${upTo}::bigint ORDER BY first_leaf LIMIT ${limit}) AS b
+    ) AS b WHERE before < ${limit + BLOCK_BALLOTS} ORDER BY first_leaf`);
+  const [first, last] = [Number(after), Number(upTo)];
+  const ballots = rows.flatMap(unpackBlock).filter(({ leafIndex }) => leafIndex > first && leafIndex <= last);
+  return ballots.slice(0, limit);
+}
+
+/** The last leaf of the box, -1 while it is empty. Where several blocks begin at one leaf, which only a hand can do, any of them. */
+export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
+  const { rows } = await executor.execute<{ last: string }>(sql`
+    SELECT coalesce((SELECT first_leaf + ballots - 1 FROM box_blocks WHERE voting_event_id = ${eventId}
+      ORDER BY first_leaf DESC LIMIT 1), -1)::text AS last`);
+  return rows[0]?.last ?? '-1';
+}
+
+/** SQL. Heads and weight of the sealed ballots of an event: `ballots` and `weight_micro`, a row for each block. */
+export const blockSums = (eventId: string): SQL => sql`(
+  SELECT b.ballots, CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
+    ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END AS weight_micro
+  FROM box_blocks b WHERE b.voting_event_id = ${eventId})`;
+
+/** The weights that ballots of the box have, each once. */
+export async function listBallotWeights(executor: Executor, eventId: string): Promise<readonly bigint[]> {
+  const { rows } = await executor.execute<{ weight: string }>(sql`
+    SELECT DISTINCT w::text AS weight FROM box_blocks b CROSS JOIN LATERAL unnest(b.weights) AS w WHERE b.voting_event_id = ${eventId}`);
+  return rows.map(({ weight }) => BigInt(weight));
+}
+
+/** The first leaf of a block, of those that begin at leaves `from` to before `to`, whose ballots are found by other codes than their own. */
+export async function findWrongHeads(
+  executor: Executor,
+  eventId: string,
+  from: number,
+  to: number,
+): Promise<number | undefined> {
+  const { rows } = await executor.execute<{ first_leaf: string }>(sql`
+    SELECT k.first_leaf FROM ballot_blocks k
+    WHERE k.voting_event_id = ${eventId} AND k.first_leaf >= ${from} AND k.first_leaf < ${to} AND k.tag_heads IS DISTINCT FROM ARRAY(
+      SELECT tag_head(substring(k.tags FROM n * 32 + 1 FOR 8)) FROM generate_series(0, k.ballots - 1) AS n ORDER BY n)
+    ORDER BY k.first_leaf LIMIT 1`);
+  return rows[0] === undefined ? undefined : Number(rows[0].first_leaf);
+}
+
+/** The leaf of the ballot that a code's tag is of. */
+export async function findSealedLeaf(
+  executor: Executor,
+  eventId: string,
+  codeTag: Buffer,
+): Promise<number | undefined> {
+  const { rows } = await executor.execute<{ leaf_index: string | null }>(
+    sql`SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})`,
+  );
+  const leaf = rows[0]?.leaf_index;
+  return leaf == null ? undefined : Number(leaf);
+}
+
+const allOrNull = <Value>(values: readonly (Value | null)[]): SQL =>
+  sql`${sql.param(values.every((value) => value === null) ? null : values)}`;
+
+/**
+ * Puts ballots into the box in the order given, the first at leaf `first`: as few blocks as they need.
+ * @param keepsBack whether the public live count waits for the disclosure of those that are not disclosed
+ * @throws a violation of uniqueness by the database where one of them stands in the box already
+ */
+export async function insertBallots(
+  tx: Transaction,
+  eventId: string,
+  first: number,
+  ballots: readonly BallotToSeal[],
+  keepsBack: boolean,
+): Promise<void> {
+  for (let from = 0; from < ballots.length; from += BLOCK_BALLOTS) {
+    await insertBlock(tx, eventId, first + from, ballots.slice(from, from + BLOCK_BALLOTS));
+  }
+  const withheld = keepsBack ? ballots.flatMap(({ disclosed }, index) => (disclosed ? [] : [first + index])) : [];
+  if (withheld.length === 0) return;
+  await tx.execute(sql`
+    INSERT INTO undisclosed_ballots (voting_event_id, leaf_index) SELECT ${eventId}, unnest(${sql.param(withheld)}::bigint[])`);
+}
+
+async function insertBlock(
+  tx: Transaction,
+  eventId: string,
+  firstLeaf: number,
+  ballots: readonly BallotToSeal[],
+): Promise<void> {
+  const weights = ballots.map(({ weightMicro }) => weightMicro);
+  const [one] = weights;
+  const shared = weights.every((weight) => weight === one) ? weights.slice(0, 1) : weights;
+  const derived = ballots.every(({ id, salt, codeTag }) => id === ballotIdOf(salt, codeTag));
+  const of = (bytes: (ballot: BallotToSeal) => Buffer): Buffer => packList(ballots.map(bytes));
+  await tx.execute(sql`
+    INSERT INTO ballot_blocks (voting_event_id, first_leaf, ballots, entries, weights, tags, tag_heads, salts, sealed_times, ids, voter_ids,
+      country_codes, submitted_at)
+    VALUES (${eventId}, ${firstLeaf}, ${ballots.length}, ${of(({ entries }) => entries)}, ${sql.param(shared)}::bigint[],
+      ${Buffer.concat(ballots.map(({ codeTag }) => codeTag))},
+      ${sql.param(ballots.map(({ codeTag }) => codeTag.readBigInt64BE()))}::bigint[], ${of(({ salt }) => salt)},
+      ${of(({ sealedTime }) => sealedTime)}, ${derived ? null : sql.param(ballots.map(({ id }) => id))}::text[],
+      ${allOrNull(ballots.map(({ voterId }) => voterId))}::text[], ${allOrNull(ballots.map(({ countryCode }) => countryCode))}::text[],
+      ${allOrNull(ballots.map(({ submittedAt }) => submittedAt))}::bigint[])`);
+}

@@ -1,0 +1,150 @@
+import { type Input, NotFoundError, type Resources, type VotingService } from '#sdk/index.ts';
+import { linkIssues } from '#src/ballot-definition/definition-links.ts';
+import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
+import { issuesOf } from '#src/http/validation.ts';
+import { type Answer, commandLine, type Row } from './cli.ts';
+import { FileRefused } from './file-refused.ts';
+import { matchDefinition } from './match-definition.ts';
+import { isReference } from './parse-event.ts';
+import { type DefinitionFile, type FileRow, KINDS, readDefinitionFile } from './read-definition-file.ts';
+
+interface ApplyOptions {
+  readonly file: string;
+  readonly event?: string;
+  readonly dryRun?: boolean;
+}
+
+type Body = Input<'post', '/voting-events/definition'>['body'];
+type Difference = Resources['DefinitionDifference'];
+
+/** What the service is sent. It judges the file itself, and names all that is wrong with it. */
+const bodyOf = (file: DefinitionFile): Body => file as unknown as Body;
+const storedOf = (definition: Resources['Definition']): DefinitionFile => definition as unknown as DefinitionFile;
+
+/** The event's ID or code by which the file is applied. */
+function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile): string {
+  const code = definition.event['code'];
+  if (event !== undefined) return event;
+  if (typeof code === 'string' && isReference(code.trim())) return code.trim();
+  throw new FileRefused(
+    `${file} names no event. Give it a code of its own (event.code: letters and digits, in quotes where they are a number), or name a draft with --event: applying the file again then changes the same event.`,
+  );
+}
+
+/** The definition of an event; undefined where the file is to make it. */
+async function findDefinition(client: VotingService, options: ApplyOptions, reference: string) {
+  try {
+    const { data } = await client.get('/voting-events/{idOrCode}/definition', { path: { idOrCode: reference } });
+    return storedOf(data);
+  } catch (fault) {
+    if (fault instanceof NotFoundError && options.event === undefined) return undefined;
+    throw fault;
+  }
+}
+
+/** All that is wrong with a file by itself: an event that is not there yet can judge nothing. @throws FileRefused */
+function requireSound({ file }: ApplyOptions, definition: DefinitionFile): void {
+  const parsed = definitionBody.safeParse(definition, { reportInput: true });
+  const issues = parsed.success ? linkIssues(parsed.data) : issuesOf(parsed.error);
+  if (issues.length > 0) throw new FileRefused(`${file} is not as it should be:`, issues);
+}
+
+const titleOf = (row: Row): string => String(row['title'] ?? row['name'] ?? '');
+
+/** A value within a table: short, on one line. */
+function shortly(value: unknown): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
+
+/** `title: "Chair" → "Head"` */
+const changesOf = ({ before, after, action }: Difference): string =>
+  action !== 'updated'
+    ? ''
+    : Object.keys({ ...before, ...after })
+        .map((name) => `${name}: ${shortly(before?.[name])} → ${shortly(after?.[name])}`)
+        .join('; ');
+
+/** What a row is called, by its ID. */
+function namesOf(...files: readonly DefinitionFile[]): ReadonlyMap<unknown, string> {
+  const rows = files.flatMap((file) => KINDS.flatMap((kind): readonly FileRow[] => file[kind]));
+  return new Map(rows.map((row) => [row.id, titleOf(row)]));
+}
+
+interface Applied {
+  readonly options: ApplyOptions;
+  readonly code: string;
+  readonly votingEventId: string | null;
+  readonly action: 'created' | 'updated' | 'unchanged';
+  readonly changes: readonly Row[];
+  readonly shown: readonly Row[];
+}
+
+function answerOf({ options, code, votingEventId, action, changes, shown }: Applied): Answer {
+  const again = commandLine(
+    `event apply ${options.file}${options.event === undefined ? '' : ` --event ${options.event}`}`,
+  );
+  const dryRun = options.dryRun === true;
+  return {
+    value: { votingEventId, code, action, dryRun, changes },
+    shown: { votingEventId, code, action, dryRun, changes: changes.length },
+    ...(shown.length === 0 ? {} : { also: shown }),
+    next: [
+      ...(dryRun && action !== 'unchanged' ? [`Nothing was changed. To apply the file: ${again}`] : []),
+      ...(dryRun && action === 'created' ? ['Codes and limits of the plan are checked when it is made.'] : []),
+      ...(!dryRun && action === 'created' ? [commandLine(`voters import roll.csv --event ${code} --dry-run`)] : []),
+    ],
+  };
+}
+
+/** Every row of a file that makes an event. */
+const createdRows = (definition: DefinitionFile): Row[] => [
+  { kind: 'event', action: 'created', name: titleOf(definition.event), changes: '' },
+  ...KINDS.flatMap((kind) =>
+    definition[kind].map((row) => ({ kind: kind.slice(0, -1), action: 'created', name: titleOf(row), changes: '' })),
+  ),
+];
+
+async function create(client: VotingService, options: ApplyOptions, definition: DefinitionFile): Promise<Answer> {
+  requireSound(options, definition);
+  const rows = createdRows(definition);
+  const changes = rows.map(({ kind, action, name }) => ({ kind, action, name }));
+  const made = { options, action: 'created', changes, shown: rows } as const;
+  if (options.dryRun === true)
+    return answerOf({ ...made, code: referenceOf(options, definition), votingEventId: null });
+  const { data } = await client.post('/voting-events/definition', { body: bodyOf(definition) });
+  return answerOf({ ...made, code: data.code, votingEventId: data.id });
+}
+
+/**
+ * Makes a draft what a file says, or says what would change (completions 10.6).
+ * @throws FileRefused; VotingServiceError such as 409 `not_a_draft` or 422 with all that is wrong
+ */
+export async function applyEvent(client: VotingService, options: ApplyOptions): Promise<Answer> {
+  const file = await readDefinitionFile(options.file);
+  const reference = referenceOf(options, file);
+  const stored = await findDefinition(client, options, reference);
+  if (stored === undefined) return create(client, options, file);
+  const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
+  const code = String(file.event['code'] ?? event.code);
+  // A draft that is named by --event keeps its code where the file has none.
+  const matched = matchDefinition({ ...file, event: { ...file.event, code } }, stored);
+  const path = { idOrCode: event.id };
+  const { data: differences } = await client.put('/voting-events/{idOrCode}/definition', {
+    ...{ path, body: bodyOf(matched), query: { dryRun: 'true' } },
+  });
+  if (!Array.isArray(differences)) throw new Error('a dry run answers the differences');
+  if (options.dryRun !== true && differences.length > 0)
+    await client.put('/voting-events/{idOrCode}/definition', { path, body: bodyOf(matched) });
+  const names = namesOf(stored, matched);
+  const nameOf = ({ id, kind, before, after }: Difference): string =>
+    kind === 'event' ? titleOf(matched.event) : (names.get(id) ?? titleOf(after ?? before ?? {}));
+  return answerOf({
+    ...{ options, code, votingEventId: event.id, action: differences.length === 0 ? 'unchanged' : 'updated' },
+    changes: differences.map((difference) => ({ ...difference, name: nameOf(difference) })),
+    shown: differences.map((difference): Row => {
+      const { kind, action } = difference;
+      return { kind, action, name: nameOf(difference), changes: changesOf(difference) };
+    }),
+  });
+}

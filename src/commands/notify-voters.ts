@@ -1,0 +1,74 @@
+import type { Resources, VotingService } from '#sdk/index.ts';
+import { type Answer, type Cli, commandLine } from './cli.ts';
+import { NO_PROGRESS, showProgress } from './progress.ts';
+import { listenForStop } from './stop-signal.ts';
+
+interface NotifyOptions {
+  readonly event: string;
+  readonly kind: 'key' | 'reminder';
+  readonly audience?: 'all' | 'not_invited' | 'not_voted';
+  /** Whether to wait until all of them are sent. */
+  readonly wait: boolean;
+}
+
+type Notification = Resources['Notification'];
+
+/** How often the service is asked how far it is, milliseconds: short at first, for mails to a few. */
+const PAUSES_MS = [250, 500, 1_000, 2_000];
+const LONGEST_PAUSE_MS = 5_000;
+
+const doneOf = ({ sent, failed, skipped }: Notification): number => sent + failed + skipped;
+
+async function waitForEnd(
+  cli: Pick<Cli, 'json'>,
+  client: VotingService,
+  event: string,
+  id: string,
+): Promise<Notification> {
+  const path = { idOrCode: event, id };
+  const read = async (): Promise<Notification> =>
+    (await client.get('/voting-events/{idOrCode}/notifications/{id}', { path })).data;
+  let row = await read();
+  const bar = cli.json() || row.finishedAt !== null ? NO_PROGRESS : showProgress(row.total, doneOf(row), 'mails');
+  const stop = listenForStop();
+  try {
+    for (let tries = 0; row.finishedAt === null && !stop.stopped; tries += 1) {
+      await stop.sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
+      row = await read();
+      bar.update(doneOf(row), row.failed === 0 ? '' : `${row.failed} failed`);
+    }
+    return row;
+  } finally {
+    bar.stop();
+    stop.release();
+  }
+}
+
+/**
+ * Mails voter keys or reminders to many voters, and shows how far they are (completions 10.2).
+ * @param clients for the request, and for asking how far it is, which outlives a restart of the service @throws VotingServiceError
+ */
+export async function notifyVoters(
+  cli: Pick<Cli, 'json'>,
+  [client, patient]: readonly [VotingService, VotingService],
+  options: NotifyOptions,
+): Promise<Answer> {
+  const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait } = options;
+  const body = { kind, audience };
+  const { data } = await client.post('/voting-events/{idOrCode}/voters/notify', { path: { idOrCode: event }, body });
+  if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.'] };
+  const row = await waitForEnd(cli, patient, event, data.id);
+  const isDone = row.finishedAt !== null;
+  const again = commandLine(`voters notify --event ${event} --kind ${kind}`);
+  return {
+    value: row,
+    refused: row.failed > 0,
+    next: [
+      ...(isDone ? [] : ['Not waited for the end: the mails go on in the background.']),
+      ...(row.failed > 0 ? [`Mend the addresses of the voters whose keyStatus is failed; then: ${again}`] : []),
+      ...(isDone && row.total === 0
+        ? ['No mail was due: nobody is in this audience, or nobody of it has an e-mail address.']
+        : []),
+    ],
+  };
+}

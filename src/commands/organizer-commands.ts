@@ -1,0 +1,101 @@
+import { InvalidArgumentError } from 'commander';
+import type { Cli } from './cli.ts';
+import { parseChoice } from './parse-choice.ts';
+import { parseEvent } from './parse-event.ts';
+
+/** What commands of organizers need, in their help. */
+const ACCESS_HELP = `
+Needs VOTING_API_KEY in the environment: a key of your account. VOTING_API is the address of the service; without it, the one
+on this machine. No database is needed.`;
+
+const APPLY_HELP = `
+The file is the election as GET …/voting-events/CODE/definition answers it, in YAML or JSON: version, event, groups, positions,
+candidates, sponsors. Rows name each other by IDs of your choice; startsAt and endsAt may be moments such as
+2027-03-01T09:00:00+01:00. The draft with the code of the file (event.code, or --event) becomes exactly what the file says,
+and is made where there is none. Rows that the event has already are found by their ID, or by their name, and stay the same
+rows; rows that the file does not name are deleted. An event with startsAt is scheduled, and takes no file any more: set it last.
+${ACCESS_HELP}`;
+
+const WATCH_HELP = `
+Shows the turnout until the event closes or Ctrl-C is pressed. In a secret event, who voted is shown by at least five at a time.
+With --json it reads once.
+${ACCESS_HELP}`;
+
+const PAPERS = ['a4', 'letter'] as const;
+type Paper = (typeof PAPERS)[number];
+const LAYOUTS = ['figures', 'table'] as const;
+type Layout = (typeof LAYOUTS)[number];
+
+const parsePaper = parseChoice(PAPERS);
+
+const parseLayout = parseChoice(LAYOUTS);
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d{1,4}$/.test(text) || seconds < 1)
+    throw new InvalidArgumentError('must be a whole number of seconds from 1');
+  return seconds;
+}
+
+const OUTPUT = [
+  '--output <file>',
+  'where it is written; CODE-results and its ending in this folder unless set',
+] as const;
+
+/** Commands of organizers, which work over HTTP with a key of their account (completions 10). */
+export function addOrganizerCommands({ program, command, group, withApi, json }: Cli): void {
+  const event = group('event', 'your elections and polls');
+  command(
+    event,
+    'apply',
+    'make an event what a file says',
+    'event apply election.yaml --dry-run',
+    'event apply election.yaml',
+  )
+    .argument('<file>', 'a YAML or JSON file')
+    .option('--event <idOrCode>', 'the draft, where the file has no event.code', parseEvent)
+    .option('--dry-run', 'say what would change, and change nothing')
+    .addHelpText('after', APPLY_HELP)
+    .action((file: string, options: { event?: string; dryRun?: boolean }) =>
+      withApi(async (client) => (await import('./apply-event.ts')).applyEvent(client, { ...options, file })),
+    );
+
+  command(program, 'watch', 'show the turnout while votes come in', 'watch --event CODE')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option('--every <seconds>', 'between two looks', parseSeconds, 5)
+    .option('--once', 'look once')
+    .addHelpText('after', WATCH_HELP)
+    .action((options: { event: string; every: number; once?: boolean }) =>
+      withApi(async (...clients) =>
+        (await import('./watch-turnout.ts')).watchTurnout(clients, {
+          ...options,
+          once: options.once === true || json(),
+        }),
+      ),
+    );
+
+  const results = group('results', 'results as files');
+  command(results, 'pdf', 'save the report of the results', 'results pdf --event CODE')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option(...OUTPUT)
+    .option('--paper <size>', PAPERS.join(' or '), parsePaper, 'a4')
+    .addHelpText('after', ACCESS_HELP)
+    .action((options: { event: string; output?: string; paper: Paper }) =>
+      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'pdf', ...options })),
+    );
+  command(results, 'csv', 'save the results as a table', 'results csv --event CODE --layout table')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option(...OUTPUT)
+    .option('--layout <layout>', 'figures: one figure a row; table: one candidate a row', parseLayout, 'figures')
+    .addHelpText('after', ACCESS_HELP)
+    .action((options: { event: string; output?: string; layout: Layout }) =>
+      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'csv', ...options })),
+    );
+  command(results, 'json', 'save the results as JSON', 'results json --event CODE')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option(...OUTPUT)
+    .addHelpText('after', ACCESS_HELP)
+    .action((options: { event: string; output?: string }) =>
+      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'json', ...options })),
+    );
+}

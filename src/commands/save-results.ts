@@ -1,0 +1,40 @@
+import { rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { VotingService } from '#sdk/index.ts';
+import type { Answer } from './cli.ts';
+
+/** Which file, and how it looks. */
+export type SaveKind =
+  | { readonly kind: 'pdf'; readonly paper: 'a4' | 'letter' }
+  | { readonly kind: 'csv'; readonly layout: 'figures' | 'table' }
+  | { readonly kind: 'json' };
+type SaveOptions = SaveKind & { readonly event: string; readonly output?: string };
+
+function fetchResults(client: VotingService, idOrCode: string, options: SaveOptions): Promise<Response> {
+  const at = { path: { idOrCode } };
+  if (options.kind === 'pdf')
+    return client.fetch('get', '/voting-events/{idOrCode}/results/pdf', {
+      ...at,
+      query: { paper: options.paper },
+    });
+  if (options.kind === 'csv')
+    return client.fetch('get', '/voting-events/{idOrCode}/results/csv', { ...at, query: { layout: options.layout } });
+  return client.fetch('get', '/voting-events/{idOrCode}/results/json', at);
+}
+
+/** Saves the results as a file, whole or not at all. @throws VotingServiceError such as 403 `plan_feature`; faults of files */
+export async function saveResults(client: VotingService, options: SaveOptions): Promise<Answer> {
+  const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
+  const file = path.resolve(options.output ?? `${event.code}-results.${options.kind}`);
+  const bytes = Buffer.from(await (await fetchResults(client, event.id, options)).arrayBuffer());
+  // A run that is cut off must not leave half a report under the name of a whole one.
+  await writeFile(`${file}.part`, bytes);
+  await rename(`${file}.part`, file);
+  const final = event.finalAt !== null;
+  return {
+    value: { votingEventId: event.id, code: event.code, file, bytes: bytes.length, final },
+    ...(final
+      ? {}
+      : { next: ['These results are not final: votes may still be added. Save them again after the close.'] }),
+  };
+}

@@ -1,0 +1,216 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { TraceableRequest } from '#src/http/log-request.ts';
+import type { RequestTrace } from '#src/http/read-traces.ts';
+import type { Mail } from '#src/mail/mailer.ts';
+import type { InboxVerdict } from '#src/webhooks/verify-at-inbox.ts';
+
+interface Numbered<Item> {
+  readonly version: number;
+  readonly item: Item;
+}
+
+/** The newest items of a kind, each once, oldest first. */
+export class Ring<Item extends { readonly id: string }> {
+  readonly #max: number;
+  readonly #items: Numbered<Item>[] = [];
+  readonly #known = new Set<string>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** @returns false where it is there already */
+  add(item: Item, version: number): boolean {
+    if (this.#known.has(item.id)) return false;
+    this.#known.add(item.id);
+    this.#items.push({ version, item });
+    if (this.#items.length > this.#max) this.#known.delete(this.#items.shift()?.item.id ?? '');
+    return true;
+  }
+
+  /** What was added after a version. */
+  since(version: number): Item[] {
+    return this.#items.filter((one) => one.version > version).map(({ item }) => item);
+  }
+
+  find(id: string): Item | undefined {
+    return this.#items.find(({ item }) => item.id === id)?.item;
+  }
+}
+
+/** How many of each are remembered; the oldest go first. */
+export const KEPT = { mails: 200, requests: 500, messages: 100 } as const;
+const TOKEN_BYTES = 32;
+
+/** A mail as it was sent. */
+export interface SentMail extends Pick<Mail, 'to' | 'subject' | 'text'> {
+  readonly id: string;
+  /** Unix ms, as everywhere here. */
+  readonly at: number;
+  readonly html: string | null;
+}
+
+export interface ShownRequest extends RequestTrace {
+  readonly id: string;
+}
+
+/** What came into the inbox. */
+export interface ReceivedMessage extends InboxVerdict {
+  readonly id: string;
+  readonly at: number;
+  /** The name at the end of its address. */
+  readonly inbox: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Something that happened, with its kind: processes send it to each other. */
+export type FeedEntry =
+  | { readonly kind: 'mail'; readonly item: SentMail }
+  | { readonly kind: 'request'; readonly item: ShownRequest }
+  | { readonly kind: 'message'; readonly item: ReceivedMessage };
+
+/** What is new since a version, oldest first. Versions are of one process alone. */
+interface News {
+  readonly version: number;
+  readonly mails: readonly SentMail[];
+  readonly requests: readonly ShownRequest[];
+  readonly messages: readonly ReceivedMessage[];
+}
+
+/** What all processes of one start have in common. */
+export interface Start {
+  /** Names the start: the page of an earlier one loads itself again. */
+  readonly runId: string;
+  /** Actions need it, and only the page holds it. */
+  readonly token: string;
+  readonly startedAt: number;
+}
+
+/** What the console shows of this start. It stands in memory alone, because mails hold voter keys. */
+export class ConsoleFeed {
+  #start: Start;
+  #version = 0;
+  #changes = 0;
+  #isClosed = false;
+  readonly #mails = new Ring<SentMail>(KEPT.mails);
+  readonly #requests = new Ring<ShownRequest>(KEPT.requests);
+  readonly #messages = new Ring<ReceivedMessage>(KEPT.messages);
+  readonly #waiting = new Set<() => void>();
+  #relay: (entry: FeedEntry) => void = () => undefined;
+
+  constructor(startedAt: number) {
+    this.#start = { runId: randomUUID(), token: randomBytes(TOKEN_BYTES).toString('base64url'), startedAt };
+  }
+
+  get start(): Start {
+    return this.#start;
+  }
+
+  /** Goes up when payments, deliveries or results may be other than before. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Becomes one of several processes. @param relay sends an entry to the others, who `take` it */
+  join(start: Start, relay: (entry: FeedEntry) => void): void {
+    this.#start = start;
+    this.#relay = relay;
+  }
+
+  addMail({ to, subject, text, html }: Mail, at: number): void {
+    this.#add({ kind: 'mail', item: { id: randomUUID(), at, to, subject, text, html: html ?? null } });
+  }
+
+  addRequest({ untraced: _untraced, ...request }: TraceableRequest, at: number): void {
+    const { accountId = null, keyHint = null, code = null, reason } = request;
+    const known = { accountId, keyHint, code, reason: typeof reason === 'string' ? reason : null };
+    this.#add({ kind: 'request', item: { ...request, ...known, id: randomUUID(), at } });
+  }
+
+  addMessage(message: Omit<ReceivedMessage, 'id'>): void {
+    this.#add({ kind: 'message', item: { id: randomUUID(), ...message } });
+  }
+
+  #add(entry: FeedEntry): void {
+    this.take(entry);
+    this.#relay(entry);
+  }
+
+  /** Takes over what another process added; a second time it changes nothing. */
+  take(entry: FeedEntry): void {
+    if (!this.#keep(entry, this.#version + 1)) return;
+    this.#version += 1;
+    if (entry.kind === 'message' || (entry.kind === 'request' && entry.item.method !== 'GET')) this.#changes += 1;
+    this.#wake();
+  }
+
+  /** What is read elsewhere was changed here. */
+  noteChange(): void {
+    this.#changes += 1;
+    this.#wake();
+  }
+
+  #keep({ kind, item }: FeedEntry, version: number): boolean {
+    if (kind === 'mail') return this.#mails.add(item, version);
+    return kind === 'request' ? this.#requests.add(item, version) : this.#messages.add(item, version);
+  }
+
+  /** Takes refusals of earlier starts, which the database remembers. @param traces the newest first */
+  recall(traces: readonly RequestTrace[]): void {
+    for (const trace of traces.filter(({ at }) => at < this.#start.startedAt).toReversed())
+      this.take({ kind: 'request', item: { ...trace, id: `${trace.at}/${trace.requestId}` } });
+  }
+
+  /** Everything that is remembered, for a process that is new. */
+  entries(): FeedEntry[] {
+    const { mails, requests, messages } = this.since(0);
+    return [
+      ...mails.map((item) => ({ kind: 'mail', item }) as const),
+      ...requests.map((item) => ({ kind: 'request', item }) as const),
+      ...messages.map((item) => ({ kind: 'message', item }) as const),
+    ];
+  }
+
+  /** @param version of what is known already; 0 for nothing */
+  since(version: number): News {
+    return {
+      version: this.#version,
+      mails: this.#mails.since(version),
+      requests: this.#requests.since(version),
+      messages: this.#messages.since(version),
+    };
+  }
+
+  findMail(id: string): SentMail | undefined {
+    return this.#mails.find(id);
+  }
+
+  /** Resolves when something was added after a version, after a while, or when the feed or the signal ends it. */
+  async changed(version: number, afterMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#version > version || this.#isClosed || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = (): void => resolve();
+    this.#waiting.add(wake);
+    signal.addEventListener('abort', wake);
+    const timer = setTimeout(wake, afterMs);
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', wake);
+    this.#waiting.delete(wake);
+  }
+
+  /** Ends all who wait: the process stops. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+  }
+}

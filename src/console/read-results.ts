@@ -1,0 +1,87 @@
+import { desc, isNull } from 'drizzle-orm';
+import type { Deps } from '#src/deps.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import type { EventResults } from '#src/results/view-schemas.ts';
+import { shownStatusAt } from '#src/voting-events/lifecycle.ts';
+import { votingEvents } from '#src/voting-events/tables.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+
+/** The newest events are shown, with the beginning of what each holds. */
+const MOST_EVENTS = 12;
+const MOST_POSITIONS = 20;
+const MOST_CANDIDATES = 30;
+
+type ResultDeps = Pick<Deps, 'reads' | 'clock' | 'definitions' | 'counting'>;
+
+/** The results of an event as its organizer sees them now, cut short. */
+export interface LiveResults {
+  readonly id: string;
+  readonly code: string;
+  readonly title: string;
+  readonly type: string;
+  readonly status: string;
+  /** Why there are no results here; null where there are. */
+  readonly missing: string | null;
+  readonly ballots: number;
+  /** From 0 to 1; null in polls. */
+  readonly turnout: number | null;
+  readonly positions: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly votingMethod: string;
+    readonly ballots: number;
+    readonly candidates: readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly votesWon: number;
+      readonly weightWon: string;
+      readonly winner: boolean;
+    }[];
+  }[];
+}
+
+const shortPositions = (positions: EventResults['positions']): LiveResults['positions'] =>
+  positions.slice(0, MOST_POSITIONS).map(({ id, title, votingMethod, ballots, candidates }) => ({
+    ...{ id, title, votingMethod, ballots },
+    candidates: candidates.slice(0, MOST_CANDIDATES).map(({ id: candidate, name, votesWon, weightWon, winner }) => ({
+      ...{ id: candidate, name, votesWon, weightWon, winner },
+    })),
+  }));
+
+/** @throws ApiError where the event cannot be counted now */
+async function countNow(
+  { definitions, counting, clock }: ResultDeps,
+  event: VotingEvent,
+): Promise<EventResults | undefined> {
+  const definition = await definitions.get(event);
+  if (definition === undefined) return undefined;
+  const { body } = await counting.answer(definition, 'organizer', clock.now());
+  // A body of JSON is `{ data }` of that route; long results come as bytes.
+  return (body as { readonly data: EventResults } | undefined)?.data;
+}
+
+async function readOne(deps: ResultDeps, event: VotingEvent): Promise<LiveResults> {
+  const { id, code, title, type } = event;
+  const head = { id, code, title, type, status: shownStatusAt(event, deps.clock.now()) };
+  const none = (missing: string): LiveResults => ({ ...head, missing, ballots: 0, turnout: null, positions: [] });
+  try {
+    const results = await countNow(deps, event);
+    if (results === undefined) return none('They are too long for this page: read them with the API.');
+    const { ballots, turnout } = results.stats;
+    return { ...head, missing: null, ballots, turnout, positions: shortPositions(results.positions) };
+  } catch (fault) {
+    if (fault instanceof ApiError) return none(fault.message);
+    throw fault;
+  }
+}
+
+/** The results of the newest events, newest first. */
+export async function readResults(deps: ResultDeps): Promise<LiveResults[]> {
+  const events = await deps.reads
+    .select()
+    .from(votingEvents)
+    .where(isNull(votingEvents.deletedAt))
+    .orderBy(desc(votingEvents.createdAt), desc(votingEvents.id))
+    .limit(MOST_EVENTS);
+  return Promise.all(events.map((event) => readOne(deps, event)));
+}

@@ -1,0 +1,212 @@
+import type { IncomingMessage } from 'node:http';
+import { Hono } from 'hono';
+import { z } from 'zod';
+import type { Deps } from '#src/deps.ts';
+import { gone } from '#src/http/answer.ts';
+import { answersNothing, answersText } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
+import type { ObservedRequest } from '#src/http/log-request.ts';
+import { operation } from '#src/http/operation.ts';
+import { tooManyRequests } from '#src/http/rate-limit.ts';
+import { readRequestBody } from '#src/http/read-body.ts';
+import { answer } from '#src/http/send.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { resendMessage } from '#src/webhooks/newest-deliveries.ts';
+import { INBOX_NAME } from '#src/webhooks/own-inbox.ts';
+import { verifyAtInbox } from '#src/webhooks/verify-at-inbox.ts';
+import type { ConsoleFeed } from './console-feed.ts';
+import { requireToken } from './guard-console.ts';
+import { streamLive } from './live-stream.ts';
+import { MAIL_POLICY, mailPage, renderConsolePage } from './render-console-page.ts';
+import { advanceClock, decidePayment, OUTCOMES, pageIdField } from './sandbox-payments.ts';
+
+/** They stand in no list and no document, ask for no key, and are never refused for how often they are asked. */
+const OF_CONSOLE = { undocumented: true, untraced: true, unlimited: true } as const;
+
+/** Whether a request was one of the console itself, which does not show those. */
+export const isOfConsole = ({ route }: Pick<ObservedRequest, 'route'>): boolean => /^\/console(?:\/|$)/.test(route);
+
+const replayBody = z.strictObject({ endpointId: z.string().max(100), messageId: z.string().max(100) });
+
+const decideBody = z.strictObject({ pageId: pageIdField(), outcome: z.enum(OUTCOMES) });
+
+const advanceBody = z.strictObject({
+  advanceMs: z
+    .int()
+    .min(1)
+    .max(48 * HOUR_MS),
+});
+
+/** Pages that look at the same time. */
+const MOST_STREAMS = 20;
+const STREAMS_RETRY_SECONDS = 10;
+/** Larger than any message of this service. */
+const MAX_MESSAGE_BYTES = 256 * 1024;
+
+const HTML = 'text/html; charset=utf-8';
+/** Nothing of it goes to another page, by whichever way. */
+const PRIVATE = {
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+
+/**
+ * The console of a developer who runs the service on their own machine: mails, requests, payments of the sandbox, webhooks and
+ * results as they come. Mounted only where `offersConsole` says so, and always behind `guardConsole`.
+ */
+export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
+  const token = requireToken(() => feed.start.token);
+  let streams = 0;
+  /** @throws ApiError 404 where no sandbox runs */
+  const requireSandbox = (): string => {
+    if (deps.sandboxUrl === undefined) throw notFound();
+    return deps.sandboxUrl;
+  };
+  async function* live(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    streams += 1;
+    try {
+      yield* streamLive(deps, feed, signal);
+    } finally {
+      streams -= 1;
+    }
+  }
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'getConsole',
+      summary: 'The console of a developer',
+      method: 'GET',
+      path: '/',
+      scope: 'none',
+      answers: answersText('text/html', 'The page.'),
+    }),
+    async (c) => {
+      const { text, policy } = renderConsolePage(deps.config.companyName, feed.start);
+      const headers = { ...PRIVATE, 'Content-Security-Policy': policy };
+      return answer(c, { status: 200, text: { content: text, type: HTML }, headers });
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'streamConsole',
+      summary: 'What the console shows, as it happens',
+      method: 'GET',
+      path: '/live',
+      scope: 'none',
+      answers: answersText('text/event-stream', 'Server-sent events.'),
+    }),
+    async (c) => {
+      if (streams >= MOST_STREAMS) throw tooManyRequests(STREAMS_RETRY_SECONDS, 'Too many pages show the console.');
+      const left = new AbortController();
+      c.env.outgoing.once('close', () => left.abort());
+      // A peer that closes its side may still read other answers; of a stream it is gone.
+      c.env.incoming.socket.once('end', () => left.abort());
+      const stream = { open: () => live(left.signal), type: 'text/event-stream' };
+      // The connection ends with the stream: a service that stops would wait for it.
+      return answer(c, { status: 200, stream, headers: { ...PRIVATE, Connection: 'close' } });
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'getConsoleMail',
+      summary: 'A mail as mail programs show it',
+      method: 'GET',
+      path: '/mails/:id',
+      scope: 'none',
+      answers: answersText('text/html', 'The mail.'),
+    }),
+    async (c) => {
+      const mail = feed.findMail(c.req.param('id'));
+      if (mail === undefined || mail.html === null) throw notFound();
+      const headers = { ...PRIVATE, 'Content-Security-Policy': MAIL_POLICY };
+      return answer(c, { status: 200, text: { content: mailPage(mail.html), type: HTML }, headers });
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'receiveInConsole',
+      summary: 'Receive a message of a webhook endpoint',
+      method: 'POST',
+      path: `/inbox/:name{${INBOX_NAME.source.slice(1, -1)}}`,
+      scope: 'none',
+      bytes: true,
+      answers: answersNothing('It is shown in the console.'),
+    }),
+    async (c) => {
+      const text = Buffer.from(await readRequestBody(c.env.incoming, MAX_MESSAGE_BYTES)).toString('utf8');
+      const inbox = c.req.param('name');
+      const headers = headersOf(c.env.incoming);
+      const at = deps.clock.now();
+      const verdict = await verifyAtInbox(deps, inbox, headers, text, at);
+      feed.addMessage({ at, inbox, headers, body: text, ...verdict });
+      return answer(c, gone);
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'replayInConsole',
+      summary: 'Send a message to its endpoint again',
+      method: 'POST',
+      path: '/replays',
+      scope: 'none',
+      answers: answersNothing('It is sent within a second.'),
+    }),
+    token,
+    body(replayBody),
+    async (c) => {
+      const { endpointId, messageId } = c.get('body');
+      await resendMessage(deps.db, endpointId, messageId);
+      feed.noteChange();
+      return answer(c, gone);
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'decideInConsole',
+      summary: 'Pay, decline or cancel on a page of the sandbox',
+      method: 'POST',
+      path: '/payments',
+      scope: 'none',
+      answers: answersNothing('The sandbox has done so.'),
+    }),
+    token,
+    body(decideBody),
+    async (c) => {
+      const { pageId, outcome } = c.get('body');
+      await decidePayment(requireSandbox(), pageId, outcome);
+      feed.noteChange();
+      return answer(c, gone);
+    },
+  );
+  router.on(
+    ...operation({
+      ...OF_CONSOLE,
+      operationId: 'advanceInConsole',
+      summary: 'Make the open pages of the sandbox older',
+      method: 'POST',
+      path: '/clock',
+      scope: 'none',
+      answers: answersNothing('They are.'),
+    }),
+    token,
+    body(advanceBody),
+    async (c) => {
+      await advanceClock(requireSandbox(), c.get('body').advanceMs);
+      feed.noteChange();
+      return answer(c, gone);
+    },
+  );
+  return router;
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { notFound } from '#src/platform/errors.ts';
+
+/** The sandbox is another program on this machine: it answers at once, or not at all. */
+const ANSWER_MS = 2_000;
+
+export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
+type Outcome = (typeof OUTCOMES)[number];
+
+/** What stands at the end of the address of a page. */
+export const pageIdField = () => z.string().regex(/^[\w-]{1,200}$/, 'must be the end of the address of a payment page');
+
+const pageSchema = z.object({
+  pageId: z.string(),
+  url: z.string(),
+  provider: z.string(),
+  /** The payment attempt. */
+  reference: z.string(),
+  title: z.string(),
+  amount: z.string(),
+  email: z.string().nullable(),
+  status: z.string(),
+  /** Whether a payer can still decide on it. */
+  open: z.boolean(),
+  declined: z.boolean(),
+  refunded: z.boolean(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+});
+/** A page of the sandbox on which somebody pays. Times are Unix milliseconds. */
+export type PaymentPage = z.output<typeof pageSchema>;
+
+const pagesAnswer = z.object({ data: z.array(pageSchema) });
+
+async function ask(url: string, init: RequestInit): Promise<Response> {
+  return fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
+}
+
+/** The newest pages, newest first. @param sandboxUrl where the sandbox answers */
+export async function listPayments(sandboxUrl: string): Promise<PaymentPage[]> {
+  const answer = await ask(`${sandboxUrl}/_sandbox/pages`, {});
+  return pagesAnswer.parse(await answer.json()).data;
+}
+
+/** Does what a payer does on the page. @throws ApiError `not_found` where there is no such page */
+export async function decidePayment(sandboxUrl: string, pageId: string, outcome: Outcome): Promise<void> {
+  const answer = await ask(`${sandboxUrl}/pay/${pageId}`, { method: 'POST', body: new URLSearchParams({ outcome }) });
+  await answer.body?.cancel();
+  if (answer.status === 404) throw notFound();
+  if (answer.status !== 303) throw new Error(`the sandbox answered ${answer.status} to a decision`);
+}
+
+/** Makes the open pages older, so that they expire. @param advanceMs milliseconds */
+export async function advanceClock(sandboxUrl: string, advanceMs: number): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' };
+  const answer = await ask(`${sandboxUrl}/_sandbox/clock`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ advanceMs }),
+  });
+  await answer.body?.cancel();
+  if (!answer.ok) throw new Error(`the sandbox answered ${answer.status} to its clock`);
+}

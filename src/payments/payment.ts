@@ -1,0 +1,368 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { idField, searchField } from '#src/http/fields.ts';
+import { windowFields } from '#src/http/newest.ts';
+import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
+import type { CheckoutPage } from '#src/payment-providers/provider.ts';
+import { isProviderName, PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { Refund } from './refund-repository.ts';
+import type { paymentAttempts, paymentBusinesses } from './tables.ts';
+
+export type PaymentPurpose = 'vote' | 'candidate_registration' | 'quadratic_credits';
+export const PAYMENT_PURPOSES = ['vote', 'candidate_registration', 'quadratic_credits'] as const;
+
+export type AttemptStatus = 'created' | 'pending' | 'succeeded' | 'fulfilled' | 'failed' | 'cancelled';
+export const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled'] as const;
+
+/** A merchant's account at a provider, as an operator connected it. Its credentials stay sealed. */
+export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
+
+/** What a provider's page is made of, stored before the provider is asked: a repeated call must be the same. */
+export interface CheckoutTerms {
+  readonly title: string;
+  readonly description: string | null;
+  readonly email: string | null;
+  readonly returnUrl: string | null;
+  readonly cancelUrl: string | null;
+  /** Quadratic credit checkouts say how many credits the money buys (contract, "Payment-required body"). */
+  readonly credits: number | null;
+  readonly pricingModel: 'ratio' | 'tiered' | null;
+}
+
+/**
+ * How money stands that is to go back. `refused`: the provider said no, and is asked again. `attention`: it waits for the
+ * merchant. `failed`: no one is asked any more, or the money came back to the merchant after it had been given back.
+ */
+export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
+
+/** Why an attempt ended without what was paid for. */
+export type EndReason =
+  | 'expired'
+  | 'declined'
+  | 'mismatch'
+  | 'refused_by_provider'
+  | 'refunded_at_provider'
+  | 'event_closed'
+  | 'event_gone'
+  | 'already_voted'
+  | 'not_accepted';
+
+/** One try to pay for one thing; which call made it and which process asks are the statements' own business. */
+export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey' | 'askingBy'>>;
+
+export const listBusinessesQuery = z.strictObject({ search: searchField().optional() });
+export const linkBusinessBody = z.strictObject({ paymentBusinessId: idField() });
+export const listPaymentsQuery = z.strictObject({
+  search: searchField().optional(),
+  status: z.enum(ATTEMPT_STATUSES).optional(),
+  purpose: z.enum(PAYMENT_PURPOSES).optional(),
+  ...windowFields(),
+});
+
+const provider = z.enum(PROVIDER_NAMES);
+const status = z.enum(ATTEMPT_STATUSES);
+
+/** A payment business (contract, "Payment business"). */
+export const businessView = z
+  .object({
+    id: z.string(),
+    provider,
+    displayName: z.string(),
+    country: z.string(),
+    ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
+    supportedCurrencies: listShape(z.string()),
+  })
+  .meta({
+    id: 'PaymentBusiness',
+    description: 'A merchant at a payment provider.',
+    examples: [
+      {
+        id: EXAMPLE.business,
+        provider: EXAMPLE.provider,
+        displayName: 'Reading club',
+        country: 'DE',
+        ready: true,
+        supportedCurrencies: ['eur', 'usd'],
+      },
+    ],
+  });
+export type BusinessView = z.output<typeof businessView>;
+
+const ATTEMPT_EXAMPLE = {
+  id: EXAMPLE.payment,
+  votingEventId: EXAMPLE.event,
+  purpose: 'vote' as const,
+  status: 'succeeded' as const,
+  provider: EXAMPLE.provider,
+  livemode: true,
+  amountMinor: 500,
+  currency: 'usd',
+  confirmationCode: null,
+  createdAt: EXAMPLE.openedAt,
+  updatedAt: EXAMPLE.openedAt,
+  refundedAt: null,
+  reversedAt: null,
+};
+
+/** A payment attempt (contract, "Payment attempt"). */
+export const attemptView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    purpose: z.enum(PAYMENT_PURPOSES),
+    status,
+    provider,
+    livemode: z.boolean().meta({ description: 'False where the money is play money: a business in test mode.' }),
+    amountMinor: z.int(),
+    currency: z.string(),
+    confirmationCode: z.string().nullable().meta({ description: 'Once a paid ballot has been cast.' }),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+    refundedAt: timeShape().nullable(),
+    reversedAt: timeShape().nullable().meta({ description: 'When the payer took the money back at the provider.' }),
+  })
+  .meta({
+    id: 'PaymentAttempt',
+    description: 'One payment, from the first call to its end.',
+    examples: [ATTEMPT_EXAMPLE],
+  });
+export type AttemptView = z.output<typeof attemptView>;
+
+/** What only the organizer sees of an attempt: what stands beside it in the provider's own lists (completions 7.4). */
+const organizerPart = {
+  providerDetails: z
+    .object({
+      reference: z.string().nullable().meta({ description: 'Which of the references of the attempt was paid.' }),
+      paymentId: z.string(),
+      paidAt: timeShape().nullable(),
+      feeMinor: z.int().nullable().meta({
+        description:
+          "The provider's fee, in the payment's currency; null where it does not say, or says it in another currency. It may come a day after the payment.",
+      }),
+      livemode: z.boolean(),
+    })
+    .nullable()
+    .meta({ description: 'Once the provider has taken money.' }),
+  refund: z
+    .object({
+      status: z.enum(['pending', 'needs_attention', 'refunded', 'failed', 'partially_refunded']).meta({
+        description:
+          '`needs_attention`: it waits for the merchant at the provider. `failed`: the provider did not give it back in 30 days, or the money came back to the merchant later: pay it back by hand. `partially_refunded`: you gave a part back at the provider; what was bought stays.',
+      }),
+      amountMinor: z.int().meta({
+        description:
+          'What goes back: with the fees that the payer bore, where the provider adds them; a part only where the status says so.',
+      }),
+      requestedAt: timeShape(),
+      finishedAt: timeShape().nullable().meta({ description: 'When the payer had it back: `refundedAt`.' }),
+    })
+    .nullable()
+    .meta({ description: 'Once the payment was given back, or is to be.' }),
+};
+
+/** A payment attempt for its organizer. */
+export const organizerAttemptView = attemptView.extend(organizerPart).meta({
+  id: 'OrganizerPaymentAttempt',
+  description: 'One payment, from the first call to its end, with what the provider calls it.',
+  examples: [
+    {
+      ...ATTEMPT_EXAMPLE,
+      providerDetails: {
+        reference: null,
+        paymentId: 'pi_1',
+        paidAt: EXAMPLE.openedAt,
+        feeMinor: null,
+        livemode: true,
+      },
+      refund: null,
+    },
+  ],
+});
+export type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
+
+/** One object for each provider, of which the one that is paid through is present. */
+const pageViews = Object.fromEntries(
+  PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
+) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;
+
+/** The body of a 402 (contract, "Payment-required body"). */
+const paymentRequiredView = z
+  .object({
+    paymentRequired: z.literal(true),
+    paymentAttemptId: z.string().meta({ description: 'Send it back to finish.' }),
+    amount: z.number().meta({ description: "In the currency's main unit." }),
+    currency: z.string(),
+    provider: provider.meta({ description: 'Says which of the two objects is present.' }),
+    ...pageViews,
+    credits: z.int().optional().meta({ description: 'Credit checkouts only.' }),
+    pricingModel: z.enum(['ratio', 'tiered']).optional().meta({ description: 'Credit checkouts only.' }),
+    next: z.string().meta({ description: 'What to do now, for people.' }),
+    status: status.optional().meta({ description: 'On a second call: how the payment stands.' }),
+  })
+  .meta({
+    id: 'PaymentRequired',
+    description: 'Where to send the payer.',
+    examples: [
+      {
+        paymentRequired: true,
+        paymentAttemptId: EXAMPLE.payment,
+        amount: 5,
+        currency: 'usd',
+        provider: EXAMPLE.provider,
+        [EXAMPLE.provider]: { checkoutUrl: 'https://pay.example/c/cs_1', checkoutSessionId: 'cs_1' },
+        next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${EXAMPLE.payment}" }.`,
+      },
+    ],
+  });
+export type PaymentRequiredView = z.output<typeof paymentRequiredView>;
+
+/** 402 `{ data }`: the one refusal without an envelope (contract, "Errors", rule 1). */
+export const PAYMENT_REQUIRED = {
+  402: {
+    description: 'Payment is needed first, or has not succeeded yet.',
+    schema: z.object({ data: paymentRequiredView }),
+  },
+} as const;
+
+/** What every second call of a checkout may be refused with. */
+export const SECOND_CALL_REFUSALS = [
+  'payment_failed',
+  'payment_cancelled',
+  'payment_expired',
+  'payment_provider_unavailable',
+  'payment_unavailable',
+  'plan_feature',
+] as const;
+
+/** A payment business (contract, "Payment business"). */
+export function viewBusiness(business: PaymentBusiness): BusinessView {
+  return {
+    id: business.id,
+    provider: business.provider,
+    displayName: business.displayName,
+    country: business.country,
+    ready: business.ready,
+    supportedCurrencies: business.supportedCurrencies,
+  };
+}
+
+export function confirmationCodePlace(attemptId: string) {
+  return { table: 'payment_attempts', column: 'confirmation_code', row: attemptId };
+}
+
+export function answerPlace(attemptId: string) {
+  return { table: 'payment_attempts', column: 'answer', row: attemptId };
+}
+
+function attemptWithoutCode(attempt: PaymentAttempt): Omit<AttemptView, 'confirmationCode'> {
+  return {
+    id: attempt.id,
+    votingEventId: attempt.votingEventId,
+    purpose: attempt.purpose,
+    status: attempt.status,
+    provider: attempt.provider,
+    livemode: attempt.livemode,
+    amountMinor: attempt.amountMinor,
+    currency: attempt.currency,
+    createdAt: attempt.createdAt,
+    updatedAt: attempt.updatedAt,
+    refundedAt: attempt.refundedAt,
+    reversedAt: attempt.reversedAt,
+  };
+}
+
+/** A payment attempt (contract, "Payment attempt"). */
+export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
+  const { confirmationCode: code } = attempt;
+  return {
+    ...attemptWithoutCode(attempt),
+    confirmationCode: code === null ? null : secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8'),
+  };
+}
+
+/** What belongs to an attempt beside its own row. */
+export interface AttemptBackground {
+  readonly livemode: boolean;
+  /** Every payment of the attempt that goes back. */
+  readonly refunds: readonly Refund[];
+}
+
+function statusOfOwed(status: RefundStatus | undefined) {
+  if (status === 'failed') return 'failed';
+  return status === 'attention' ? 'needs_attention' : 'pending';
+}
+
+/** A part that its merchant gave back; none once all of it went. `refundedAt` stays null, and so does the end of the refund. */
+function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
+  if (partRefundedAt === null || reversedAt !== null) return null;
+  return {
+    status: 'partially_refunded',
+    amountMinor: partRefundedMinor,
+    requestedAt: partRefundedAt,
+    finishedAt: null,
+  };
+}
+
+/** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
+export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
+  const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
+  const isLive = status === 'fulfilled' || status === 'succeeded';
+  const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
+  const row = own ?? (isLive ? undefined : refunds.at(-1));
+  if (row === undefined && refundedAt === null) return partOf(attempt);
+  return {
+    status: refundedAt === null ? statusOfOwed(row?.status) : 'refunded',
+    amountMinor: row?.amountMinor ?? amountMinor,
+    requestedAt: row?.createdAt ?? refundedAt ?? attempt.updatedAt,
+    finishedAt: refundedAt,
+  };
+}
+
+function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
+  const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
+  const { livemode } = background;
+  const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
+  return { providerDetails: details, refund: refundOf(attempt, background) };
+}
+
+/** An attempt for its organizer (completions 7.4). */
+export const viewOrganizerAttempt = (
+  secrets: Secrets,
+  attempt: PaymentAttempt,
+  background: AttemptBackground,
+): OrganizerAttemptView => ({ ...viewAttempt(secrets, attempt), ...viewOrganizerPart(attempt, background) });
+
+/** An attempt as lists and files show it: those who read them all have no use for a ballot's code. */
+export const viewListedAttempt = (attempt: PaymentAttempt, background: AttemptBackground): OrganizerAttemptView => ({
+  ...attemptWithoutCode(attempt),
+  confirmationCode: null,
+  ...viewOrganizerPart(attempt, background),
+});
+
+function providerPart(page: CheckoutPage) {
+  if (!isProviderName(page.provider)) throw new Error('a page is of no provider that is known');
+  return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
+}
+
+/** The payment-required body (contract, section of that name). A repeated one also says where the payment stands. */
+export function viewPaymentRequired(
+  attempt: PaymentAttempt,
+  page: CheckoutPage,
+  status?: AttemptStatus,
+): PaymentRequiredView {
+  const { credits, pricingModel } = attempt.terms;
+  return {
+    paymentRequired: true,
+    paymentAttemptId: attempt.id,
+    amount: amountInMainUnit(attempt.amountMinor, attempt.currency),
+    currency: attempt.currency,
+    provider: attempt.provider,
+    ...providerPart(page),
+    ...(credits === null ? {} : { credits }),
+    ...(pricingModel === null ? {} : { pricingModel }),
+    next: `Send the payer to checkoutUrl. Once the payment has succeeded, call this address again with only { "paymentAttemptId": "${attempt.id}" }.`,
+    ...(status === undefined ? {} : { status }),
+  };
+}

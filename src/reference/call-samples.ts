@@ -1,0 +1,243 @@
+import type { ReferenceDocument } from './document-shape.ts';
+import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty } from './operation-parts.ts';
+import { PHP, PYTHON, TYPESCRIPT, writeLiteral } from './write-literal.ts';
+
+/** The languages of samples, the first one for readers whose browser runs no script. */
+export const LANGUAGES = [
+  { name: 'curl', title: 'curl', code: 'sh' },
+  { name: 'typescript', title: 'TypeScript', code: 'ts' },
+  { name: 'python', title: 'Python', code: 'python' },
+  { name: 'php', title: 'PHP', code: 'php' },
+] as const;
+export type Language = (typeof LANGUAGES)[number]['name'];
+
+/** What comes back: JSON, text to print, a file to keep, or nothing. */
+type AnswerKind = 'json' | 'text' | 'nothing' | { readonly file: string };
+
+/** A call of an operation with its examples, ready to be written in any language. */
+interface SampleCall {
+  readonly method: string;
+  /** As the reference writes it: `/voting-events/{idOrCode}`. */
+  readonly path: string;
+  /** What stands in the path; `idOrCode` is the name of a variable. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** The variable that holds a key; undefined where none is needed. */
+  readonly keyName: string | undefined;
+  /** The variable that holds the event; undefined where the path names none. */
+  readonly eventName: string | undefined;
+  readonly body: unknown;
+  readonly answer: AnswerKind;
+}
+
+interface Sample {
+  /** How it differs from the other samples, where there are several. */
+  readonly summary: string | undefined;
+  readonly texts: Readonly<Record<Language, string>>;
+}
+
+function keyNameOf({ operation: { security, 'x-required-scope': scopes = [] } }: PlacedOperation): string | undefined {
+  if (security.length === 0) return undefined;
+  const [scope] = [scopes].flat();
+  if (scope === 'vote') return 'VOTE_KEY';
+  return scope === 'write' ? 'WRITE_KEY' : 'READ_KEY';
+}
+
+/** `…/results/pdf` is kept as `results.pdf`, anything else under the last word of its path. */
+function fileNameOf(path: string): string {
+  const words = path.split('/').filter((word) => word !== '' && !word.startsWith('{'));
+  const [ending = 'download', name = ending] = words.toReversed();
+  return /^(?:pdf|csv|json|blt|cvr)$/.test(ending) ? `${name}.${ending}` : ending;
+}
+
+function answerOf({ path, operation }: PlacedOperation, document: ReferenceDocument): AnswerKind {
+  const [, response] = answersOf(operation, document)[0] ?? [];
+  const types = Object.keys(response?.content ?? {});
+  if (response?.headers?.['Location'] !== undefined) return { file: fileNameOf(path) };
+  if (types.length === 0) return 'nothing';
+  if (types.length === 1 && types[0] === 'application/json') return 'json';
+  return types.every((type) => type.startsWith('text/')) ? 'text' : { file: fileNameOf(path) };
+}
+
+/** Calls about visitors are about a poll. */
+const isOfPoll = (path: string, body: unknown): boolean =>
+  /visitor|quadratic/i.test(path) || (typeof body === 'object' && body !== null && 'visitorId' in body);
+
+function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocument): SampleCall {
+  const { method, path } = placed;
+  const parameters = parametersOf(placed, document);
+  const examplesIn = (place: 'path' | 'query') =>
+    parameters
+      .filter((parameter) => parameter.in === place && parameter.required)
+      .map(({ name, example = '…' }): [string, string | number] => [name, example]);
+  const values = Object.fromEntries(examplesIn('path').map(([name, example]) => [name, String(example)]));
+  return {
+    ...{ method, path, values, body },
+    query: Object.fromEntries(examplesIn('query')),
+    keyName: keyNameOf(placed),
+    eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,
+    answer: answerOf(placed, document),
+  };
+}
+
+/** The path with its values and the query. @param variable how a language names a variable within a text */
+function targetOf({ path, values, query, eventName }: SampleCall, variable: (name: string) => string): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+    name === 'idOrCode' && eventName !== undefined ? variable(eventName) : (values[name] ?? whole),
+  );
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  return pairs.length === 0 ? filled : `${filled}?${pairs.join('&')}`;
+}
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function writeCurl(call: SampleCall): string {
+  const { method, keyName, body, answer } = call;
+  const keep = typeof answer === 'object' ? `-L -o ${answer.file} ` : '';
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${keep}"$API${targetOf(call, (name) => `$${name}`)}"`,
+    ...(keyName === undefined ? [] : [`-H "Authorization: Bearer $${keyName}"`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${shellQuoted(pretty(body))}`]),
+  ];
+  return lines.join(' \\\n  ');
+}
+
+/** What is done with the answer, whose name is `answer`. */
+function printTypeScript(answer: AnswerKind): string[] {
+  if (answer === 'nothing') return [];
+  if (typeof answer === 'object')
+    return [`await writeFile('${answer.file}', new Uint8Array(await answer.arrayBuffer()));`];
+  return [`console.log(await answer.${answer}());`];
+}
+
+/** The SDK wants a key: where none is needed, `fetch` does. */
+function writeFetch(call: SampleCall): string {
+  const { method, body, answer } = call;
+  const url = `\`\${process.env.API}${targetOf(call, (name) => `\${process.env.${name}}`)}\``;
+  const init = {
+    ...(method === 'GET' ? {} : { method }),
+    ...(body === undefined ? {} : { headers: { 'Content-Type': 'application/json' } }),
+  };
+  const sent = body === undefined ? '' : `  body: JSON.stringify(${writeLiteral(body, TYPESCRIPT, 2)}),\n`;
+  const parts = Object.entries(init).map(([name, value]) => `  ${name}: ${writeLiteral(value, TYPESCRIPT, 2)},\n`);
+  const options = parts.length === 0 && sent === '' ? '' : `, {\n${parts.join('')}${sent}}`;
+  return [
+    ...(typeof answer === 'object' ? ["import { writeFile } from 'node:fs/promises';\n"] : []),
+    `const answer = await fetch(${url}${options});`,
+    ...printTypeScript(answer),
+  ].join('\n');
+}
+
+function writeTypeScript(call: SampleCall): string {
+  const { method, path, values, query, keyName, eventName, body, answer } = call;
+  if (keyName === undefined) return writeFetch(call);
+  const verb = method.toLowerCase();
+  const names = ['API', keyName, ...(eventName === undefined ? [] : [eventName])];
+  const at = Object.keys(values).map((name) =>
+    name === 'idOrCode' && eventName !== undefined
+      ? `idOrCode: ${eventName}`
+      : `${TYPESCRIPT.name(name)}: ${TYPESCRIPT.text(values[name] ?? '')}`,
+  );
+  const parts = [
+    ...(at.length === 0 ? [] : [`path: { ${at.join(', ')} }`]),
+    ...(Object.keys(query).length === 0 ? [] : [`query: ${writeLiteral(query, TYPESCRIPT, 2)}`]),
+    ...(body === undefined ? [] : [`body: ${writeLiteral(body, TYPESCRIPT, 2)}`]),
+  ];
+  const input = parts.length === 0 ? '' : `, {\n${parts.map((part) => `  ${part},\n`).join('')}}`;
+  const called = `('${typeof answer === 'object' ? `${verb}', '` : ''}${path}'${input})`;
+  return [
+    ...(typeof answer === 'object' ? ["import { writeFile } from 'node:fs/promises';"] : []),
+    "import { VotingService } from 'voting-service';\n",
+    `const { ${names.map((name) => `${name} = ''`).join(', ')} } = process.env;`,
+    `const voting = new VotingService({ baseUrl: API, key: ${keyName} });`,
+    ...useAnswer(answer, verb, called),
+  ].join('\n');
+}
+
+/** The call of the client, and what is done with its answer. */
+function useAnswer(answer: AnswerKind, verb: string, called: string): string[] {
+  if (typeof answer === 'object') return [`const answer = await voting.fetch${called};`, ...printTypeScript(answer)];
+  if (answer === 'json') return [`const { data } = await voting.${verb}${called};`, 'console.log(data);'];
+  return [answer === 'text' ? `console.log(await voting.${verb}${called});` : `await voting.${verb}${called};`];
+}
+
+/** Several headers stand below each other: a sample has little width. */
+const enclose = (open: string, parts: readonly string[], close: string): string =>
+  parts.length < 2
+    ? `${open}${parts.join('')}${close}`
+    : `${open}\n${parts.map((part) => `        ${part},\n`).join('')}    ${close}`;
+
+function writePython(call: SampleCall): string {
+  const { method, keyName, body, answer } = call;
+  const url = `f"{os.environ['API']}${targetOf(call, (name) => `{os.environ['${name}']}`)}"`;
+  const headers = [
+    ...(keyName === undefined ? [] : [`"Authorization": f"Bearer {os.environ['${keyName}']}"`]),
+    ...(body === undefined ? [] : ['"Content-Type": "application/json"']),
+  ];
+  const parts = [
+    ...(method === 'GET' ? [] : [`method="${method}"`]),
+    ...(headers.length === 0 ? [] : [`headers=${enclose('{', headers, '}')}`]),
+    ...(body === undefined ? [] : [`data=json.dumps(${writeLiteral(body, PYTHON, 4)}).encode()`]),
+  ];
+  const got = {
+    json: 'print(json.load(answer))',
+    text: 'print(answer.read().decode())',
+    nothing: 'print(answer.status)',
+  };
+  const request = [url, ...parts].map((part) => `    ${part},\n`).join('');
+  return [
+    `import ${body !== undefined || answer === 'json' ? 'json, ' : ''}os, urllib.request\n`,
+    ...(parts.length === 0 ? [] : [`request = urllib.request.Request(\n${request})`]),
+    `with urllib.request.urlopen(${parts.length === 0 ? url : 'request'}) as answer:`,
+    `    ${typeof answer === 'object' ? `open("${answer.file}", "wb").write(answer.read())` : got[answer]}`,
+  ].join('\n');
+}
+
+function writePhp(call: SampleCall): string {
+  const { method, keyName, body, answer } = call;
+  const target = targetOf(call, (name) => `' . getenv('${name}') . '`);
+  const url = `getenv('API') . '${target}'`.replaceAll(" . ''", '');
+  const headers = [
+    ...(keyName === undefined ? [] : [`'Authorization: Bearer ' . getenv('${keyName}')`]),
+    ...(body === undefined ? [] : ["'Content-Type: application/json'"]),
+  ];
+  const parts = [
+    ...(method === 'GET' ? [] : [`'method' => '${method}'`]),
+    ...(headers.length === 0 ? [] : [`'header' => ${enclose('[', headers, ']')}`]),
+    ...(body === undefined ? [] : [`'content' => json_encode(${writeLiteral(body, PHP, 4)})`]),
+  ];
+  const context = parts.map((part) => `    ${part},\n`).join('');
+  const got = { json: 'print_r(json_decode($answer, true));', text: 'echo $answer;', nothing: '' };
+  const done = typeof answer === 'object' ? `file_put_contents('${answer.file}', $answer);` : got[answer];
+  return [
+    '<?php',
+    ...(parts.length === 0 ? [] : [`$context = stream_context_create(['http' => [\n${context}]]);`]),
+    `${done === '' ? '' : '$answer = '}file_get_contents(${url}${parts.length === 0 ? '' : ', false, $context'});`,
+    ...(done === '' ? [] : [done]),
+  ].join('\n');
+}
+
+/** Samples for every kind of body that an operation takes, in every language. They take API, keys and events from the environment. */
+export function samplesOf(placed: PlacedOperation, document: ReferenceDocument): Sample[] {
+  const content = bodyOf(placed.operation);
+  const bodies = Object.values(content?.examples ?? {});
+  const write = (body: unknown): Sample['texts'] => {
+    const call = callOf(placed, body, document);
+    return {
+      curl: writeCurl(call),
+      typescript: writeTypeScript(call),
+      python: writePython(call),
+      php: writePhp(call),
+    };
+  };
+  if (bodies.length === 0) return [{ summary: undefined, texts: write(content?.example) }];
+  return bodies.map(({ summary, value }) => ({ summary, texts: write(value) }));
+}
+
+/** What a page says above its samples. */
+export const SAMPLES_WORDS =
+  'Samples take these names from the environment. `EVENT` and `POLL` are codes or IDs; TypeScript uses the [SDK](/reference/sdk).';
+
+/** The names that all samples use, with the address of the running service. */
+export const writeNames = ({ servers }: ReferenceDocument): string =>
+  `export API=${servers[0]?.url ?? ''}\nexport WRITE_KEY=vsk_YOURS READ_KEY=vsk_YOURS VOTE_KEY=vvk_YOURS EVENT=CODE POLL=CODE`;

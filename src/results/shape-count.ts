@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { microToNumber } from '#src/platform/decimal.ts';
+import type { Lot, ReportOptions } from '#src/tally/types.ts';
+import type { CountInputs } from './read-count-inputs.ts';
+import type { RunningCount } from './running-count.ts';
+import type { EventResults } from './view-schemas.ts';
+
+/** What of the results needs a count; the rest is of the event and the clock. */
+export interface Counted {
+  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
+  readonly positions: EventResults['positions'];
+}
+
+/** Shares are shown with six decimals; they are for reading, no decision depends on them. */
+function share(part: bigint, whole: bigint): number | null {
+  return whole === 0n ? null : Number((part * 1_000_000n) / whole) / 1_000_000;
+}
+
+/**
+ * The weight of those who may vote. Approvals by a first key that are kept back are not in it (completions 5.6): only as far as the
+ * ballots show them anyway, so that no more than all have voted.
+ */
+export function electorateOf({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint {
+  return electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
+}
+
+/** What a report is made of: two that agree in it are the same. */
+export function describe(running: RunningCount, inputs: CountInputs, lot: Lot | null): string {
+  const hash = createHash('sha256');
+  for (const ballots of [inputs.queue, inputs.hidden, inputs.voided, inputs.reversed]) {
+    hash.update(`${ballots.length};`);
+    for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
+  }
+  const { weightMicro } = inputs.electorate;
+  const { fractional, weighted } = inputs;
+  const made = [running.definitionVersion, running.lastLeaf, weightMicro, fractional, weighted, lot?.seed, lot?.root];
+  return [...made, hash.digest('hex')].join(' ');
+}
+
+/** The figures of a moment that a count gives. */
+export async function shape(running: RunningCount, options: ReportOptions): Promise<Counted> {
+  const { electorateMicro } = options;
+  const positions = await running.report(options);
+  return {
+    stats: {
+      // The sum of scores is no number of votes, and below zero on some scales.
+      totalVotes: positions.reduce(
+        (sum, { votingMethod, totalVotes }) => (votingMethod === 'score' ? sum : sum + totalVotes),
+        0,
+      ),
+      ballots: running.ballots,
+      entries: running.entries,
+      abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
+      electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
+      turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
+    },
+    positions,
+  };
+}

@@ -1,0 +1,86 @@
+/** Masks that are added up together. */
+const TOGETHER = 8;
+/** Binary digits of a count: as many masks may be added. */
+const PLANES = 31;
+
+/**
+ * Counts, for each of some rows, how many masks of 32 bits have each bit set, for 32 bits at a time: plane n of a row holds
+ * the n-th binary digit of its 32 counts (a "vertical counter"). Eight masks are first added to each other by full adders,
+ * three planes deep, which takes a fifth of the time of counting bit by bit.
+ */
+export class BitCounts {
+  /** Masks that are not added yet: that of row r and column c at `r * stride + c`. A row without a mask has 0 there. */
+  readonly waiting: Int32Array;
+  readonly stride = TOGETHER;
+  readonly #rows: number;
+  readonly #planes: Int32Array;
+  #columns = 0;
+
+  constructor(rows: number) {
+    this.#rows = rows;
+    this.waiting = new Int32Array(rows * TOGETHER);
+    this.#planes = new Int32Array(rows * PLANES);
+  }
+
+  /** Begins the next set of masks, one a row. @returns the column of `waiting` that they are to be written into */
+  next(): number {
+    if (this.#columns === TOGETHER) this.#addWaiting();
+    this.#columns += 1;
+    return this.#columns - 1;
+  }
+
+  /** How many masks of a row had a bit. */
+  count(row: number, bit: number): number {
+    if (this.#columns > 0) this.#addWaiting();
+    let count = 0;
+    for (let plane = PLANES - 1; plane >= 0; plane -= 1) {
+      count = count * 2 + (((this.#planes[row * PLANES + plane] as number) >>> bit) & 1);
+    }
+    return count;
+  }
+
+  /** A full adder of three masks leaves `a ^ b ^ c` in their plane and carries `a & b | (a ^ b) & c` to the next. */
+  #addWaiting(): void {
+    const { waiting } = this;
+    const planes = this.#planes;
+    const end = this.#rows * TOGETHER;
+    for (let first = 0, at = 0; first < end; first += TOGETHER, at += PLANES) {
+      let ones = planes[at] as number;
+      const [a, b] = [waiting[first] as number, waiting[first + 1] as number];
+      const [c, d] = [waiting[first + 2] as number, waiting[first + 3] as number];
+      const [e, f] = [waiting[first + 4] as number, waiting[first + 5] as number];
+      const [g, h] = [waiting[first + 6] as number, waiting[first + 7] as number];
+      let half = ones ^ a;
+      const two1 = (ones & a) | (half & b);
+      ones = half ^ b;
+      half = ones ^ c;
+      const two2 = (ones & c) | (half & d);
+      ones = half ^ d;
+      half = ones ^ e;
+      const two3 = (ones & e) | (half & f);
+      ones = half ^ f;
+      half = ones ^ g;
+      const two4 = (ones & g) | (half & h);
+      planes[at] = half ^ h;
+      let twos = planes[at + 1] as number;
+      half = twos ^ two1;
+      const four1 = (twos & two1) | (half & two2);
+      twos = half ^ two2;
+      half = twos ^ two3;
+      const four2 = (twos & two3) | (half & two4);
+      planes[at + 1] = half ^ two4;
+      const fours = planes[at + 2] as number;
+      half = fours ^ four1;
+      let carried = (fours & four1) | (half & four2);
+      planes[at + 2] = half ^ four2;
+      // From here on one plane after the other, as far as anything is carried: rarely far.
+      for (let plane = at + 3; carried !== 0; plane += 1) {
+        const held = planes[plane] as number;
+        planes[plane] = held ^ carried;
+        carried &= held;
+      }
+    }
+    waiting.fill(0);
+    this.#columns = 0;
+  }
+}

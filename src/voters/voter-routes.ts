@@ -1,0 +1,326 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { requireFeature } from '#src/accounts/plans.ts';
+import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { created, csv, list, ok, queued } from '#src/http/answer.ts';
+import { change, changeInSteps } from '#src/http/answer-once.ts';
+import {
+  answersBulkChange,
+  answersCreated,
+  answersOne,
+  answersPage,
+  answersQueued,
+  answersText,
+} from '#src/http/answer-shapes.ts';
+import { body, noBody } from '#src/http/body.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { noOtherMethod } from '#src/http/find-operation.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { loadEvent, loadRow, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { batchField, createVoters, judgeRowParts, singleField } from './create-voters.ts';
+import { deleteVoter, deleteVoters } from './delete-voter.ts';
+import { importPart, importWhole } from './import-roll.ts';
+import { rejectVoters, strangerIssues } from './reject-voters.ts';
+import { findVoter, listVoters, listVotersByIds } from './repository.ts';
+import { mailVoterKeyAgain } from './request-voter-key.ts';
+import { tracingRefusals } from './trace-refusals.ts';
+import { judgeChangeParts, updateVoter } from './update-voter.ts';
+import {
+  changeVotersBody,
+  createVoterBody,
+  createVotersBody,
+  importedRollView,
+  importRollBody,
+  listVotersQuery,
+  updateVoterBody,
+  type Voter,
+  type VoterView,
+  viewVoter,
+  voterView,
+} from './voter.ts';
+
+const COLUMNS = [
+  ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
+  ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
+] satisfies readonly (keyof VoterView)[];
+const ROWS_AT_ONCE = 500;
+const EVERYBODY = {
+  ...{ search: undefined, status: undefined, groupId: undefined, voted: undefined, keyStatus: undefined },
+};
+
+/** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
+export async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
+  yield `\ufeff${csvLine([...COLUMNS])}`;
+  for (let after: string | undefined; ; ) {
+    const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
+    for (const voter of page.voters) {
+      const view = viewVoter(voter);
+      yield csvLine(COLUMNS.map((column) => csvCell(view[column])));
+    }
+    if (page.after === null) return;
+    after = page.after;
+  }
+}
+
+export function voterRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const voter = loadRow(deps, findVoter);
+  const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, [sent], singleField, isFaulty),
+  );
+  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
+  );
+  const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
+    strangerIssues(
+      voterIds,
+      await listVotersByIds(
+        deps.db,
+        of.id,
+        voterIds.filter((id) => id !== undefined),
+      ),
+    ),
+  );
+  const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
+    judgeChangeParts(deps.db, target, sent, isFaulty),
+  );
+  const exported = findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
+    return organizer;
+  });
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'listVoters',
+      summary: 'List voters',
+      method: 'GET',
+      path: '/',
+      scope: 'read',
+      answers: answersPage(voterView, 'A page of voters.'),
+      query: listVotersQuery,
+      description: 'A page of a filter may hold fewer rows than `limit`, even none, and still have a `nextCursor`.',
+    }),
+    event,
+    async (c) => {
+      const [{ event: row }, { limit, cursor, voted, ...filter }] = [c.get('target'), c.get('query')];
+      const { search, status, groupId, keyStatus } = filter;
+      const read = async () => {
+        const name = canonicalJson(['voters', row.id, filter, voted ?? null]);
+        const after = decodeCursor(deps.secrets, name, cursor);
+        const wanted = { search, status, groupId, keyStatus, after };
+        const hasVoted = voted === undefined ? undefined : voted === 'true';
+        const page = await listVoters(deps.reads, row.id, { ...wanted, voted: hasVoted }, limit);
+        const nextCursor = page.after === null ? null : encodeCursor(deps.secrets, name, page.after);
+        return list(page.voters.map(viewVoter), nextCursor);
+      };
+      const isCostly = search !== undefined || voted !== undefined;
+      return isCostly ? costly(c, c.get('caller').accountId, read) : answer(c, await read());
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'createVoter',
+      summary: 'Create a voter',
+      method: 'POST',
+      path: '/',
+      scope: 'write',
+      answers: answersCreated(voterView, 'The new voter.'),
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      example: { name: 'Vera Okafor', email: 'vera@club.example' },
+    }),
+    event,
+    replayIfAnswered(),
+    createBody,
+    (c) =>
+      change(c, async (tx) => {
+        const [row] = await createVoters(tx, deps, c.get('target'), [c.get('body')], singleField);
+        return created(row === undefined ? null : viewVoter(row));
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'createVoters',
+      summary: 'Create up to 100 voters, all or none',
+      method: 'POST',
+      path: '/batch',
+      scope: 'write',
+      description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
+      answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      example: {
+        voters: [
+          { name: 'Vera Okafor', email: 'vera@club.example' },
+          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+        ],
+      },
+    }),
+    event,
+    replayIfAnswered(),
+    batchBody,
+    (c) =>
+      change(c, async (tx) =>
+        created((await createVoters(tx, deps, c.get('target'), c.get('body').voters, batchField)).map(viewVoter)),
+      ),
+  );
+  router.all('/batch', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'importRoll',
+      summary: 'Import up to 5,000 voters, with a report of the rows that were not taken',
+      method: 'POST',
+      path: '/import',
+      scope: 'write',
+      description:
+        'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
+      bounds: { bytes: 4 * 1024 * 1024, values: 60_000 },
+      answers: answersOne(importedRollView, 'What became of the rows.'),
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      example: {
+        mode: 'partial',
+        voters: [
+          { name: 'Vera Okafor', email: 'vera@club.example' },
+          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+        ],
+      },
+    }),
+    event,
+    replayIfAnswered(),
+    body(importRollBody),
+    (c) => {
+      const [target, sent] = [c.get('target'), c.get('body')];
+      if (sent.mode === 'all' || sent.dryRun === true)
+        return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent)));
+      return changeInSteps(c, (claim) => importPart(deps, target, sent, claim));
+    },
+  );
+  router.all('/import', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'changeVoters',
+      summary: 'Reject or delete up to 1,000 voters, all or none',
+      method: 'POST',
+      path: '/bulk',
+      scope: 'write',
+      description:
+        'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
+      answers: answersBulkChange('How many voters were changed: those that were rejected before stay as they are.'),
+      refusals: ['event_has_ballots', 'roll_closed'],
+      example: { action: 'reject', voterIds: [EXAMPLE.voter] },
+    }),
+    event,
+    replayIfAnswered(),
+    bulkBody,
+    (c) => {
+      const { action, voterIds } = c.get('body');
+      const apply = { reject: rejectVoters, delete: deleteVoters }[action];
+      return tracingRefusals(deps, c.get('target'), { voterIds, what: [action] }, () =>
+        change(c, async (tx) => ok({ action, changed: await apply(tx, deps, c.get('target'), voterIds) })),
+      );
+    },
+  );
+  router.all('/bulk', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'getVotersCsv',
+      summary: 'Read the roll as a table (CSV)',
+      method: 'GET',
+      path: '/csv',
+      scope: 'read',
+      description:
+        'Every voter, in the order of their creation. Who took part is shown as in the list: in an election at least five voters at a time until the result is final.',
+      answers: answersText('text/csv', 'The voters, oldest first.'),
+      refusals: ['plan_feature'],
+    }),
+    exported,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
+  );
+  router.all('/csv', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'getVoter',
+      summary: 'Read a voter',
+      method: 'GET',
+      path: '/:id',
+      scope: 'read',
+      answers: answersOne(voterView, 'The voter.'),
+    }),
+    voter,
+    async (c) => answer(c, ok(viewVoter(c.get('target').row))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'updateVoter',
+      summary: 'Change, approve or reject a voter',
+      method: 'PATCH',
+      path: '/:id',
+      scope: 'write',
+      description: 'Weight and group of somebody who voted are frozen.',
+      answers: answersOne(voterView, 'The voter as it is now.'),
+      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit'],
+      example: { status: 'approved', name: 'Vera Okafor-Lind' },
+    }),
+    voter,
+    updateBody,
+    (c) => {
+      const [target, sent] = [c.get('target'), c.get('body')];
+      const { id } = target.row;
+      return tracingRefusals(deps, target, { voterIds: [id], what: Object.keys(sent) }, () =>
+        change(c, async (tx) => ok(viewVoter(await updateVoter(tx, deps, target, id, sent)))),
+      );
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'deleteVoter',
+      summary: 'Queue the deletion of a voter',
+      method: 'DELETE',
+      path: '/:id',
+      scope: 'write',
+      answers: answersQueued('The voter disappears within seconds.'),
+      refusals: ['event_has_ballots', 'roll_closed'],
+    }),
+    voter,
+    (c) => {
+      const target = c.get('target');
+      const { id } = target.row;
+      return tracingRefusals(deps, target, { voterIds: [id], what: ['delete'] }, () =>
+        change(c, async (tx) => {
+          await deleteVoter(tx, deps, target, id);
+          return queued(id);
+        }),
+      );
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'mailVoterKey',
+      summary: 'E-mail a voter key again',
+      method: 'POST',
+      path: '/:id/voter-key',
+      scope: 'write',
+      goesWithRehearsal: true,
+      answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),
+      refusals: ['not_an_election', 'no_email', 'mails_closed'],
+    }),
+    voter,
+    replayIfAnswered(),
+    noBody,
+    (c) =>
+      change(c, async (tx) => {
+        await mailVoterKeyAgain(tx, deps, c.get('target'), c.get('target').row.id);
+        return queued(c.get('target').row.id);
+      }),
+  );
+  return router;
+}

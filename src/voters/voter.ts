@@ -1,0 +1,280 @@
+import { z } from 'zod';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { cursorField, limitField } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import {
+  changesSomething,
+  emailField,
+  idField,
+  nameField,
+  searchField,
+  uniqueIdsField,
+  voterIdField,
+} from '#src/http/fields.ts';
+import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
+import type { voters } from './tables.ts';
+
+export type VoterStatus = 'pending' | 'approved' | 'rejected';
+export type VoterSource = 'organizer' | 'registration' | 'poll';
+export type KeyStatus = 'none' | 'sent' | 'failed' | 'used';
+
+/** A voter as organizers see it: without the forms by which identities are compared, and what only clean-up asks for. */
+export type Voter = Readonly<
+  Omit<
+    typeof voters.$inferSelect,
+    'emailKey' | 'voterIdKey' | 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'
+  > & {
+    hasVoted: boolean;
+    /** Whether status, vote and key may be shown as they are (completions 5.6). */
+    disclosed: boolean;
+  }
+>;
+
+/** What the end of a rehearsal puts back: nothing of a voter that came with it, otherwise what was changed since. */
+export type BeforeRehearsal =
+  | { readonly new: true }
+  | {
+      readonly status: VoterStatus;
+      readonly key_status: KeyStatus;
+      readonly approved_by_key: boolean;
+      readonly confirm_by: number | null;
+    };
+
+/** A row of an import that was not taken, and the first thing for which it was not. */
+export interface RejectedRow {
+  /** Its place among the rows that were sent. */
+  readonly index: number;
+  /** Empty where the row as a whole is meant. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The message for an e-mail or voter ID that another voter has. */
+export const TAKEN = 'is already used by another voter of this event';
+
+const MAX_WEIGHT = 1_000_000_000;
+
+/** A weight as JSON number, to millionths. */
+const weight = z
+  .number()
+  .gt(0, 'must be greater than 0')
+  .max(MAX_WEIGHT)
+  .refine((value) => numberToMicro(value) !== undefined, 'must have at most 6 decimals')
+  .transform((value) => numberToMicro(value) ?? 0n)
+  .meta({ description: 'How much the ballot counts, to six decimals; 1 when left out.' });
+
+const status = z.enum(['pending', 'approved', 'rejected']);
+const settableStatus = z.enum(['approved', 'rejected']);
+
+const voterFields = z.object({
+  name: nameField(),
+  email: emailField().nullable(),
+  voterId: voterIdField().nullable(),
+  groupId: idField().nullable(),
+  weight,
+  /** `pending` is taken back as it is shown; no voter is set to it. */
+  status,
+});
+
+export const createVoterBody = z.strictObject({
+  ...voterFields.partial().shape,
+  name: voterFields.shape.name,
+  status: settableStatus.optional(),
+});
+export const createVotersBody = z.strictObject({
+  voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
+});
+/** Rows are judged one by one: what is wrong with one of them is said in the answer. */
+export const importRollBody = z.strictObject({
+  mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
+  dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
+  voters: z
+    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterBody' } }))
+    .min(1, 'must hold at least one voter')
+    .max(5_000, 'must hold at most 5000 voters'),
+});
+
+export const updateVoterBody = z.strictObject(voterFields.partial().shape).refine(...changesSomething);
+
+/** A change of many voters at once. */
+export const changeVotersBody = z.strictObject({
+  action: z.enum(['reject', 'delete']),
+  voterIds: uniqueIdsField('voter').describe('1 to 1,000, each once.'),
+});
+
+export type VoterInput = z.output<typeof createVoterBody>;
+
+export const listVotersQuery = z.strictObject({
+  limit: limitField(),
+  cursor: cursorField(),
+  search: searchField().optional(),
+  status: status.optional(),
+  groupId: idField().optional(),
+  voted: z.enum(['true', 'false']).optional(),
+  keyStatus: z
+    .enum(['none', 'sent', 'failed', 'used'])
+    .meta({
+      description:
+        'What became of the last voter key, as the rows show it: in a secret event a used key is `sent` until its voter is shown to have voted.',
+    })
+    .optional(),
+});
+
+export const registerVoterBody = z.strictObject({
+  name: nameField(),
+  email: emailField(),
+  voterId: voterIdField().optional(),
+  groupId: idField().optional(),
+});
+
+export const requestVoterKeyBody = z.strictObject({
+  voterId: voterIdField().optional(),
+  email: emailField().optional(),
+});
+
+const voterStatus = z.enum(['pending', 'approved', 'rejected']);
+
+/** The organizer's shape of a voter (completions 3). */
+export const voterView = z
+  .object({
+    id: z.string(),
+    votingEventId: z.string(),
+    name: z.string(),
+    email: z.string().nullable(),
+    voterId: z.string().nullable(),
+    groupId: z.string().nullable(),
+    weight: z.number().meta({ description: 'What every count of the ballot is multiplied by; at most 6 decimals.' }),
+    status: voterStatus,
+    hasVoted: z.boolean(),
+    source: z.enum(['organizer', 'registration', 'poll']),
+    keyStatus: z.enum(['none', 'sent', 'failed', 'used']).meta({ description: 'What became of the last voter key.' }),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'Voter',
+    description: 'Somebody on the roll of an event.',
+    examples: [
+      {
+        id: EXAMPLE.voter,
+        votingEventId: EXAMPLE.event,
+        name: 'Vera Okafor',
+        email: 'vera@club.example',
+        voterId: null,
+        groupId: null,
+        weight: 1,
+        status: 'approved',
+        hasVoted: false,
+        source: 'organizer',
+        keyStatus: 'sent',
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.createdAt,
+      },
+    ],
+  });
+export type VoterView = z.output<typeof voterView>;
+
+/** What became of the rows of an import (completions 10.3). */
+export const importedRollView = z
+  .object({
+    accepted: z.int().meta({ description: 'Rows that are voters now, or would be.' }),
+    rejected: z.array(z.object({ index: z.int(), field: z.string(), message: z.string() })).meta({
+      description: 'Rows that were not taken, at most 1,000 of them, each with the first thing that is wrong.',
+    }),
+    rejectedCount: z.int(),
+  })
+  .meta({
+    id: 'ImportedRoll',
+    examples: [
+      {
+        accepted: 2,
+        rejected: [{ index: 2, field: 'email', message: 'is already used by another voter of this event' }],
+        rejectedCount: 1,
+      },
+    ],
+  });
+
+/** What a voter's own server gets back after registering (contract, "Registered voter"). */
+export const registeredVoterView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    email: z.string().nullable(),
+    voterId: z.string().nullable(),
+    status: voterStatus,
+    weight: z.number(),
+  })
+  .meta({
+    id: 'RegisteredVoter',
+    examples: [
+      {
+        id: EXAMPLE.voter,
+        name: 'Vera Okafor',
+        email: 'vera@club.example',
+        voterId: null,
+        status: 'pending',
+        weight: 1,
+      },
+    ],
+  });
+export type RegisteredVoterView = z.output<typeof registeredVoterView>;
+
+export const keyRequestView = z
+  .object({ sent: z.literal(true), maskedEmail: z.string().meta({ description: 'Part of the address, to show.' }) })
+  .meta({
+    id: 'VoterKeyRequest',
+    description: 'The same for everybody, so that nobody can find out who is on the roll.',
+    examples: [{ sent: true, maskedEmail: 'v***@c***.example' }],
+  });
+
+const INELIGIBLE_REASONS = [
+  'event_not_open',
+  'event_closed',
+  'identity_required',
+  'voter_key_invalid',
+  'voter_pending',
+  'voter_rejected',
+  'already_voted',
+] as const;
+
+export const eligibilityView = z
+  .object({
+    eligible: z.boolean(),
+    reason: z.enum(INELIGIBLE_REASONS).optional().meta({ description: 'Where `eligible` is false.' }),
+  })
+  .meta({ id: 'Eligibility', examples: [{ eligible: true }] });
+
+/** The status that organizers see: an approval by a first key follows the disclosure of the vote (completions 5.6). */
+export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Voter['status'] =>
+  approvedByKey && !disclosed ? 'pending' : status;
+
+/** The organizer's shape of a voter (completions 3). */
+export function viewVoter(voter: Voter): VoterView {
+  return {
+    id: voter.id,
+    votingEventId: voter.votingEventId,
+    name: voter.name,
+    email: voter.email,
+    voterId: voter.voterId,
+    groupId: voter.groupId,
+    weight: microToNumber(voter.weightMicro),
+    status: shownStatusOf(voter),
+    hasVoted: voter.hasVoted && voter.disclosed,
+    source: voter.source,
+    keyStatus: voter.keyStatus === 'used' && !voter.disclosed ? 'sent' : voter.keyStatus,
+    createdAt: voter.createdAt,
+    updatedAt: voter.updatedAt,
+  };
+}
+
+/** What a voter's own server gets back after registering (contract, "Registered voter"). */
+export function viewRegisteredVoter(voter: Voter): RegisteredVoterView {
+  return {
+    id: voter.id,
+    name: voter.name,
+    email: voter.email,
+    voterId: voter.voterId,
+    status: voter.status,
+    weight: microToNumber(voter.weightMicro),
+  };
+}

@@ -1,0 +1,153 @@
+import { Hono } from 'hono';
+import type { Executor } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { created, gone, list, ok } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersCreated, answersNothing, answersOne, answersPage } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
+import type { Env } from '#src/http/env.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { loadEvent, type Organizer } from './access.ts';
+import { createEvent, judgeEventParts } from './create-event.ts';
+import { deleteVotingEvent } from './delete-event.ts';
+import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
+import { listEvents, listWaiting } from './repository.ts';
+import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
+import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
+
+export function eventRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const creationBody = body(createEventBody, (_target, sent, isFaulty, caller) =>
+    judgeEventParts(deps, caller, sent, isFaulty),
+  );
+  const changeBody = body(updateEventBody, (target: Organizer, sent, isFaulty) =>
+    judgeChangeParts(deps, target, sent, isFaulty),
+  );
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'listVotingEvents',
+      summary: 'List voting events',
+      method: 'GET',
+      path: '/',
+      scope: 'read',
+      answers: answersPage(votingEventView, 'A page of voting events.'),
+      query: listEventsQuery,
+    }),
+    async (c) => {
+      const { limit, cursor, ...filter } = c.get('query');
+      const name = canonicalJson(['voting-events', c.get('caller').accountId, filter]);
+      const after = decodeCursor(deps.secrets, name, cursor);
+      const nowMs = deps.clock.now();
+      const { search, status, type } = filter;
+      const rows = await listEvents(
+        deps.db,
+        { accountId: c.get('caller').accountId, search, status, type, after, nowMs },
+        limit,
+      );
+      const { page, nextCursor } = cutPage(
+        rows,
+        limit,
+        (row) => row.id,
+        (key) => encodeCursor(deps.secrets, name, key),
+      );
+      const waiting = await listWaiting(
+        deps.db,
+        page.map(({ id }) => id),
+      );
+      return answer(
+        c,
+        list(
+          page.map((row) => viewEvent(row, nowMs, waiting.has(row.id))),
+          nextCursor,
+        ),
+      );
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'createVotingEvent',
+      summary: 'Create a voting event',
+      method: 'POST',
+      path: '/',
+      scope: 'write',
+      answers: answersCreated(votingEventView, 'The voting event, a draft.'),
+      refusals: ['code_in_use', 'plan_limit', 'ballot_key_unavailable'],
+      example: { title: 'Board of the reading club', type: 'election', timeZone: 'Europe/Berlin' },
+    }),
+    replayIfAnswered(),
+    creationBody,
+    (c) =>
+      change(c, async (tx) =>
+        created(viewEvent(await createEvent(tx, deps, c.get('caller'), c.get('body')), deps.clock.now())),
+      ),
+  );
+  const viewWaiting = async (executor: Executor, row: VotingEvent) =>
+    viewEvent(row, deps.clock.now(), (await listWaiting(executor, [row.id])).has(row.id));
+  router.on(
+    ...operation({
+      operationId: 'getVotingEvent',
+      summary: 'Read a voting event',
+      method: 'GET',
+      path: '/:idOrCode',
+      scope: 'read',
+      answers: answersOne(votingEventView, 'The voting event.'),
+    }),
+    event,
+    async (c) => answer(c, ok(await viewWaiting(deps.db, c.get('target').event))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'updateVotingEvent',
+      summary: 'Change, open or close a voting event',
+      method: 'PATCH',
+      path: '/:idOrCode',
+      scope: 'write',
+      description:
+        'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it, `status: "rehearsal"` begins a rehearsal. Once ballots are cast, what they depend on is frozen.',
+      answers: answersOne(votingEventView, 'The voting event as it is now.'),
+      refusals: [
+        'code_in_use',
+        'event_has_ballots',
+        'not_ready',
+        'not_open',
+        'was_open',
+        'results_final',
+        'plan_feature',
+        'ballot_key_unavailable',
+      ],
+      example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },
+    }),
+    event,
+    changeBody,
+    (c) =>
+      change(c, async (tx) =>
+        ok(await viewWaiting(tx, await updateVotingEvent(tx, deps, c.get('target'), c.get('body')))),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'deleteVotingEvent',
+      summary: 'Delete a voting event',
+      method: 'DELETE',
+      path: '/:idOrCode',
+      scope: 'write',
+      role: 'owner',
+      description: 'An event with confirmed ballots is deleted with `?force=true` only.',
+      answers: answersNothing('The voting event is gone.'),
+      refusals: ['event_has_ballots'],
+      query: deleteEventQuery,
+    }),
+    event,
+    (c) =>
+      change(c, async (tx) => {
+        await deleteVotingEvent(tx, deps, c.get('target'), c.get('query').force === 'true');
+        return gone;
+      }),
+  );
+  return router;
+}

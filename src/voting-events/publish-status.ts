@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { finalTime, publishedTime, shownStatusAt } from './lifecycle.ts';
+import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
+import { holdEvent, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
+import { type VotingEvent, viewEvent } from './voting-event.ts';
+
+const payload = z.strictObject({ eventId: z.string() });
+const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
+
+/** The clock opens and closes events and makes results public without a statement: a job at each of these moments publishes it. */
+export async function schedulePublishing(tx: Transaction, event: VotingEvent): Promise<void> {
+  for (const [name, runAtMs] of [
+    ['start', event.startsAt],
+    ['end', event.endsAt],
+    ['final', finalTime(event)],
+  ] as const) {
+    if (runAtMs === null) continue;
+    await enqueue(tx, PUBLISH_STATUS, { eventId: event.id }, { key: `announce:${event.id}:${name}`, runAtMs });
+  }
+}
+
+interface PublishDeps extends RecordDeps, RehearsalDeps {
+  readonly db: Database;
+}
+
+export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload>> {
+  return defineJob({ ...PUBLISH_STATUS, work: ({ eventId }) => publishOne(deps, eventId) });
+}
+
+async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
+  await endOverdueRehearsal(deps, eventId);
+  await inTransaction(deps.db, async (tx) => {
+    // Held as it is: a close that is under way is published by the one who closes.
+    const event = await holdEvent(tx, eventId);
+    if (event === undefined) return;
+    const nowMs = await readNow(tx);
+    const marked = (await publishStatus(tx, deps, event, nowMs)) ?? event;
+    await publishResults(tx, deps, marked, nowMs);
+  });
+}
+
+/** Publishes what the clock did and no job published: the net below the jobs. */
+export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
+  for (const id of await listTimedEvents(deps.db)) await publishOne(deps, id);
+}
+
+/** Publishes once that an event opened or closed. Returns the event as it is marked then, if it was published here. */
+export async function publishStatus(
+  tx: Transaction,
+  deps: RecordDeps,
+  event: VotingEvent,
+  nowMs: number,
+): Promise<VotingEvent | undefined> {
+  const status = shownStatusAt(event, nowMs);
+  if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
+  // A conditional change: of two that publish at once, one finds it published.
+  const marked = await markAnnounced(tx, event.id, status);
+  if (marked === undefined) return undefined;
+  const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
+  await publish(tx, deps, about(event), type, [viewEvent(marked, nowMs)]);
+  return marked;
+}
+
+/** Publishes once that the results are public. Returns the event as it is marked then, if it was published here. */
+export async function publishResults(
+  tx: Transaction,
+  deps: RecordDeps,
+  event: VotingEvent,
+  nowMs: number,
+): Promise<VotingEvent | undefined> {
+  const publishedAt = publishedTime(event, nowMs);
+  if (publishedAt === null || event.resultsAnnounced) return undefined;
+  const marked = await markResultsAnnounced(tx, event.id);
+  if (marked === undefined) return undefined;
+  const { id, code, title } = event;
+  await publish(tx, deps, about(event), 'results.published', [{ votingEventId: id, code, title, publishedAt }]);
+  return marked;
+}
+
+const about = ({ accountId, id }: VotingEvent) => ({ accountId, votingEventId: id });

@@ -1,0 +1,343 @@
+import { z } from 'zod';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { LANGUAGES } from '#src/mail/language.ts';
+import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
+import { pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
+import type { votingEvents } from './tables.ts';
+
+/** An amount in the currency's smallest unit. */
+export interface Price {
+  readonly amountMinor: number;
+  readonly currency: string;
+}
+
+export type EventType = 'election' | 'poll';
+export type EventStatus = 'draft' | 'scheduled' | 'open' | 'closed';
+/** With what organizers alone see. */
+export type ShownStatus = EventStatus | 'rehearsal';
+export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
+/** What an event can be shared as; its own account is the owner. */
+export type InviteRole = 'viewer' | 'editor';
+export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
+
+/** What is stored of a voting event, with names as the API has them; `status` and other derived facts are functions of it. */
+export type VotingEvent = Readonly<
+  Omit<
+    typeof votingEvents.$inferSelect,
+    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | Counted
+  >
+>;
+/** What plan limits count: read by the statements that count alone. */
+type Counted = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
+
+const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
+  id: 'Price',
+  description: "An amount in the currency's smallest unit, and its lowercase ISO 4217 code.",
+  examples: [{ amountMinor: 500, currency: 'usd' }],
+});
+
+const eventType = z.enum(['election', 'poll']);
+const eventStatus = z.enum(['draft', 'scheduled', 'open', 'closed']).meta({
+  description:
+    'Derived at the moment of the request from what is stored and the clock. A rehearsal is shown as `open`.',
+});
+/** With what organizers alone see. */
+export const shownStatus = z.enum(['draft', 'scheduled', 'open', 'closed', 'rehearsal']).meta({
+  description: 'Derived at the moment of the request from what is stored and the clock.',
+});
+const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta({
+  description: 'By what a poll tells two participants apart; null for elections.',
+});
+const visibility = z.enum(['hidden', 'live', 'published']);
+/** How a secret event shows who voted, until its result is final (completions 5.6). */
+export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
+  description:
+    'In secret events who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody voted who is not shown yet. Null where nothing is kept back.',
+});
+
+const secrecy = z.enum(['secret', 'pseudonymous', 'identified']).meta({
+  description: 'Derived: elections are secret, polls pseudonymous, paid polls identified.',
+});
+const ballotRules = z.object({
+  candidateOrder: z.enum(['fixed', 'shuffled']),
+  opening: z.enum(['none', 'observer', 'public']).meta({
+    description: 'Who may read the openings of the ballot log after the close.',
+  }),
+  receipt: z.enum(['inclusion', 'full']).meta({
+    description: 'What a confirmation proves: that a ballot is in the log, or what was in it too.',
+  }),
+});
+const payments = {
+  payToVote: priceView.nullable(),
+  payToRegisterCandidate: priceView.nullable(),
+  repeatVotes: z.boolean().meta({ description: 'Whether one visitor may pay for and confirm any number of ballots.' }),
+};
+
+const BALLOT_EXAMPLE = { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' } as const;
+
+/** The organizer's shape of a voting event (completions 3). */
+export const votingEventView = z
+  .object({
+    id: z.string(),
+    code: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    type: eventType,
+    status: shownStatus,
+    startsAt: timeShape().nullable(),
+    endsAt: timeShape().nullable(),
+    timeZone: z.string().meta({ description: 'An IANA time zone.' }),
+    voter: z.object({
+      requireVoterId: z.boolean(),
+      selfRegistration: z.boolean(),
+      approval: z.enum(['automatic', 'manual']),
+      saveVoterInfo: z.boolean(),
+      pollIdentity,
+    }),
+    candidate: z.object({ selfRegistration: z.boolean() }),
+    ballot: ballotRules,
+    results: z.object({ visibility, publishedAt: timeShape().nullable() }),
+    log: z.object({
+      open: z.boolean().meta({
+        description:
+          'Whether the ballot log answers without a key: checkpoint, tiles, proofs, consistency, and public openings.',
+      }),
+    }),
+    votingPageUrl: z
+      .string()
+      .nullable()
+      .meta({ description: 'Where mails lead; its fragment may hold `{voterKey}`, `{voterId}` and `{email}`.' }),
+    contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'The language of the mails of the event.' }),
+    logoUrl: z.string().nullable(),
+    finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
+    payments: z.object(payments),
+    paymentBusinessId: z.string().nullable(),
+    secrecy,
+    disclosure: disclosureShape,
+    copy: z
+      .object({ total: z.int(), done: z.int() })
+      .nullable()
+      .meta({ description: 'Of a copy with its voters: how many of them are copied. It opens once all are.' }),
+    createdAt: timeShape(),
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'VotingEvent',
+    description: 'An election or a poll, as its organizer sees it.',
+    examples: [
+      {
+        id: EXAMPLE.event,
+        code: EXAMPLE.eventCode,
+        title: 'Board of the reading club',
+        description: null,
+        type: 'election',
+        status: 'open',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        timeZone: 'Europe/Berlin',
+        voter: {
+          requireVoterId: false,
+          selfRegistration: true,
+          approval: 'automatic',
+          saveVoterInfo: false,
+          pollIdentity: null,
+        },
+        candidate: { selfRegistration: false },
+        ballot: BALLOT_EXAMPLE,
+        results: { visibility: 'hidden', publishedAt: null },
+        log: { open: false },
+        votingPageUrl: 'https://vote.club.example/#key={voterKey}',
+        contactEmail: 'board@club.example',
+        language: 'en',
+        logoUrl: null,
+        finalAt: null,
+        payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
+        paymentBusinessId: null,
+        secrecy: 'secret',
+        disclosure: { everyBallots: 5, waiting: false },
+        copy: null,
+        createdAt: EXAMPLE.createdAt,
+        updatedAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+export type VotingEventView = z.output<typeof votingEventView>;
+
+/** What a voting page is built from (completions 4.1). */
+export const contextView = z
+  .object({
+    id: z.string(),
+    code: z.string(),
+    title: z.string(),
+    description: z.string().nullable(),
+    type: eventType,
+    status: eventStatus,
+    startsAt: timeShape().nullable(),
+    endsAt: timeShape().nullable(),
+    timeZone: z.string(),
+    votingMethods: z.array(z.string()).readonly().meta({ description: 'The methods of the positions, each once.' }),
+    voter: z.object({
+      requireVoterId: z.boolean(),
+      selfRegistration: z.boolean(),
+      saveVoterInfo: z.boolean(),
+      pollIdentity,
+      identity: z.enum(['voter_key', 'visitor_id']).meta({ description: 'What a cast must carry.' }),
+    }),
+    candidate: z.object({ selfRegistration: z.boolean() }),
+    results: z.object({
+      visibility,
+      available: z.boolean().meta({ description: 'Whether GET …/results would answer now.' }),
+    }),
+    payments: z.object({
+      required: z.boolean().meta({ description: 'Whether a cast begins a checkout.' }),
+      provider: z.enum(PROVIDER_NAMES).nullable(),
+      livemode: z.boolean().nullable().meta({
+        description: 'False where the linked business takes play money; null where none is linked.',
+      }),
+      ...payments,
+      quadraticCredits: z.boolean().meta({ description: 'Whether credits can be bought.' }),
+    }),
+    secrecy,
+    ballot: ballotRules,
+  })
+  .meta({
+    id: 'EventContext',
+    description: 'The settings a voting page is built from.',
+    examples: [
+      {
+        id: EXAMPLE.event,
+        code: EXAMPLE.eventCode,
+        title: 'Board of the reading club',
+        description: null,
+        type: 'election',
+        status: 'open',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        timeZone: 'Europe/Berlin',
+        votingMethods: ['plurality'],
+        voter: {
+          requireVoterId: false,
+          selfRegistration: true,
+          saveVoterInfo: false,
+          pollIdentity: null,
+          identity: 'voter_key',
+        },
+        candidate: { selfRegistration: false },
+        results: { visibility: 'hidden', available: false },
+        payments: {
+          required: false,
+          provider: null,
+          livemode: null,
+          payToVote: null,
+          payToRegisterCandidate: null,
+          repeatVotes: false,
+          quadraticCredits: false,
+        },
+        secrecy: 'secret',
+        ballot: BALLOT_EXAMPLE,
+      },
+    ],
+  });
+export type ContextView = z.output<typeof contextView>;
+
+/** Voters of a secret event are disclosed at least so many at a time (completions 5.6). */
+export const DISCLOSED_TOGETHER = 5;
+
+/** What an event keeps back of who voted; null where it keeps nothing back. */
+export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventView['disclosure'] {
+  return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
+}
+
+/**
+ * The organizer's shape of a voting event (completions 3).
+ * @param waiting whether somebody voted who is not disclosed yet
+ */
+export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): VotingEventView {
+  return {
+    id: event.id,
+    code: event.code,
+    title: event.title,
+    description: event.description,
+    type: event.type,
+    status: shownStatusAt(event, nowMs),
+    startsAt: event.startsAt,
+    endsAt: event.endsAt,
+    timeZone: event.timeZone,
+    voter: {
+      requireVoterId: event.requireVoterId,
+      selfRegistration: event.voterSelfRegistration,
+      approval: event.voterApproval,
+      saveVoterInfo: event.saveVoterInfo,
+      pollIdentity: pollIdentityOf(event),
+    },
+    candidate: { selfRegistration: event.candidateSelfRegistration },
+    ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
+    results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
+    log: { open: event.logOpen },
+    votingPageUrl: event.votingPageUrl,
+    contactEmail: event.contactEmail,
+    language: event.language,
+    logoUrl: event.logoUrl,
+    finalAt: event.finalAt,
+    payments: {
+      payToVote: event.payToVote,
+      payToRegisterCandidate: event.payToRegisterCandidate,
+      repeatVotes: event.repeatVotes,
+    },
+    paymentBusinessId: event.paymentBusinessId,
+    secrecy: secrecyOf(event),
+    disclosure: disclosureOf(event, waiting),
+    copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
+    createdAt: event.createdAt,
+    updatedAt: event.updatedAt,
+  };
+}
+
+/** Whether a vote key may read the results now (completions 5.6). */
+export function publicResultsAvailable(event: VotingEvent, nowMs: number): boolean {
+  return event.resultsVisibility === 'live' || publishedTime(event, nowMs) !== null;
+}
+
+/** The context that a voting page is built from (completions 4.1). */
+export function viewContext(
+  event: VotingEvent,
+  nowMs: number,
+  extra: {
+    readonly votingMethods: readonly string[];
+    readonly quadraticCredits: boolean;
+  },
+): ContextView {
+  const view = viewEvent(event, nowMs);
+  return {
+    id: view.id,
+    code: view.code,
+    title: view.title,
+    description: view.description,
+    type: view.type,
+    status: statusAt(event, nowMs),
+    startsAt: view.startsAt,
+    endsAt: view.endsAt,
+    timeZone: view.timeZone,
+    votingMethods: extra.votingMethods,
+    voter: {
+      requireVoterId: view.voter.requireVoterId,
+      selfRegistration: view.voter.selfRegistration,
+      saveVoterInfo: view.voter.saveVoterInfo,
+      pollIdentity: view.voter.pollIdentity,
+      identity: view.type === 'election' ? 'voter_key' : 'visitor_id',
+    },
+    candidate: view.candidate,
+    results: { visibility: view.results.visibility, available: publicResultsAvailable(event, nowMs) },
+    payments: {
+      required: event.payToVote !== null,
+      provider: event.paymentProvider,
+      livemode: event.paymentLivemode,
+      ...view.payments,
+      quadraticCredits: extra.quadraticCredits,
+    },
+    secrecy: view.secrecy,
+    ballot: view.ballot,
+  };
+}

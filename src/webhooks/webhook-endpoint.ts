@@ -1,0 +1,240 @@
+import { z } from 'zod';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import {
+  BESIDE_FAULTY_ENTRIES,
+  changesSomething,
+  descriptionField,
+  idField,
+  refuseRepeated,
+  searchField,
+  trimUrl,
+} from '#src/http/fields.ts';
+import { windowFields } from '#src/http/newest.ts';
+import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './event-catalogue.ts';
+import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
+
+export type EndpointStatus = 'active' | 'disabled';
+export type DisabledReason = 'manual' | 'consecutive_failures' | 'gone' | 'url_not_allowed';
+export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'skipped';
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
+
+/** A secret before a rotation: it signs too until its time is over. */
+export interface EarlierSecret {
+  /** Sealed. */
+  readonly secret: string;
+  /** Unix ms. */
+  readonly until: number;
+}
+
+export type WebhookEndpoint = Readonly<
+  Omit<typeof webhookEndpoints.$inferSelect, 'previousSecret' | 'previousSecretUntil'>
+>;
+
+export type WebhookDelivery = Readonly<Omit<typeof webhookDeliveries.$inferSelect, 'lockedUntil'>>;
+
+export type WebhookAttempt = Readonly<typeof webhookAttempts.$inferSelect>;
+
+const eventTypes = z
+  .array(z.string())
+  .min(1, 'must name at least one event type')
+  .max(100)
+  .superRefine((types, context) => {
+    types.forEach((type, index) => {
+      if (typeof type === 'string' && !isEventType(type)) {
+        const message = 'is not a type of event: GET /webhook-event-types';
+        context.addIssue({ code: 'custom', path: [index], message });
+      }
+    });
+    refuseRepeated(
+      types.map((type) => (isEventType(type) ? type : undefined)),
+      context,
+    );
+  }, BESIDE_FAULTY_ENTRIES);
+
+/** What is wrong with the address of a receiver, or undefined. */
+type UrlFault = (url: string) => string | undefined;
+
+const url = (faultOf: UrlFault) =>
+  z
+    .string()
+    .overwrite(trimUrl)
+    .check((context) => {
+      const message = faultOf(context.value);
+      if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value });
+    })
+    .meta({ format: 'uri', maxLength: 2_048 });
+
+export const createEndpointBody = (faultOf: UrlFault) =>
+  z.strictObject({
+    url: url(faultOf),
+    description: descriptionField(200).optional(),
+    eventTypes,
+    votingEventCode: idField().optional().describe('Restricts the endpoint to one event.'),
+  });
+
+export const updateEndpointBody = (faultOf: UrlFault) =>
+  z
+    .strictObject({
+      url: url(faultOf).optional(),
+      description: descriptionField(200).optional(),
+      eventTypes: eventTypes.optional(),
+      status: z.enum(['active', 'disabled']).optional(),
+    })
+    .refine(...changesSomething);
+
+export type NewEndpoint = z.output<ReturnType<typeof createEndpointBody>>;
+export type EndpointChange = z.output<ReturnType<typeof updateEndpointBody>>;
+
+export const listEndpointsQuery = z.strictObject({
+  votingEventCode: idField()
+    .optional()
+    .describe('Lists the endpoints of one event; those of the account when left out.'),
+  search: searchField().optional(),
+  status: z.enum(['active', 'disabled']).optional(),
+});
+export const listDeliveriesQuery = z.strictObject({
+  search: searchField().optional(),
+  status: z.enum(DELIVERY_STATUSES).optional(),
+  eventType: z.string().max(100).optional(),
+  ...windowFields(),
+});
+
+const endpointFields = {
+  id: z.string(),
+  votingEventId: z.string().nullable().meta({ description: 'Null for an endpoint of the whole account.' }),
+  url: z.string(),
+  description: z.string(),
+  eventTypes: listShape(z.string()),
+  status: z.enum(['active', 'disabled']),
+  disabledReason: z.enum(['manual', 'consecutive_failures', 'gone', 'url_not_allowed']).nullable(),
+  consecutiveFailures: z.int(),
+  secretHint: z.string(),
+  createdAt: timeShape(),
+};
+
+const ENDPOINT_EXAMPLE = {
+  id: EXAMPLE.endpoint,
+  votingEventId: null,
+  url: 'https://club.example/hooks',
+  description: '',
+  eventTypes: ['payment.succeeded', 'voting_event.closed'],
+  status: 'active',
+  disabledReason: null,
+  consecutiveFailures: 0,
+  secretHint: 'whsec_…kW8=',
+  createdAt: EXAMPLE.createdAt,
+} as const;
+
+/** A webhook endpoint (contract, "Webhook endpoint"). */
+export const endpointView = z
+  .object(endpointFields)
+  .meta({ id: 'WebhookEndpoint', description: 'Where events are sent.', examples: [ENDPOINT_EXAMPLE] });
+export type EndpointView = z.output<typeof endpointView>;
+
+export const endpointWithSecretView = z
+  .object({
+    ...endpointFields,
+    secret: z.string().meta({ description: 'Signs the messages. Told this once: store it, never log it.' }),
+  })
+  .meta({
+    id: 'WebhookEndpointWithSecret',
+    examples: [{ ...ENDPOINT_EXAMPLE, secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfcSrkkW8=' }],
+  });
+
+/** A delivery with every attempt at it (completions 8.2). */
+export const deliveryView = z
+  .object({
+    id: z.string(),
+    messageId: z.string().meta({ description: 'The `webhook-id` of the message.' }),
+    eventType: z.string(),
+    status: z.enum(DELIVERY_STATUSES),
+    responseStatus: z.int().nullable(),
+    nextTryAt: timeShape().nullable(),
+    createdAt: timeShape(),
+    deliveredAt: timeShape().nullable(),
+    attempts: listShape(
+      z.object({
+        number: z.int(),
+        at: timeShape(),
+        durationMs: z.int(),
+        responseStatus: z.int().nullable(),
+        error: z.string().nullable(),
+        responseBody: z.string().nullable().meta({ description: 'At most the first 2 KiB.' }),
+      }),
+    ),
+  })
+  .meta({
+    id: 'WebhookDelivery',
+    examples: [
+      {
+        id: EXAMPLE.delivery,
+        messageId: 'msg_01m8wz3qc1k6s9v3x8b5e0',
+        eventType: 'payment.succeeded',
+        status: 'delivered',
+        responseStatus: 200,
+        nextTryAt: null,
+        createdAt: EXAMPLE.openedAt,
+        deliveredAt: EXAMPLE.openedAt,
+        attempts: [
+          {
+            number: 1,
+            at: EXAMPLE.openedAt,
+            durationMs: 84,
+            responseStatus: 200,
+            error: null,
+            responseBody: 'ok',
+          },
+        ],
+      },
+    ],
+  });
+export type DeliveryView = z.output<typeof deliveryView>;
+
+export const eventTypeView = z
+  .object({ type: z.enum(EVENT_TYPE_NAMES as [string, ...string[]]), description: z.string() })
+  .meta({
+    id: 'WebhookEventType',
+    examples: [{ type: 'voter.created', description: EVENT_TYPES['voter.created'] }],
+  });
+
+/** A webhook endpoint (contract, "Webhook endpoint"): its secret is shown when it is made or rotated, and never again. */
+export function viewEndpoint(endpoint: WebhookEndpoint): EndpointView {
+  return {
+    id: endpoint.id,
+    votingEventId: endpoint.votingEventId,
+    url: endpoint.url,
+    description: endpoint.description ?? '',
+    eventTypes: endpoint.eventTypes,
+    status: endpoint.status,
+    disabledReason: endpoint.disabledReason,
+    consecutiveFailures: endpoint.consecutiveFailures,
+    secretHint: endpoint.secretHint,
+    createdAt: endpoint.createdAt,
+  };
+}
+
+/** A delivery with every attempt at it (completions 8.2). */
+export function viewDelivery(
+  delivery: Omit<WebhookDelivery, 'body'>,
+  attempts: readonly WebhookAttempt[],
+): DeliveryView {
+  return {
+    id: delivery.id,
+    messageId: delivery.messageId,
+    eventType: delivery.eventType,
+    status: delivery.status,
+    responseStatus: delivery.responseStatus,
+    nextTryAt: delivery.status === 'pending' ? delivery.nextTryAt : null,
+    createdAt: delivery.createdAt,
+    deliveredAt: delivery.deliveredAt,
+    attempts: attempts.map(({ number, at, durationMs, responseStatus, error, responseBody }) => ({
+      number,
+      at,
+      durationMs,
+      responseStatus,
+      error,
+      responseBody,
+    })),
+  };
+}

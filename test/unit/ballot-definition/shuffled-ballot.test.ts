@@ -1,0 +1,66 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { BallotText } from '#src/ballot-definition/ballot-text.ts';
+import { inOrder, pickOrder } from '#src/ballot-definition/shuffle.ts';
+
+const shuffles = vi.hoisted(() => ({ candidates: [] as number[] }));
+vi.mock('#src/ballot-definition/shuffle.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof import('#src/ballot-definition/shuffle.ts')>();
+  return {
+    ...original,
+    inOrder: (items: readonly unknown[], positionId: string, order: string) => {
+      shuffles.candidates.push(items.length);
+      return original.inOrder(items, positionId, order);
+    },
+  };
+});
+beforeEach(() => {
+  shuffles.candidates = [];
+});
+
+/** A hundred positions that share 900 candidates; each has one more of its own where `own` is set. */
+function definitionOf(own: boolean): BallotDefinition {
+  const candidate = (id: string) => ({ id, name: id, description: null, positionIds: [], groupId: null });
+  const shared = Array.from({ length: 900 }, (_, index) => candidate(`cnd_${index}`));
+  const positions = Array.from({ length: 100 }, (_, index) => ({
+    id: `pos_${index}`,
+    title: 'P',
+    votingMethod: 'approval',
+    groupId: null,
+    candidates: own ? [...shared, candidate(`cnd_own_${index}`)] : shared,
+  }));
+  return { event: { id: 'evt_1' }, positions, groups: [], sponsors: [] } as unknown as BallotDefinition;
+}
+
+test('a shuffled ballot shuffles one position at most between two of its pieces, where others have their turn', () => {
+  let before = 0;
+  for (const _ of new BallotText(definitionOf(true)).write('7')) {
+    expect(shuffles.candidates.length - before).toBeLessThanOrEqual(1);
+    before = shuffles.candidates.length;
+  }
+  expect(shuffles.candidates).toHaveLength(100);
+  expect(Math.max(...shuffles.candidates)).toBe(901);
+});
+
+test('candidates that all positions share are shuffled once', () => {
+  const pieces = [...new BallotText(definitionOf(false)).write('7')];
+  expect(shuffles.candidates).toEqual([900]);
+  expect(JSON.parse(pieces.join('')).data.candidates).toHaveLength(900);
+});
+
+test('every place of a ballot is as likely for each candidate, whatever the seeds', () => {
+  const names = Array.from({ length: 12 }, (_, index) => index);
+  const [seeds, first, orders] = [24_000, new Array<number>(12).fill(0), new Set<string>()];
+  for (let seed = 0; seed < seeds; seed += 1) {
+    const order = inOrder(names, 'pos_1', pickOrder(`visitor ${seed}`, 'evt_1'));
+    orders.add(order.join());
+    first[order[0] ?? 0] = (first[order[0] ?? 0] ?? 0) + 1;
+  }
+  const expected = seeds / 12;
+  const chiSquare = first.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+  // 11 degrees of freedom: above 31.3 once in a thousand draws; these seeds are always the same.
+  expect(chiSquare).toBeLessThan(31.3);
+  expect(orders.size).toBeGreaterThan(seeds * 0.99);
+  expect(pickOrder('one', 'evt_1')).toBe(pickOrder('one', 'evt_1'));
+  expect(pickOrder(undefined, 'evt_1')).not.toBe(pickOrder(undefined, 'evt_1'));
+});

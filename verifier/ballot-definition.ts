@@ -1,0 +1,74 @@
+import { type Fields, fieldsOf, isFields, listOf, numberOf, textOf } from './json.ts';
+import { Unbelievable } from './note.ts';
+
+/** What the counters need of a position, as the configuration of the log gives it. */
+export interface BallotPosition {
+  readonly id: string;
+  readonly title: string;
+  readonly method: string;
+  readonly seats: number;
+  readonly tieBreak: string;
+  /** Not every voter could answer it. */
+  readonly grouped: boolean;
+  readonly rules: Fields;
+  /** What a ballot that answers gives to a candidate whom it leaves out: 0 but on a scale without it. */
+  readonly leftOut: number;
+  /** A share that a winner must exceed; null where none is asked for. */
+  readonly majority: Fields | null;
+  /** The version of the counting rules. */
+  readonly version: number;
+  /** The position as the configuration has it: bounds, scale and budgets. */
+  readonly settings: Fields;
+  /** In candidate order: by their sort order, then by ID. */
+  readonly candidates: readonly BallotCandidate[];
+}
+
+export interface BallotCandidate {
+  readonly id: string;
+  readonly withdrawn: boolean;
+  readonly role: string;
+}
+
+/** A score that is left out: the lowest mark where the scale does not hold 0. The first version had 0 everywhere. */
+function leftOutScore(position: Fields, version: number): number {
+  const [lowest, highest] = [numberOf(position['scoreMin']), numberOf(position['scoreMax'])];
+  const withoutZero = position['votingMethod'] === 'score' && (lowest > 0 || highest < 0);
+  return withoutZero && version > 1 ? lowest : 0;
+}
+
+/** Reads positions and candidates from the configuration whose hash stands in the log. */
+export function readBallotDefinition(configuration: unknown): BallotPosition[] {
+  const { positions, candidates, rules } = fieldsOf(configuration);
+  const version = rules === undefined ? 1 : numberOf(rules);
+  if (version !== 1 && version !== 2)
+    throw new Unbelievable(`counting rules ${version} are not known to this verifier`);
+  const standing = listOf(candidates)
+    .map(fieldsOf)
+    .toSorted(
+      (a, b) => numberOf(a['sortOrder']) - numberOf(b['sortOrder']) || (textOf(a['id']) < textOf(b['id']) ? -1 : 1),
+    );
+  return listOf(positions).map((value) => {
+    const position = fieldsOf(value);
+    const id = textOf(position['id']);
+    return {
+      id,
+      title: textOf(position['title']),
+      method: textOf(position['votingMethod']),
+      seats: numberOf(position['seats']),
+      tieBreak: textOf(position['tieBreak']),
+      grouped: position['groupId'] !== null,
+      rules: fieldsOf(position['rules']),
+      leftOut: leftOutScore(position, version),
+      majority: isFields(position['majorityRequired']) ? position['majorityRequired'] : null,
+      version,
+      settings: position,
+      candidates: standing
+        .filter((candidate) => listOf(candidate['positionIds']).includes(id))
+        .map((candidate) => ({
+          id: textOf(candidate['id']),
+          withdrawn: candidate['status'] === 'withdrawn',
+          role: textOf(candidate['referendumRole']),
+        })),
+    };
+  });
+}
