@@ -31,19 +31,16 @@ BEGIN
     RETURN;
   END IF;
   -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
-  SELECT p.* INTO b FROM (
-    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
-    ORDER BY p.code_tag LIMIT 1
-  ) AS p WHERE p.code_tag = p_code_tag;
+  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
   IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   -- Replaced meanwhile, it has another code and is not found.
   SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag
   FOR UPDATE;
   IF NOT FOUND THEN
     SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
-    FROM (
-      SELECT * FROM ballot_queue q WHERE q.voting_event_id = p_event AND q.code_tag >= p_code_tag ORDER BY q.code_tag LIMIT 1
-    ) AS q WHERE q.code_tag = p_code_tag;
+    FROM ballot_queue q
+    WHERE q.voting_event_id = p_event AND q.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY q.code_tag LIMIT 1;
     IF NOT FOUND THEN
       SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
       FROM find_sealed(p_event, coalesce(p_leaf_tag, p_code_tag)) AS x WHERE x.leaf_index IS NOT NULL;
@@ -68,8 +65,8 @@ BEGIN
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
     SELECT v.status INTO standing FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id >= b.participant ORDER BY w.id LIMIT 1
-    ) AS v WHERE v.id = b.participant AND v.deleted_at IS NULL;
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
+    ) AS v WHERE v.deleted_at IS NULL;
     verdict := CASE WHEN standing IS NULL THEN 'voter_key_invalid' WHEN standing = 'rejected' THEN 'voter_rejected'
       WHEN standing = 'pending' THEN 'voter_pending' END;
     IF verdict IS NOT NULL THEN RETURN; END IF;

@@ -6,10 +6,8 @@ AS $$
 DECLARE
   b record;
 BEGIN
-  SELECT p.* INTO b FROM (
-    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
-    ORDER BY p.code_tag LIMIT 1
-  ) AS p WHERE p.code_tag = p_code_tag;
+  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
   IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
   IF NOT FOUND THEN RETURN false; END IF;

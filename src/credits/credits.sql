@@ -42,9 +42,8 @@ CREATE OR REPLACE FUNCTION hold_credits(
 DECLARE
   replaced record;
 BEGIN
-  SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM (
-    SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= p_participant ORDER BY b.participant LIMIT 1
-  ) AS b WHERE b.participant = p_participant;
+  SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM pending_ballots b
+  WHERE b.voting_event_id = p_event AND b.participant BETWEEN p_participant AND p_participant ORDER BY b.participant LIMIT 1;
   SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
   INTO short_position, required, available
   FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)

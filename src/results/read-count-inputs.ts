@@ -70,14 +70,12 @@ const IS_VOID =
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
 /**
- * The ballot of a tag: the first one from it on, in the order of the index that is meant. Several begin with the event, and
- * a plan that was made while the table was small may have taken any of them.
+ * The ballot of a tag, in the order of the index that is meant: several begin with the event, and a plan that was made while the
+ * table was small may have taken any of them. The range has two ends: one without would go on over ballots that have left.
  */
 const ofTag = (table: string): string =>
-  `SELECT * FROM (
-    SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
-    WHERE x.voting_event_id = v.voting_event_id AND x.code_tag >= v.code_tag ORDER BY x.code_tag LIMIT 1
-  ) AS x WHERE x.code_tag = v.code_tag`;
+  `SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
+    WHERE x.voting_event_id = v.voting_event_id AND x.code_tag BETWEEN v.code_tag AND v.code_tag ORDER BY x.code_tag LIMIT 1`;
 
 /** Behind every leaf: a range with two ends is planned as a narrow one, even where the first end is not known yet. */
 const NO_LEAF = 2n ** 62n;

@@ -25,12 +25,12 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
   LEFT JOIN LATERAL (
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= asked.identity ORDER BY w.email_key LIMIT 1
-    ) AS w WHERE asked.kind = 'email' AND w.email_key = asked.identity
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE asked.kind = 'email'
     UNION ALL
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= asked.identity ORDER BY w.voter_id_key LIMIT 1
-    ) AS w WHERE asked.kind <> 'email' AND w.voter_id_key = asked.identity
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE asked.kind <> 'email'
   ) AS v ON v.deleted_at IS NULL
   CROSS JOIN LATERAL (
     SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')

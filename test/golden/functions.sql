@@ -1,4 +1,4 @@
--- Version 20, bba9f9eb35af039c1f1ab7fe45760ad6a28342688529ba91c299f599ca4e130f
+-- Version 21, 3e2dca0324e2f320d025466dc025c32d41496cd99ead759adb1d7112c8bc08af
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -281,9 +281,11 @@ BEGIN
     OR EXISTS (SELECT 1 FROM ballot_rows r WHERE r.voting_event_id = NEW.voting_event_id
       AND r.leaf_index >= NEW.first_leaf AND r.leaf_index < NEW.first_leaf + NEW.ballots
       AND r.code_tag <> substring(NEW.tags FROM (r.leaf_index - NEW.first_leaf)::integer * 32 + 1 FOR 32))
-    OR EXISTS (SELECT 1 FROM generate_series(0, NEW.ballots - 1) AS n JOIN ballot_rows r
-      ON r.voting_event_id = NEW.voting_event_id AND r.code_tag = substring(NEW.tags FROM n * 32 + 1 FOR 32)
-      AND r.leaf_index <> NEW.first_leaf + n)
+    OR EXISTS (SELECT 1 FROM generate_series(0, NEW.ballots - 1) AS n
+      CROSS JOIN LATERAL (SELECT substring(NEW.tags FROM n * 32 + 1 FOR 32) AS tag OFFSET 0) AS t
+      CROSS JOIN LATERAL (SELECT x.leaf_index FROM ballot_rows x WHERE x.voting_event_id = NEW.voting_event_id
+        AND x.code_tag BETWEEN t.tag AND t.tag ORDER BY x.code_tag LIMIT 1) AS r
+      WHERE r.leaf_index <> NEW.first_leaf + n)
   THEN
     RAISE EXCEPTION 'a ballot stands in the box already' USING ERRCODE = 'unique_violation';
   END IF;
@@ -352,19 +354,16 @@ BEGIN
     RETURN;
   END IF;
   -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
-  SELECT p.* INTO b FROM (
-    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
-    ORDER BY p.code_tag LIMIT 1
-  ) AS p WHERE p.code_tag = p_code_tag;
+  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
   IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   -- Replaced meanwhile, it has another code and is not found.
   SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag
   FOR UPDATE;
   IF NOT FOUND THEN
     SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
-    FROM (
-      SELECT * FROM ballot_queue q WHERE q.voting_event_id = p_event AND q.code_tag >= p_code_tag ORDER BY q.code_tag LIMIT 1
-    ) AS q WHERE q.code_tag = p_code_tag;
+    FROM ballot_queue q
+    WHERE q.voting_event_id = p_event AND q.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY q.code_tag LIMIT 1;
     IF NOT FOUND THEN
       SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
       FROM find_sealed(p_event, coalesce(p_leaf_tag, p_code_tag)) AS x WHERE x.leaf_index IS NOT NULL;
@@ -389,8 +388,8 @@ BEGIN
   -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   IF NOT poll THEN
     SELECT v.status INTO standing FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id >= b.participant ORDER BY w.id LIMIT 1
-    ) AS v WHERE v.id = b.participant AND v.deleted_at IS NULL;
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
+    ) AS v WHERE v.deleted_at IS NULL;
     verdict := CASE WHEN standing IS NULL THEN 'voter_key_invalid' WHEN standing = 'rejected' THEN 'voter_rejected'
       WHEN standing = 'pending' THEN 'voter_pending' END;
     IF verdict IS NOT NULL THEN RETURN; END IF;
@@ -599,10 +598,8 @@ AS $function$
 DECLARE
   b record;
 BEGIN
-  SELECT p.* INTO b FROM (
-    SELECT p.ctid AS place, p.* FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.code_tag >= p_code_tag
-    ORDER BY p.code_tag LIMIT 1
-  ) AS p WHERE p.code_tag = p_code_tag;
+  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
   IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
   DELETE FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag RETURNING p.* INTO b;
   IF NOT FOUND THEN RETURN false; END IF;
@@ -755,8 +752,7 @@ BEGIN
     RETURN;
   END LOOP;
   SELECT r.leaf_index, r.entries, r.weight_micro, r.salt, r.sealed_time INTO leaf_index, entries, weight_micro, salt, sealed_time
-  FROM (SELECT * FROM ballot_rows x WHERE x.voting_event_id = p_event AND x.code_tag >= p_tag ORDER BY x.code_tag LIMIT 1) AS r
-  WHERE r.code_tag = p_tag;
+  FROM ballot_rows r WHERE r.voting_event_id = p_event AND r.code_tag BETWEEN p_tag AND p_tag ORDER BY r.code_tag LIMIT 1;
 END $function$;
 
 CREATE OR REPLACE FUNCTION fold_electorate(p_event text)
@@ -929,9 +925,8 @@ AS $function$
 DECLARE
   replaced record;
 BEGIN
-  SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM (
-    SELECT * FROM pending_ballots b WHERE b.voting_event_id = p_event AND b.participant >= p_participant ORDER BY b.participant LIMIT 1
-  ) AS b WHERE b.participant = p_participant;
+  SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM pending_ballots b
+  WHERE b.voting_event_id = p_event AND b.participant BETWEEN p_participant AND p_participant ORDER BY b.participant LIMIT 1;
   SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
   INTO short_position, required, available
   FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
@@ -1054,12 +1049,12 @@ AS $function$
   FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
   LEFT JOIN LATERAL (
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key >= asked.identity ORDER BY w.email_key LIMIT 1
-    ) AS w WHERE asked.kind = 'email' AND w.email_key = asked.identity
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE asked.kind = 'email'
     UNION ALL
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key >= asked.identity ORDER BY w.voter_id_key LIMIT 1
-    ) AS w WHERE asked.kind <> 'email' AND w.voter_id_key = asked.identity
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE asked.kind <> 'email'
   ) AS v ON v.deleted_at IS NULL
   CROSS JOIN LATERAL (
     SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
@@ -1187,6 +1182,7 @@ CREATE OR REPLACE FUNCTION pack_ballots(p_event text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   packed record;
