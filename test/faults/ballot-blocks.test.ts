@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
@@ -182,6 +183,29 @@ describe('ballots that an earlier version sealed', () => {
       { leafIndex: 290, voterId: null, countryCode: null, submittedAt: null },
       { leafIndex: 292, voterId: 'voter 290' },
     ]);
+  });
+
+  test('are found by their index, however few rows the plan was made for: a block takes few reads beside many rows', async () => {
+    const rows = 20_000;
+    await pool.query(
+      `INSERT INTO ballot_rows (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
+       SELECT $1, n, 'bal_' || n, sha256(convert_to($1 || n, 'UTF8')), '\\x00', 1000000, '\\x00', '\\x00', true
+       FROM generate_series(0, ${rows - 1}) AS n`,
+      [event.id],
+    );
+    await inTransaction(service.deps.db, async (tx) => {
+      // What the planner knows of a table that had few rows when it was looked at last.
+      await tx.execute(sql`SET LOCAL session_replication_role = replica`);
+      await tx.execute(
+        sql`UPDATE pg_class SET reltuples = 20, relpages = 1 WHERE relname IN ('ballot_rows', 'ballots_id', 'ballots_code')`,
+      );
+      await tx.execute(sql`SET LOCAL session_replication_role = origin`);
+      expect((await tx.execute(sql`SELECT pack_ballots(${event.id}) AS packed`)).rows).toEqual([{ packed: 256 }]);
+      const { rows: reads } = await tx.execute<{ read: string }>(
+        sql`SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'ballot_rows'`,
+      );
+      expect(Number(reads[0]?.read)).toBeLessThan(256 * 12);
+    });
   });
 
   test('stay in their rows unless the same ballots stand in a block', async () => {
