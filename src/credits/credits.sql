@@ -34,11 +34,11 @@ BEGIN
 END $$;
 
 -- Holds what a ballot costs, in place of what the ballot that it replaces held. Where anything is short, nothing changes.
--- Call with the visitor's credits locked.
+-- Call with the visitor's credits locked. Without sorting, what is replaced is looked for in the order of participants.
 CREATE OR REPLACE FUNCTION hold_credits(
   p_event text, p_participant text, p_visitor text, p_code_tag bytea, p_credits jsonb, OUT short_position text,
   OUT required bigint, OUT available bigint
-) RETURNS record LANGUAGE plpgsql AS $$
+) RETURNS record LANGUAGE plpgsql SET enable_sort = off AS $$
 DECLARE
   replaced record;
 BEGIN

@@ -26,6 +26,8 @@ const MANY = MAX_BOX_BLOCKS * 256;
 async function fillBox(eventId: string, from: number, to: number, packed = true): Promise<void> {
   const ballot = (...candidates: number[]): Buffer =>
     packEntries([{ position: 1, entries: candidates.map((candidate) => ({ candidate, value: 1 })) }]);
+  // As it may be looked at by itself at any time: emptied of rows, or with the first of many.
+  await service.deps.db.$client.query('ANALYZE ballot_rows, ballot_blocks');
   for (let at = from; at < to; at += CHUNK) {
     await service.deps.db.$client.query(
       `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PoolClient } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { JOINING_TABLES } from '#src/ballot-log/remove-dead-rows.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
+import { createTestEvent, finishEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import {
@@ -65,26 +66,34 @@ test('when a result is final, their dead rows go by a job', async () => {
   await eventually(async () => ((await vacuumed()).every(({ times }) => times > 0) ? true : undefined));
 });
 
-test('who looks for one ballot meets none of the thousands that have left, although an old snapshot keeps their entries', async () => {
-  const event = await createTestEvent(service, account, {}, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
-  const pool = service.deps.db.$client;
-  const [old, client] = [await pool.connect(), await pool.connect()];
-  try {
-    // Tables have their names from the list below alone.
-    const fill: Readonly<Record<string, string>> = {
-      pending_ballots: `(voting_event_id, participant, participants, code_tag, entries, weight_micro, cast_at)
-        SELECT $1, 'vis_' || n, ARRAY['vis_' || n], sha256(n::text::bytea), '\\x00', 1000000, 1 FROM generate_series(1, 5000) AS n`,
-      ballot_rows: `(voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
-        SELECT $1, n, 'bal_' || n, sha256(n::text::bytea), '\\x00', 1000000, '\\x00', '\\x00', true FROM generate_series(1, 5000) AS n`,
-    };
-    for (const [table, rows] of Object.entries(fill)) await pool.query(`INSERT INTO ${table} ${rows}`, [event.id]);
-    await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await old.query('SELECT 1 FROM ballot_rows LIMIT 1');
+const ROWS = 8_000;
+/** By table, what stands behind `INSERT INTO`. */
+const FILLED: Readonly<Record<string, string>> = {
+  pending_ballots: `(voting_event_id, participant, participants, code_tag, entries, weight_micro, cast_at)
+    SELECT $1, 'vis_' || n, ARRAY['vis_' || n], sha256(n::text::bytea), '\\x00', 1000000, 1 FROM generate_series(1, ${ROWS}) AS n`,
+  ballot_rows: `(voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
+    SELECT $1, n, 'bal_' || n, sha256(n::text::bytea), '\\x00', 1000000, '\\x00', '\\x00', true FROM generate_series(1, ${ROWS}) AS n`,
+};
+
+describe('who looks for one ballot among thousands reads a few pages', () => {
+  let event: TestEvent;
+  let client: PoolClient;
+  beforeEach(async () => {
+    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    client = await service.deps.db.$client.connect();
+    // What may go in no other way.
     await client.query("SET session_replication_role = 'replica'");
-    for (const table of Object.keys(fill))
+  });
+  afterEach(() => client.release(true));
+
+  async function fill(): Promise<void> {
+    for (const [table, rows] of Object.entries(FILLED)) await client.query(`INSERT INTO ${table} ${rows}`, [event.id]);
+  }
+  async function empty(): Promise<void> {
+    for (const table of Object.keys(FILLED))
       await client.query(`DELETE FROM ${table} WHERE voting_event_id = $1`, [event.id]);
+  }
+  async function expectFewPages(): Promise<void> {
     for (const search of [
       `SELECT drop_pending_ballot($1, '\\x00')`,
       `SELECT * FROM find_sealed($1, '\\x00')`,
@@ -95,10 +104,28 @@ test('who looks for one ballot meets none of the thousands that have left, altho
       const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${search}`, [event.id]);
       expect(rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks'], search).toBeLessThan(60);
     }
-  } finally {
-    old.release(true);
-    client.release(true);
   }
+
+  test('that have left, although an old snapshot keeps their entries', async () => {
+    await fill();
+    const old = await service.deps.db.$client.connect();
+    try {
+      await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await old.query('SELECT 1 FROM ballot_rows LIMIT 1');
+      await empty();
+      await expectFewPages();
+    } finally {
+      old.release(true);
+    }
+  });
+
+  test('that came after the planner saw empty tables with tall indexes', async () => {
+    await fill();
+    await empty();
+    for (const table of Object.keys(FILLED)) await client.query(`ANALYZE ${table}`);
+    await fill();
+    await expectFewPages();
+  });
 });
 
 test('a role that may not vacuum leaves it, and says so once', async () => {

@@ -1,4 +1,4 @@
--- Version 21, 3e2dca0324e2f320d025466dc025c32d41496cd99ead759adb1d7112c8bc08af
+-- Version 22, 01c1392d2c66b5c5df77c7d714d8ee6f6c4c83739f05cc4abdbfb01ccf98fb87
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -594,6 +594,7 @@ END $function$;
 CREATE OR REPLACE FUNCTION drop_pending_ballot(p_event text, p_code_tag bytea)
  RETURNS boolean
  LANGUAGE plpgsql
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   b record;
@@ -733,6 +734,7 @@ CREATE OR REPLACE FUNCTION find_sealed(p_event text, p_tag bytea, OUT leaf_index
  LANGUAGE plpgsql
  STABLE
  SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   b record;
@@ -921,6 +923,7 @@ $function$;
 CREATE OR REPLACE FUNCTION hold_credits(p_event text, p_participant text, p_visitor text, p_code_tag bytea, p_credits jsonb, OUT short_position text, OUT required bigint, OUT available bigint)
  RETURNS record
  LANGUAGE plpgsql
+ SET enable_sort TO 'off'
 AS $function$
 DECLARE
   replaced record;
