@@ -11,8 +11,8 @@ const ALONE = [
 export default defineConfig({
   test: {
     pool: 'forks',
-    // PostgreSQL and the servers under test need cores as well.
-    maxWorkers: 2,
+    // One more than the smallest machine has cores: many tests wait, for a mail, a job or a process.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,

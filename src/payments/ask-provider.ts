@@ -12,7 +12,7 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { type AttemptRef, endAsking, findAttempt, takeAsking } from './attempt-repository.ts';
+import { type AttemptRef, endAsking, findAttempt, isAnswerYoung, takeAsking } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { openCredentials } from './credentials.ts';
@@ -113,7 +113,9 @@ export async function askProvider(
       return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
-    if (current.askingUntil === null && !always) return current;
+    // Nobody asks: the answer is there, or who asked got none a moment ago, and this caller asks in turn.
+    if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
+      return current;
     if (monotonicMs() > until) throw providerUnavailable();
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }

@@ -156,6 +156,12 @@ export async function takeAsking(
   return rows.length === 1;
 }
 
+/** Whether the provider answered within so many milliseconds. */
+export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinMs: number): Promise<boolean> {
+  const young = and(at(ref), gt(paymentAttempts.askedAt, sql`${nowMs} - ${withinMs}::bigint`));
+  return (await executor.select({ id: paymentAttempts.id }).from(paymentAttempts).where(young)).length === 1;
+}
+
 /** Ends the asking. An answer counts for the next seconds; no answer leaves the next one free to ask. */
 export async function endAsking(executor: Executor, ref: AttemptRef, answered: boolean): Promise<void> {
   await executor

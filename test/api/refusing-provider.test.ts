@@ -1,8 +1,9 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
+import { takeAsking } from '#src/payments/attempt-repository.ts';
 import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
@@ -157,6 +158,36 @@ describe.each(PROVIDERS)('%s', (provider) => {
     for (const answer of answers) {
       expect(shown(answer)).toEqual([500, 'internal', 'payment_provider_unavailable']);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+  });
+
+  test('that did not answer whom a caller waited for is asked by that caller, who takes no old state for an answer', async () => {
+    const event = await createPaidEvent(service, provider);
+    const { paymentAttemptId } = (await firstCall(event)).body.data;
+    const ref = { votingEventId: event.id, id: paymentAttemptId };
+    const { db } = service.deps;
+    const other = { againAfterMs: 0, leaseMs: 60_000, processId: service.deps.processId };
+    expect(await takeAsking(db, ref, other)).toBe(true);
+    // The other one gives up between the two looks of the caller: found that it asks, and then that nobody does.
+    const pool = db.$client;
+    const query = pool.query.bind(pool);
+    let looked = false;
+    const giveUp = vi.spyOn(pool, 'query').mockImplementation((async (...args: Parameters<typeof query>) => {
+      if (!looked && JSON.stringify(args[0]).includes('update \\"payment_attempts\\"')) {
+        looked = true;
+        const answer = await query(...args);
+        await query(`UPDATE payment_attempts SET asking_until = NULL WHERE id = $1`, [paymentAttemptId]);
+        return answer;
+      }
+      return query(...args);
+    }) as unknown as typeof query);
+    try {
+      paid.sandbox.faults.refuseStatus = 503;
+      paid.sandbox.faults.refuseTimes = 1_000;
+      expect(shown(await post(event, { paymentAttemptId }))).toEqual([500, 'internal', 'payment_provider_unavailable']);
+      expect(looked).toBe(true);
+    } finally {
+      giveUp.mockRestore();
     }
   });
 
