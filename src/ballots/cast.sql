@@ -12,9 +12,9 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   stored_status smallint, stored_answer text, voter_weight bigint
 ) LANGUAGE plpgsql
 -- Planning takes longer than all the rest, so the plan is kept, from when the tables were empty even: it must look every row up
--- by its key all the same.
+-- by its key all the same. Where several indexes begin alike, a look-up says by its order which one is meant.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   at bigint;
   keyed CONSTANT boolean := cardinality(array_remove(p_idempotency_key, NULL)) > 0;
@@ -148,7 +148,7 @@ CREATE OR REPLACE FUNCTION cast_paid_ballot(
 ) RETURNS record LANGUAGE plpgsql
 -- Kept plans, by keys alone, as above.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   j record;
   taken integer;

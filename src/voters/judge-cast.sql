@@ -51,7 +51,7 @@ CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash by
 RETURNS text LANGUAGE plpgsql
 -- Kept plans, by keys alone: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   judged record;
 BEGIN

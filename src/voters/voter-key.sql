@@ -62,7 +62,7 @@ CREATE OR REPLACE FUNCTION verify_voter(
 ) RETURNS record LANGUAGE plpgsql
 -- Kept plans, by keys alone: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_bitmapscan = off SET jit = off AS $$
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   first_use boolean;
 BEGIN

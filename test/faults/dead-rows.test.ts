@@ -71,6 +71,9 @@ const ROWS = 8_000;
 const FILLED: Readonly<Record<string, string>> = {
   pending_ballots: `(voting_event_id, participant, participants, code_tag, entries, weight_micro, cast_at)
     SELECT $1, 'vis_' || n, ARRAY['vis_' || n], sha256(n::text::bytea), '\\x00', 1000000, 1 FROM generate_series(1, ${ROWS}) AS n`,
+  voters: `(voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+    SELECT $1, 'vtr_' || md5(n::text), 'Ada', e.address, e.address, 'v-' || n, 'v-' || n, 1000000, 'approved', 'import', 'sent', 1, 1
+    FROM generate_series(1, ${ROWS}) AS n, LATERAL (SELECT 'voter-' || md5(n::text) || '@mail.example' AS address) AS e`,
   ballot_rows: `(voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
     SELECT $1, n, 'bal_' || n, sha256(n::text::bytea), '\\x00', 1000000, '\\x00', '\\x00', true FROM generate_series(1, ${ROWS}) AS n`,
 };
@@ -96,6 +99,8 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
   async function expectFewPages(): Promise<void> {
     for (const search of [
       `SELECT drop_pending_ballot($1, '\\x00')`,
+      `SELECT * FROM verify_voter($1, 'email', 'w@mail.example', '\\x00', 'automatic')`,
+      `SELECT * FROM verify_voter($1, 'voter_id', 'w', '\\x00', 'automatic')`,
       `SELECT * FROM find_sealed($1, '\\x00')`,
       `SELECT * FROM hold_credits($1, 'vis_', 'vis_', '\\x00', '[]')`,
     ]) {

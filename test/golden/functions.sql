@@ -1,4 +1,4 @@
--- Version 22, 01c1392d2c66b5c5df77c7d714d8ee6f6c4c83739f05cc4abdbfb01ccf98fb87
+-- Version 23, bd1d014ff6acc868cbbbcfb54550ff4c28a6984f7b6fae9c7ca8f1e9399bc839
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -89,6 +89,7 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(p_api_key text[], p_idempotency
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
  SET jit TO 'off'
 AS $function$
 DECLARE
@@ -224,6 +225,7 @@ CREATE OR REPLACE FUNCTION cast_paid_ballot(p_event text, p_paper_version bigint
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
  SET jit TO 'off'
 AS $function$
 DECLARE
@@ -300,6 +302,7 @@ CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash by
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
  SET jit TO 'off'
 AS $function$
 DECLARE
@@ -1504,6 +1507,7 @@ CREATE OR REPLACE FUNCTION verify_voter(p_event text, p_kind text, p_identity te
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
  SET jit TO 'off'
 AS $function$
 DECLARE
