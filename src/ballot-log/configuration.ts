@@ -1,8 +1,91 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { candidateView } from '#src/ballot-definition/candidate.ts';
+import { positionView } from '#src/ballot-definition/position.ts';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { Pauses } from '#src/platform/pauses.ts';
-import type { LogConfiguration } from './view-schemas.ts';
+import { votingEventView } from '#src/voting-events/voting-event.ts';
+
+/** Everything that a ballot and its count depend on, as the `open` and `config` leaves bind it. */
+export const configurationView = z
+  .object({
+    v: z.literal(1),
+    rules: z.literal(2).meta({ description: 'The version of the counting rules.' }),
+    ...votingEventView.pick({ title: true, type: true, startsAt: true, endsAt: true }).shape,
+    voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
+    ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
+    repeatVotes: z.boolean(),
+    positions: listShape(
+      positionView.omit({
+        votingEventId: true,
+        description: true,
+        sortOrder: true,
+        quadraticTopUp: true,
+        createdAt: true,
+        updatedAt: true,
+      }),
+    ),
+    candidates: listShape(
+      candidateView.pick({
+        id: true,
+        name: true,
+        positionIds: true,
+        referendumRole: true,
+        status: true,
+        sortOrder: true,
+      }),
+    ),
+  })
+  .meta({
+    id: 'LogConfiguration',
+    description:
+      'What the last `open` or `config` leaf binds by its hash: positions and candidates in the order of their IDs.',
+    examples: [
+      {
+        v: 1,
+        rules: 2,
+        title: 'Board of the reading club',
+        type: 'election',
+        startsAt: EXAMPLE.openedAt,
+        endsAt: EXAMPLE.closesAt,
+        voter: { requireVoterId: false, selfRegistration: true, approval: 'automatic', saveVoterInfo: false },
+        ballot: { opening: 'observer', receipt: 'inclusion' },
+        repeatVotes: false,
+        positions: [
+          {
+            id: EXAMPLE.position,
+            title: 'Chair',
+            votingMethod: 'plurality',
+            groupId: null,
+            seats: 1,
+            minSelections: 1,
+            maxSelections: 1,
+            scoreMin: null,
+            scoreMax: null,
+            cumulativePointBudget: null,
+            quadraticBaseCreditBudget: null,
+            tieBreak: 'joint',
+            rules: null,
+            majorityRequired: null,
+          },
+        ],
+        candidates: [
+          {
+            id: EXAMPLE.candidate,
+            name: 'Greta Lind',
+            positionIds: [EXAMPLE.position],
+            referendumRole: null,
+            status: 'approved',
+            sortOrder: 0,
+          },
+        ],
+      },
+    ],
+  });
+type LogConfiguration = z.output<typeof configurationView>;
 
 /** The version of docs/counting.md that ballots are counted by; configurations without it are of the first. */
 const COUNTING_RULES = 2;

@@ -1,27 +1,93 @@
+import { z } from 'zod';
 import { type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
-import { DEFAULT_PAGE_SIZE, decodeCursor, encodeCursor, MAX_PAGE_SIZE } from '#src/http/cursor.ts';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { cursorField, DEFAULT_PAGE_SIZE, decodeCursor, encodeCursor, MAX_PAGE_SIZE } from '#src/http/cursor.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { openClose } from './close-opening.ts';
-import { configurationOf } from './configuration.ts';
+import { closeOpeningView, openClose } from './close-opening.ts';
+import { configurationOf, configurationView } from './configuration.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
-import { MAX_OPENINGS } from './operations.ts';
 import { findHead } from './repository.ts';
+
+const openingView = z
+  .object({
+    index: z.int().meta({ description: 'Of its leaf.' }),
+    votes: listShape(
+      z.object({
+        positionId: z.string(),
+        candidateId: z.string(),
+        value: z.int().optional(),
+        rank: z.int().optional(),
+      }),
+    ),
+    weight: z.string().meta({ description: 'An exact decimal.' }),
+    salt: z.string().meta({ description: 'Opens the commitment of the leaf; base64.' }),
+  })
+  .meta({
+    id: 'BallotOpening',
+    description: 'What a ballot of the log said.',
+    examples: [
+      {
+        index: 1,
+        votes: [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }],
+        weight: '1',
+        salt: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=',
+      },
+    ],
+  });
+
+/** A page of openings, and beside them the seed that ties are drawn from. */
+export const openingsPage = z
+  .object({
+    data: listShape(openingView),
+    nextCursor: z.string().nullable(),
+    nextIndex: z.int().nullable().meta({ description: 'What to ask for next as `fromIndex`; null at the end.' }),
+    tieSeed: z.string().meta({
+      description: 'The seed that ties are drawn from, in hex.',
+      examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],
+    }),
+    close: closeOpeningView.nullable().meta({ examples: [null] }),
+    configuration: configurationView.optional().meta({ description: 'On the first page alone.' }),
+  })
+  .meta({ id: 'BallotOpenings' });
+
+/** The openings of a page: more than rows of other lists, so that a large log is read in few requests. */
+const MAX_OPENINGS = 1_000;
+export const openingsQuery = z.strictObject({
+  fromIndex: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the index of a leaf')
+    .transform(Number)
+    .optional()
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'The leaf to begin at.' } }),
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(1, 'must be at least 1').max(MAX_OPENINGS, `must be at most ${MAX_OPENINGS}`))
+    .optional()
+    .meta({
+      shownAs: {
+        type: 'integer',
+        minimum: 1,
+        maximum: MAX_OPENINGS,
+        description: 'Ballots of a page: 1,000 unless given; without `fromIndex` 50, and at most 200.',
+      },
+    }),
+  cursor: cursorField(),
+});
 
 /** Packed bytes of the ballots of a page: each becomes some twenty of JSON. A page holds one ballot at least. */
 const MAX_PAGE_BYTES = 131_072;
 
 /** Where a page begins, and how many ballots it may hold: by leaf, or by the cursor of the page before. */
-export interface OpeningsQuestion {
-  readonly fromIndex?: number | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
+export type OpeningsQuestion = z.output<typeof openingsQuery>;
 
 /** @throws ApiError 400 for a page that is asked for both ways, or larger than its way allows */
 function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: OpeningsQuestion) {

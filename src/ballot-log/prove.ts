@@ -1,12 +1,38 @@
+import { z } from 'zod';
 import { codeTagOf, waitingTags } from '#src/ballots/confirmation-code.ts';
 import type { Database } from '#src/database/client.ts';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { badRequest } from '#src/platform/errors.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';
-import type { BallotProof } from './view-schemas.ts';
+
+const hash = () => z.string().meta({ description: 'A hash in base64.' });
+const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
+const CHECKPOINT_EXAMPLE = `vote.example/${EXAMPLE.event}\n2\n${HASH_EXAMPLE}\n\n— vote.example AAAAAAo=\n`;
+
+/** Where a confirmed ballot stands in the log (completions 6.4). */
+export const ballotProofView = z
+  .object({
+    status: z.enum(['queued', 'logged']),
+    index: z.int().nullable().meta({ description: 'Of its leaf; null while it waits.' }),
+    hashes: listShape(hash()).meta({ description: 'The inclusion proof (RFC 6962).' }),
+    checkpoint: z.string().nullable().meta({ description: 'The signed head that the proof leads to.' }),
+  })
+  .meta({
+    id: 'BallotProof',
+    examples: [{ status: 'logged', index: 1, hashes: [HASH_EXAMPLE], checkpoint: CHECKPOINT_EXAMPLE }],
+  });
+type BallotProof = z.output<typeof ballotProofView>;
+
+export const consistencyView = z.object({ from: z.int(), to: z.int(), hashes: listShape(hash()) }).meta({
+  id: 'ConsistencyProof',
+  description: 'The hashes that show the first `from` leaves to be the beginning of the first `to` (RFC 6962).',
+  examples: [{ from: 1, to: 2, hashes: [HASH_EXAMPLE] }],
+});
 
 const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
 

@@ -1,7 +1,24 @@
 import type { Executor } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
 import { hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
 import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
 import { eventTree, type TreeReader } from './tree-store.ts';
+
+/** A tile never changes: the address of one that is not full names its width. */
+const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+/** A signed note, or a verifier key. */
+export const noteAnswer = (content: string): Answer => ({
+  status: 200,
+  text: { content, type: 'text/plain; charset=utf-8' },
+});
+
+/** @param isLasting false for what may be gone with the next request: no one keeps it */
+export const tileAnswer = (content: Uint8Array<ArrayBuffer>, isLasting = true): Answer => ({
+  status: 200,
+  ...(isLasting ? { headers: FOREVER } : {}),
+  bytes: { content, type: 'application/octet-stream' },
+});
 
 /** The hashes of a tile, the first `width` of them: one row when it is full, at most 255 of the level below otherwise. */
 export async function readHashTileOf(

@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
-import { noteAnswer, tileAnswer } from '#src/ballot-log/log-answers.ts';
-import { readTileBytes } from '#src/ballot-log/read-log.ts';
+import { noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';

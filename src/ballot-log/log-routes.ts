@@ -1,0 +1,200 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { requireFeature } from '#src/accounts/plans.ts';
+import { addressGuesser, unknownCode } from '#src/ballots/confirm-ballot.ts';
+import { normaliseCode } from '#src/ballots/confirmation-code.ts';
+import type { Deps } from '#src/deps.ts';
+import { type Answer, ok } from '#src/http/answer.ts';
+import { claimFirst } from '#src/http/answer-once.ts';
+import { answersBytes, answersOne, answersText } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import { isKeyless } from '#src/http/caller.ts';
+import type { Env, RequestContext } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import { operation } from '#src/http/operation.ts';
+import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { answer } from '#src/http/send.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { originOf, signCheckpoint } from './checkpoint.ts';
+import { listOpenings, openingsPage, openingsQuery } from './list-openings.ts';
+import { EMPTY_ROOT } from './merkle-tree.ts';
+import { ballotProofView, consistencyView, proveBallot, proveConsistency } from './prove.ts';
+import { noteAnswer, readTileBytes, tileAnswer } from './read-log.ts';
+import { findLastCheckpoint } from './repository.ts';
+import { eventTree } from './tree-store.ts';
+
+/** A log key is for voters: it reads the log and nothing else. Without a key where `log.open` says so (completions 2.1 and 6.4). */
+const READERS = ['vote', 'observe', 'log'] as const;
+const sizeField = () =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number of leaves')
+    .transform(Number)
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'A number of leaves.' } });
+const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
+
+const proofBody = z.strictObject({
+  confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
+});
+
+/** The key that signs the logs of all events. */
+export function logKeyRouter({ logKey }: Deps): Hono<Env> {
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'getLogKey',
+      summary: 'Read the key that checkpoints and promises are signed with',
+      method: 'GET',
+      path: '/',
+      scope: 'none',
+      description: 'A C2SP verifier key: `<name>+<key hash>+<base64 of algorithm byte and Ed25519 key>`.',
+      answers: answersText('text/plain', 'The key, one line.'),
+    }),
+    async (c) => answer(c, noteAnswer(`${logKey.verifierKey}\n`)),
+  );
+  return router;
+}
+
+/** The ballot log as everybody may check it (completions 6.4). */
+export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env> {
+  const event = loadPublicEvent(deps);
+  const openedEvent = findTarget(async (c) => {
+    const target = await requireVoteCaller(deps, c);
+    requireFeature(deps.plans[target.ownerPlan], 'data_export');
+    requireOpening(target, deps.clock.now());
+    return target;
+  });
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'getLogCheckpoint',
+      summary: 'Read the signed head of the ballot log',
+      method: 'GET',
+      path: '/checkpoint',
+      scope: READERS,
+      keyless: true,
+      description:
+        'Four lines: origin, number of leaves, root hash, and `confirmed <n>`, the ballots confirmed so far, those included that wait for the log. Signed again within a minute while that number changes.',
+      answers: answersText('text/plain', 'A signed note (C2SP tlog-checkpoint).'),
+    }),
+    event,
+    async (c) => {
+      const { event: row } = c.get('target');
+      const last = await findLastCheckpoint(deps.db, row.id);
+      const origin = originOf(deps.logKey.name, row);
+      return answer(
+        c,
+        noteAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT }, deps.logKey)),
+      );
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getLogTile',
+      summary: 'Read a tile of hashes, or a bundle of entries, of the ballot log',
+      method: 'GET',
+      path: '/tile/:tile{.+}',
+      scope: READERS,
+      keyless: true,
+      description:
+        'By the paths of C2SP tlog-tiles: `<L>/<N>` and `entries/<N>`, with `.p/<W>` behind a partial one. Full tiles never change and may be kept for ever.',
+      answers: answersBytes('The bytes of the tile.'),
+    }),
+    event,
+    async (c) => {
+      const { event: row } = c.get('target');
+      return answer(c, await readTile(deps, row, c.req.param('tile')));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'proveBallot',
+      summary: 'Prove that a confirmed ballot is in the log',
+      method: 'POST',
+      path: '/proof',
+      scope: READERS,
+      keyless: true,
+      answers: answersOne(ballotProofView, 'Where the ballot stands.'),
+      refusals: ['ballot_key_unavailable'],
+      example: { confirmationCode: EXAMPLE.confirmationCode },
+    }),
+    event,
+    replayIfAnswered(),
+    body(proofBody),
+    (c) =>
+      claimFirst(c, async () => {
+        const code = normaliseCode(c.get('body').confirmationCode);
+        const proof = code === undefined ? undefined : await proveBallot(deps, c.get('target').event, code);
+        if (proof === undefined) throw unknownCode({ ...deps, rateLimiter }, guesserOf(c));
+        return ok(proof);
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getLogConsistency',
+      summary: 'Prove that one size of the log is the beginning of another',
+      method: 'GET',
+      path: '/consistency',
+      scope: READERS,
+      keyless: true,
+      answers: answersOne(consistencyView, 'The proof.'),
+      query: consistencyQuery,
+    }),
+    event,
+    async (c) => {
+      const { event: row } = c.get('target');
+      const { from, to } = c.get('query');
+      return answer(c, ok({ from, to, hashes: await proveConsistency(deps.db, row.id, from, to) }));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'listLogOpenings',
+      summary: 'Read the opened ballots of a finished event',
+      method: 'GET',
+      path: '/openings',
+      scope: READERS,
+      keyless: true,
+      description:
+        'Once the result is final, as far as `ballot.opening` of the event allows. Begin with `fromIndex=0` and go on with `nextIndex` until that is null. A page of long ballots may hold fewer than `limit`. `limit` and `cursor` without `fromIndex` page as in other lists.',
+      answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
+      refusals: ['openings_not_available', 'plan_feature'],
+      query: openingsQuery,
+    }),
+    openedEvent,
+    async (c) => {
+      const { event: row } = c.get('target');
+      return answer(c, await listOpenings(deps, row, c.get('query')));
+    },
+  );
+  return router;
+}
+
+/** The server of a voting page asks for all its voters with its key; with a log key, or none, each voter asks alone. */
+function guesserOf(c: RequestContext): string {
+  const caller = c.get('caller');
+  const isShared = isKeyless(caller) || caller.scopes.includes('log');
+  return isShared ? addressGuesser(c.get('known').address) : caller.keyId;
+}
+
+/** @throws ApiError 403 `openings_not_available` before the close, and for whom the organizer did not open them */
+function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
+  const observing = caller.scopes.includes('observe');
+  const allowed = event.ballotOpening === 'public' || (event.ballotOpening === 'observer' && observing);
+  if (!allowed) throw refuse('openings_not_available');
+  if (statusAt(event, nowMs) !== 'closed') throw refuse('openings_before_close');
+}
+
+/** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
+async function readTile(deps: Deps, { id, rehearsalSince }: VotingEvent, path: string): Promise<Answer> {
+  const content = await readTileBytes(eventTree(deps.db, id), path);
+  if (content === undefined) throw notFound();
+  // The tiles of a rehearsal go with it, and others take their addresses.
+  return tileAnswer(content, rehearsalSince === null);
+}
