@@ -40,7 +40,7 @@ import { referenceRouter } from '#src/reference/reference-routes.ts';
 import { sdkRouter } from '#src/reference/sdk-routes.ts';
 import { verifierBundles, verifierRouter } from '#src/reference/verifier-routes.ts';
 import { exportRouter } from '#src/results/export-routes.ts';
-import { resultRouter } from '#src/results/routes.ts';
+import { resultRouter } from '#src/results/result-routes.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
 import { serviceLogRouter } from '#src/service-log/public-routes.ts';
 import { confirmationRouter } from '#src/voters/confirm-address.ts';

@@ -1,7 +1,7 @@
 import { desc, isNull } from 'drizzle-orm';
 import type { Deps } from '#src/deps.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import type { EventResults } from '#src/results/view-schemas.ts';
+import type { EventResults } from '#src/results/event-results.ts';
 import { shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';

@@ -7,8 +7,8 @@ import { findHead } from '#src/ballot-log/repository.ts';
 import { countParticipants } from '#src/ballot-log/roll-repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
+import type { EventResults } from './event-results.ts';
 import { readElectorateTwice } from './repository.ts';
-import type { EventResults } from './view-schemas.ts';
 
 /** One thing that a recount is held against. `left_out` where there is nothing yet to hold it against. */
 export interface CountCheck {

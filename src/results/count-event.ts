@@ -13,12 +13,12 @@ import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts'
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/voting-event.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
+import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldElectorate, readTurnoutByGroup } from './repository.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
-import type { EventResults } from './view-schemas.ts';
 
 /** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';

@@ -14,8 +14,8 @@ import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts'
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import { type CountSummary, summarise } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
+import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
-import type { EventResults } from './view-schemas.ts';
 
 /** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
 const MANY_ROWS = 5_000;

@@ -1,14 +1,19 @@
 import { Hono } from 'hono';
+import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { isKeyGood } from '#src/accounts/repository.ts';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { requireBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
+import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { idField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/find-target.ts';
-import { refuse } from '#src/http/refusals.ts';
+import { operation } from '#src/http/operation.ts';
+import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { whenGone } from '#src/http/when-gone.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -16,12 +21,33 @@ import { streamText } from '#src/platform/stream-text.ts';
 import { findAccess, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { type Download, type DownloadKind, openDownload, signDownload } from './download-link.ts';
-import * as operations from './export-operations.ts';
-import { fileNameHeader } from './file-name.ts';
+import {
+  type Download,
+  type DownloadKind,
+  fileNameHeader,
+  openDownload,
+  PAPER_SIZES,
+  signDownload,
+} from './download-link.ts';
 import { ReportPress } from './print-report.ts';
 import { requireRankedPosition, weightUnit, writeBlt } from './write-blt.ts';
 import { requireContests, writeCastVoteRecords } from './write-cast-vote-records.ts';
+
+const DESCRIPTION =
+  'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
+
+/** An export that has no query of its own. */
+const exportOf = (kind: DownloadKind, operationId: string, summary: string, refusals: readonly RefusalCase[]) =>
+  operation({
+    operationId,
+    summary,
+    method: 'GET',
+    path: `/voting-events/:idOrCode/results/${kind}`,
+    scope: 'read',
+    description: DESCRIPTION,
+    answers: answersRedirect('The address of the file, good for five minutes.'),
+    refusals,
+  });
 
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
 export function exportRouter(deps: Deps): Hono<Env> {
@@ -50,34 +76,108 @@ export function exportRouter(deps: Deps): Hono<Env> {
     return redirect(`${deps.config.baseUrl}/downloads/${signDownload(deps.secrets, download, deps.clock.now())}`);
   };
   const router = new Hono<Env>();
-  router.on(...operations.getResultsPdf, event, async (c) =>
-    answer(c, linkTo(c.get('target'), 'pdf', { paper: c.get('query').paper })),
+  router.on(
+    ...operation({
+      operationId: 'getResultsPdf',
+      summary: 'Redirect to the result report (PDF)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/pdf',
+      scope: 'read',
+      description: DESCRIPTION,
+      answers: answersRedirect('The address of the report, good for five minutes.'),
+      refusals: ['plan_feature'],
+      query: z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') }),
+    }),
+    event,
+    async (c) => answer(c, linkTo(c.get('target'), 'pdf', { paper: c.get('query').paper })),
   );
-  router.on(...operations.getResultsCsv, event, async (c) =>
-    answer(c, linkTo(c.get('target'), c.get('query').layout === 'table' ? 'table' : 'csv')),
+  router.on(
+    ...operation({
+      operationId: 'getResultsCsv',
+      summary: 'Redirect to the results as a table (CSV)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/csv',
+      scope: 'read',
+      description: `${DESCRIPTION} \`layout=figures\` has one figure a row, rounds and ties included; \`layout=table\` one candidate a row, the most votes first.`,
+      answers: answersRedirect('The address of the file, good for five minutes.'),
+      refusals: ['plan_feature'],
+      query: z.strictObject({ layout: z.enum(['figures', 'table']).default('figures') }),
+    }),
+    event,
+    async (c) => answer(c, linkTo(c.get('target'), c.get('query').layout === 'table' ? 'table' : 'csv')),
   );
-  router.on(...operations.getResultsBlt, event, async (c) => {
-    const { positionId } = c.get('query');
-    const { event: row } = c.get('target');
-    const definition = await definitionOf(row);
-    requireRankedPosition(definition, row, positionId);
-    await weightUnit(deps.reads, definition);
-    return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
-  });
-  router.on(...operations.getResultsJson, event, async (c) => answer(c, linkTo(c.get('target'), 'json')));
-  router.on(...operations.getCastVoteRecords, event, async (c) => {
-    requireContests(await definitionOf(c.get('target').event));
-    return answer(c, linkTo(c.get('target'), 'cvr'));
-  });
-  router.on(...operations.download, signedDownload, async (c) => {
-    const { download, event: row } = c.get('target');
-    const read = async (): Promise<Answer> => ({
-      ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, whenGone(c))),
-      headers: fileNameHeader(row, download.kind),
-    });
-    // Reports have a queue of their own, in which the accounts take turns.
-    return download.kind === 'pdf' ? answer(c, await read()) : costly(c, download.accountId, read);
-  });
+  router.on(
+    ...operation({
+      operationId: 'getResultsBlt',
+      summary: 'Redirect to the ballots of a ranked position (BLT)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/blt',
+      scope: 'read',
+      description:
+        'For counting elsewhere, once the result is final. Weights are whole numbers in a unit of their own. In a secret event there is no file where a ballot’s weight would show whose it is.',
+      answers: answersRedirect('The address of the file, good for five minutes.'),
+      refusals: ['plan_feature', 'openings_not_available', 'weights_kept_back'],
+      query: z.strictObject({
+        positionId: idField().meta({ description: 'A position of the method `ranked_choice`.' }),
+      }),
+    }),
+    event,
+    async (c) => {
+      const { positionId } = c.get('query');
+      const { event: row } = c.get('target');
+      const definition = await definitionOf(row);
+      requireRankedPosition(definition, row, positionId);
+      await weightUnit(deps.reads, definition);
+      return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
+    },
+  );
+  router.on(
+    ...exportOf('json', 'getResultsJson', 'Redirect to the results as a JSON file', ['plan_feature']),
+    event,
+    async (c) => answer(c, linkTo(c.get('target'), 'json')),
+  );
+  router.on(
+    ...exportOf('cvr', 'getCastVoteRecords', 'Redirect to the cast vote records (NIST SP 1500-103)', [
+      'plan_feature',
+      'not_ready',
+    ]),
+    event,
+    async (c) => {
+      requireContests(await definitionOf(c.get('target').event));
+      return answer(c, linkTo(c.get('target'), 'cvr'));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'download',
+      summary: 'Download an export by its signed address',
+      method: 'GET',
+      path: '/downloads/:token',
+      scope: 'none',
+      description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
+      answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {
+        data: { votingEventId: EXAMPLE.event, title: 'Annual general meeting', final: true, positions: [] },
+      }),
+      refusals: [
+        'download_link_invalid',
+        'download_link_expired',
+        'plan_feature',
+        'not_found',
+        'not_ready',
+        'rate_limited',
+      ],
+    }),
+    signedDownload,
+    async (c) => {
+      const { download, event: row } = c.get('target');
+      const read = async (): Promise<Answer> => ({
+        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, whenGone(c))),
+        headers: fileNameHeader(row, download.kind),
+      });
+      // Reports have a queue of their own, in which the accounts take turns.
+      return download.kind === 'pdf' ? answer(c, await read()) : costly(c, download.accountId, read);
+    },
+  );
   return router;
 }
 

@@ -1,9 +1,12 @@
+import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
 import { openBallot } from '#src/ballots/sealed-entries.ts';
 import type { Database } from '#src/database/client.ts';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -11,7 +14,40 @@ import { textHolds } from '#src/platform/text.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { readBallotPage, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
 import { showsWeights } from './shown-weights.ts';
-import type { Vote } from './view-schemas.ts';
+
+/** One vote of a confirmed ballot (completions 3, "Results, votes, exports"). */
+export const voteView = z
+  .object({
+    id: z.string(),
+    positionId: z.string(),
+    candidateId: z.string(),
+    value: z.int().nullable(),
+    rank: z.int().nullable(),
+    weight: z.number().nullable().meta({ description: 'Left out in a secret event where few voters have it.' }),
+    channel: z.literal('api'),
+    countryCode: z.string().nullable(),
+    voterId: z.string().nullable(),
+    submittedAt: timeShape().nullable(),
+  })
+  .meta({
+    id: 'Vote',
+    description: 'One entry of a confirmed ballot. In a secret event nothing in it tells who voted, or when.',
+    examples: [
+      {
+        id: EXAMPLE.vote,
+        positionId: EXAMPLE.position,
+        candidateId: EXAMPLE.candidate,
+        value: null,
+        rank: null,
+        weight: 1,
+        channel: 'api',
+        countryCode: null,
+        voterId: null,
+        submittedAt: null,
+      },
+    ],
+  });
+type Vote = z.output<typeof voteView>;
 
 export interface VoteFilter {
   readonly positionId: string | undefined;

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PaperSize } from './download-link.ts';
+import type { EventResults } from './event-results.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
-import type { EventResults } from './view-schemas.ts';
 
 /** What the worker thread is sent, one at a time; it answers with the bytes of the PDF. */
 export interface PrintOrder {

@@ -1,16 +1,81 @@
+import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database } from '#src/database/client.ts';
+import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { disclosureOf } from '#src/voting-events/voting-event.ts';
+import { disclosureOf, disclosureShape, shownStatus } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import type { Counting } from './counting.ts';
 import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
-import type { StatsView } from './view-schemas.ts';
+
+/** The figures of an event (completions 3, rule 6). */
+export const statsView = z
+  .object({
+    votingEventId: z.string(),
+    status: shownStatus,
+    voters: z.object({
+      total: z.int(),
+      pending: z.int(),
+      approved: z.int(),
+      rejected: z.int(),
+      voted: z.int(),
+      weight: z.number(),
+      votedWeight: z.number(),
+    }),
+    turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
+    ballots: z.object({ cast: z.int(), confirmed: z.int() }),
+    votes: z.object({ total: z.int() }),
+    positions: z.int(),
+    candidates: z.object({ total: z.int(), pending: z.int(), approved: z.int(), rejected: z.int() }),
+    groups: z.int(),
+    sponsors: z.int(),
+    payments: z.object({
+      attempts: z.int(),
+      succeeded: z.int(),
+      fulfilled: z.int(),
+      refunded: z.int(),
+      revenue: listShape(z.object({ currency: z.string(), amountMinor: z.int() })),
+    }),
+    byPosition: listShape(z.object({ positionId: z.string(), ballots: z.int(), abstentions: z.int() })),
+    byGroup: listShape(z.object({ groupId: z.string(), name: z.string(), voters: z.int(), voted: z.int() })),
+    identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
+    rollChanges: z
+      .int()
+      .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+    disclosure: disclosureShape,
+    updatedAt: timeShape(),
+  })
+  .meta({
+    id: 'EventStats',
+    examples: [
+      {
+        votingEventId: EXAMPLE.event,
+        status: 'open',
+        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 0, weight: 4, votedWeight: 0 },
+        turnout: { heads: 0, weight: 0 },
+        ballots: { cast: 4, confirmed: 3 },
+        votes: { total: 3 },
+        positions: 1,
+        candidates: { total: 2, pending: 0, approved: 2, rejected: 0 },
+        groups: 0,
+        sponsors: 0,
+        payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
+        byPosition: [{ positionId: EXAMPLE.position, ballots: 3, abstentions: 0 }],
+        byGroup: [],
+        identityChanges: 0,
+        rollChanges: 0,
+        disclosure: { everyBallots: 5, waiting: true },
+        updatedAt: EXAMPLE.updatedAt,
+      },
+    ],
+  });
+type StatsView = z.output<typeof statsView>;
 
 /** A share from 0 to 1 with six decimals; 0 of nothing. */
 function share(part: bigint, whole: bigint): number {

@@ -1,4 +1,4 @@
-import type { EventResults } from './view-schemas.ts';
+import type { EventResults } from './event-results.ts';
 import { writeCsv } from './write-csv.ts';
 import { writeJson } from './write-json.ts';
 import { writeTable } from './write-table.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { microToNumber } from '#src/platform/decimal.ts';
 import type { Lot, ReportOptions } from '#src/tally/types.ts';
+import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
 import type { RunningCount } from './running-count.ts';
-import type { EventResults } from './view-schemas.ts';
 
 /** What of the results needs a count; the rest is of the event and the clock. */
 export interface Counted {

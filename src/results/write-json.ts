@@ -1,4 +1,4 @@
-import type { EventResults } from './view-schemas.ts';
+import type { EventResults } from './event-results.ts';
 
 /**
  * The results as one JSON text, in pieces: `{ data }` as `GET …/results` gives it. Written position by position and round by

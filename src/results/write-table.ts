@@ -1,5 +1,5 @@
 import { csvCell } from '#src/platform/csv.ts';
-import type { EventResults } from './view-schemas.ts';
+import type { EventResults } from './event-results.ts';
 
 const COLUMNS = [
   ...['positionId', 'position', 'votingMethod', 'seats', 'ballots', 'abstentions', 'totalVotes'],

@@ -1,6 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
-import type { PositionResult } from '#src/tally/types.ts';
+import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
 import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
+import { decimalToScaled } from './exact-figures.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
 export interface ReportRoll {
@@ -54,4 +55,25 @@ export function standingOf({
 }: Pick<ReportInput, 'final' | 'disputed'>): 'final' | 'provisional' | 'disputed' {
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
+}
+
+/** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
+export function inOrderOfResult(result: PositionResult): CandidateResult[] {
+  if (result.referendum !== null) return [...result.candidates];
+  const rounds = result.rounds ?? [];
+  const lastRound = new Map<string, number>();
+  for (const { candidateId } of rounds[0]?.tallies ?? []) lastRound.set(candidateId, rounds.length);
+  for (const { round, eliminated } of rounds) for (const id of eliminated) lastRound.set(id, round);
+  const seatOf = (candidate: CandidateResult): number => {
+    const seat = result.winners.indexOf(candidate.id);
+    return seat === -1 ? result.winners.length : seat;
+  };
+  const figures = new Map(result.candidates.map(({ id, weightWon }) => [id, decimalToScaled(weightWon)]));
+  return result.candidates.toSorted((left, right) => {
+    if (seatOf(left) !== seatOf(right)) return seatOf(left) - seatOf(right);
+    const stayed = (lastRound.get(right.id) ?? 0) - (lastRound.get(left.id) ?? 0);
+    if (stayed !== 0) return stayed;
+    const [mine = 0n, other = 0n] = [figures.get(left.id), figures.get(right.id)];
+    return mine === other ? 0 : other > mine ? 1 : -1;
+  });
 }

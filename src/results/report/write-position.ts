@@ -4,34 +4,13 @@ import { drawBars, MAX_BARS } from './draw-bars.ts';
 import { drawFlow, flowHeight } from './draw-flow.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
 import { decimalToScaled, groupDigits, percent, quotient } from './exact-figures.ts';
-import type { ReportInput, ReportPosition } from './report-input.ts';
+import { inOrderOfResult, type ReportInput, type ReportPosition } from './report-input.ts';
 import { INK, LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 import { writeReferendum } from './write-referendum.ts';
 import { writeRounds } from './write-rounds.ts';
 
 const plural = (count: number, noun: string): string => `${groupDigits(count)} ${noun}${count === 1 ? '' : 's'}`;
-
-/** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
-export function inOrderOfResult(result: PositionResult): CandidateResult[] {
-  if (result.referendum !== null) return [...result.candidates];
-  const rounds = result.rounds ?? [];
-  const lastRound = new Map<string, number>();
-  for (const { candidateId } of rounds[0]?.tallies ?? []) lastRound.set(candidateId, rounds.length);
-  for (const { round, eliminated } of rounds) for (const id of eliminated) lastRound.set(id, round);
-  const seatOf = (candidate: CandidateResult): number => {
-    const seat = result.winners.indexOf(candidate.id);
-    return seat === -1 ? result.winners.length : seat;
-  };
-  const figures = new Map(result.candidates.map(({ id, weightWon }) => [id, decimalToScaled(weightWon)]));
-  return result.candidates.toSorted((left, right) => {
-    if (seatOf(left) !== seatOf(right)) return seatOf(left) - seatOf(right);
-    const stayed = (lastRound.get(right.id) ?? 0) - (lastRound.get(left.id) ?? 0);
-    if (stayed !== 0) return stayed;
-    const [mine = 0n, other = 0n] = [figures.get(left.id), figures.get(right.id)];
-    return mine === other ? 0 : other > mine ? 1 : -1;
-  });
-}
 
 function winnerWord(input: ReportInput): string {
   if (!input.final) return 'Leading';

@@ -2,10 +2,9 @@ import type { PositionResult, Round } from '#src/tally/types.ts';
 import { listNames, tieText } from './describe-rules.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
 import { groupDigits } from './exact-figures.ts';
-import type { ReportPosition } from './report-input.ts';
+import { inOrderOfResult, type ReportPosition } from './report-input.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
-import { inOrderOfResult } from './write-position.ts';
 
 const MAX_ROUNDS_A_BLOCK = 5;
 const MAX_TARGETS = 20;

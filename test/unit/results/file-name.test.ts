@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fileNameHeader } from '#src/results/file-name.ts';
+import { fileNameHeader } from '#src/results/download-link.ts';
 
 const named = (title: string): string => fileNameHeader({ title, code: 'AGM2026' }, 'pdf')['Content-Disposition'] ?? '';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { csvCell } from '#src/platform/csv.ts';
-import type { EventResults } from '#src/results/view-schemas.ts';
+import type { EventResults } from '#src/results/event-results.ts';
 import { writeCsv } from '#src/results/write-csv.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { samplePosition } from './sample-report.ts';

@@ -3,7 +3,7 @@ import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
 import { closeOpeningView } from '#src/ballot-log/close-opening.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { disclosureShape, shownStatus } from '#src/voting-events/voting-event.ts';
+import { disclosureShape } from '#src/voting-events/voting-event.ts';
 
 const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
@@ -246,100 +246,3 @@ export const roundsView = z
     nextRound: z.int().nullable().meta({ description: 'What to ask for next as `fromRound`; null at the end.' }),
   })
   .meta({ id: 'ResultRounds', examples: [{ positionId: EXAMPLE.position, rounds: [], nextRound: null }] });
-
-/** The figures of an event (completions 3, rule 6). */
-export const statsView = z
-  .object({
-    votingEventId: z.string(),
-    status: shownStatus,
-    voters: z.object({
-      total: z.int(),
-      pending: z.int(),
-      approved: z.int(),
-      rejected: z.int(),
-      voted: z.int(),
-      weight: z.number(),
-      votedWeight: z.number(),
-    }),
-    turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
-    ballots: z.object({ cast: z.int(), confirmed: z.int() }),
-    votes: z.object({ total: z.int() }),
-    positions: z.int(),
-    candidates: z.object({ total: z.int(), pending: z.int(), approved: z.int(), rejected: z.int() }),
-    groups: z.int(),
-    sponsors: z.int(),
-    payments: z.object({
-      attempts: z.int(),
-      succeeded: z.int(),
-      fulfilled: z.int(),
-      refunded: z.int(),
-      revenue: listShape(z.object({ currency: z.string(), amountMinor: z.int() })),
-    }),
-    byPosition: listShape(z.object({ positionId: z.string(), ballots: z.int(), abstentions: z.int() })),
-    byGroup: listShape(z.object({ groupId: z.string(), name: z.string(), voters: z.int(), voted: z.int() })),
-    identityChanges: z.int().meta({ description: 'Changes of a voter’s e-mail or voter ID after the opening.' }),
-    rollChanges: z
-      .int()
-      .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
-    disclosure: disclosureShape,
-    updatedAt: timeShape(),
-  })
-  .meta({
-    id: 'EventStats',
-    examples: [
-      {
-        votingEventId: EXAMPLE.event,
-        status: 'open',
-        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 0, weight: 4, votedWeight: 0 },
-        turnout: { heads: 0, weight: 0 },
-        ballots: { cast: 4, confirmed: 3 },
-        votes: { total: 3 },
-        positions: 1,
-        candidates: { total: 2, pending: 0, approved: 2, rejected: 0 },
-        groups: 0,
-        sponsors: 0,
-        payments: { attempts: 0, succeeded: 0, fulfilled: 0, refunded: 0, revenue: [] },
-        byPosition: [{ positionId: EXAMPLE.position, ballots: 3, abstentions: 0 }],
-        byGroup: [],
-        identityChanges: 0,
-        rollChanges: 0,
-        disclosure: { everyBallots: 5, waiting: true },
-        updatedAt: EXAMPLE.updatedAt,
-      },
-    ],
-  });
-export type StatsView = z.output<typeof statsView>;
-
-/** One vote of a confirmed ballot (completions 3, "Results, votes, exports"). */
-export const voteView = z
-  .object({
-    id: z.string(),
-    positionId: z.string(),
-    candidateId: z.string(),
-    value: z.int().nullable(),
-    rank: z.int().nullable(),
-    weight: z.number().nullable().meta({ description: 'Left out in a secret event where few voters have it.' }),
-    channel: z.literal('api'),
-    countryCode: z.string().nullable(),
-    voterId: z.string().nullable(),
-    submittedAt: timeShape().nullable(),
-  })
-  .meta({
-    id: 'Vote',
-    description: 'One entry of a confirmed ballot. In a secret event nothing in it tells who voted, or when.',
-    examples: [
-      {
-        id: EXAMPLE.vote,
-        positionId: EXAMPLE.position,
-        candidateId: EXAMPLE.candidate,
-        value: null,
-        rank: null,
-        weight: 1,
-        channel: 'api',
-        countryCode: null,
-        voterId: null,
-        submittedAt: null,
-      },
-    ],
-  });
-export type Vote = z.output<typeof voteView>;

@@ -1,0 +1,189 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { requireFeature } from '#src/accounts/plans.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { requireBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
+import type { Deps } from '#src/deps.ts';
+import { list, ok } from '#src/http/answer.ts';
+import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import { cursorField, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
+import type { Env } from '#src/http/env.ts';
+import { idField, searchField } from '#src/http/fields.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import { operation } from '#src/http/operation.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { answer } from '#src/http/send.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { loadEvent, loadPublicEvent, requireObserver, requireOrganizer } from '#src/voting-events/access.ts';
+import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { ResultsAudience } from './count-event.ts';
+import { resultsView, roundsView } from './event-results.ts';
+import { listVotes, voteView } from './list-votes.ts';
+import { readStats, statsView } from './read-stats.ts';
+
+const ROUNDS_DESCRIPTION =
+  'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.';
+
+const listVotesQuery = z.strictObject({
+  limit: limitField(),
+  cursor: cursorField(),
+  positionId: idField().optional(),
+  candidateId: idField().optional(),
+  search: searchField().optional(),
+});
+const roundsQuery = z.strictObject({
+  positionId: idField(),
+  fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
+});
+
+export function resultRouter(deps: Deps): Hono<Env> {
+  const { counting } = deps;
+  const event = loadEvent(deps);
+  const observedEvent = findTarget((c) => requireObserver(deps, c));
+  const exportedEvent = findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
+    return organizer;
+  });
+  const publicEvent = loadPublicEvent(deps);
+  const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
+  const roundsOf = async (
+    definition: BallotDefinition,
+    audience: ResultsAudience,
+    question: { positionId: string; fromRound: number },
+  ) => {
+    const page = await counting.rounds(definition, audience, deps.clock.now(), question);
+    if (page === undefined) throw notFound();
+    return { positionId: question.positionId, ...page };
+  };
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'getResults',
+      summary: 'Read the results, at any time',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results',
+      scope: 'read',
+      answers: answersOne(resultsView, 'The results so far; `final` tells whether anything can still change.'),
+      refusals: ['ballot_key_unavailable'],
+    }),
+    event,
+    async (c) =>
+      answer(c, await counting.answer(await definitionOf(c.get('target').event), 'organizer', deps.clock.now())),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getResultRounds',
+      summary: 'Read the rounds of a ranked count, in pages',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/results/rounds',
+      scope: 'read',
+      description: ROUNDS_DESCRIPTION,
+      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+      refusals: ['ballot_key_unavailable'],
+      query: roundsQuery,
+    }),
+    event,
+    async (c) => answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'organizer', c.get('query')))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'listVotes',
+      summary: 'List the votes of confirmed ballots',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/votes',
+      scope: 'read',
+      description:
+        'Each vote once, whatever is confirmed or sealed between two pages; a page of a search may hold fewer votes than `limit`. In a secret event sealed ballots alone are listed, and nothing tells who voted, or when.',
+      answers: answersPage(voteView, 'A page of votes.'),
+      refusals: ['plan_feature'],
+      query: listVotesQuery,
+    }),
+    exportedEvent,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () => {
+        const { limit, cursor, positionId, candidateId, search } = c.get('query');
+        const name = canonicalJson([
+          'votes',
+          c.get('target').event.id,
+          positionId ?? null,
+          candidateId ?? null,
+          search ?? null,
+        ]);
+        const after = decodeCursor(deps.secrets, name, cursor);
+        const filter = { positionId, candidateId, search };
+        const { votes, next } = await listVotes(
+          { ...deps, db: deps.reads },
+          await definitionOf(c.get('target').event),
+          filter,
+          after,
+          limit,
+        );
+        return list(votes, next === null ? null : encodeCursor(deps.secrets, name, next));
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getStats',
+      summary: 'Read the figures of a voting event',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/stats',
+      scope: ['read', 'observe'],
+      answers: answersOne(statsView, 'The figures.'),
+    }),
+    observedEvent,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () =>
+        ok(
+          await readStats(
+            deps.reads,
+            counting,
+            await definitionOf(c.get('target').event),
+            // An observer's results are those of a vote key until they are final (completions 2.1).
+            c.get('caller').scopes.includes('read') ? 'organizer' : 'public',
+            deps.clock.now(),
+          ),
+        ),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getPublicResults',
+      summary: 'Read live or published results',
+      method: 'GET',
+      path: '/public/voting-events/:idOrCode/results',
+      scope: ['vote', 'observe'],
+      description:
+        'While a secret event is open, its public count moves when at least five ballots are new, by all of them.',
+      answers: answersOne(resultsView, 'The results.'),
+      refusals: ['results_not_available', 'ballot_key_unavailable'],
+    }),
+    publicEvent,
+    async (c) => {
+      const nowMs = deps.clock.now();
+      if (!publicResultsAvailable(c.get('target').event, nowMs)) throw refuse('results_not_available');
+      return answer(c, await counting.answer(await definitionOf(c.get('target').event), 'public', nowMs));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getPublicResultRounds',
+      summary: 'Read the rounds of live or published results, in pages',
+      method: 'GET',
+      path: '/public/voting-events/:idOrCode/results/rounds',
+      scope: ['vote', 'observe'],
+      description: ROUNDS_DESCRIPTION,
+      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+      refusals: ['results_not_available', 'ballot_key_unavailable'],
+      query: roundsQuery,
+    }),
+    publicEvent,
+    async (c) => {
+      if (!publicResultsAvailable(c.get('target').event, deps.clock.now())) throw refuse('results_not_available');
+      return answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'public', c.get('query'))));
+    },
+  );
+  return router;
+}
