@@ -8,7 +8,7 @@ import { updateEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { linkIssues } from './definition-links.ts';
 import type { EventDefinition } from './definition-schema.ts';
-import { nameKeyOf } from './group-name.ts';
+import { nameKeyOf } from './group.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { CAPS, requireNoIssues, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';

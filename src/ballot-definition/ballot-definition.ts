@@ -1,6 +1,12 @@
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { findTarget } from '#src/http/find-target.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { requireVoteCaller } from '#src/voting-events/access.ts';
+import type { EventCache } from '#src/voting-events/event-cache.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
+import { nameKeyOf } from './group.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
@@ -137,4 +143,49 @@ export class BallotDefinitionCache {
     }
     return definition;
   }
+}
+
+/** The ballot of an event. @throws ApiError `not_found` where the event is gone meanwhile */
+export async function requireBallotDefinition(
+  definitions: BallotDefinitionCache,
+  event: VotingEvent,
+): Promise<BallotDefinition> {
+  const definition = await definitions.get(event);
+  if (definition === undefined) throw notFound();
+  return definition;
+}
+
+/** 404 and 403 of an operation for a vote key, with the ballot of the event. */
+export const loadPublicBallotDefinition = (deps: {
+  events: EventCache;
+  definitions: BallotDefinitionCache;
+  clock: Clock;
+}) =>
+  findTarget(async (c) => {
+    const caller = await requireVoteCaller(deps, c);
+    return { ...caller, definition: await requireBallotDefinition(deps.definitions, caller.event) };
+  });
+
+/** The IDs of an event's groups, for checking a reference to one. */
+export async function listGroupIds(executor: Executor, eventId: string): Promise<Set<string>> {
+  return new Set((await listGroups(executor, eventId)).map((group) => group.id));
+}
+
+/** The IDs of an event's groups by the key of their names, for rows that people wrote. */
+export async function listGroupIdsByName(executor: Executor, eventId: string): Promise<Map<string, string>> {
+  return new Map((await listGroups(executor, eventId)).map(({ id, name }) => [nameKeyOf(name), id]));
+}
+
+/** Every price that an event and its positions ask for. */
+export async function listPrices(
+  executor: Executor,
+  event: Pick<VotingEvent, 'id' | 'payToVote' | 'payToRegisterCandidate'>,
+): Promise<Price[]> {
+  const offers = (await listPositions(executor, event.id)).flatMap(({ quadraticTopUp }) => quadraticTopUp ?? []);
+  const offered = offers.flatMap((offer) =>
+    offer.pricingModel === 'ratio'
+      ? [{ currency: offer.currency, amountMinor: offer.pricePerCreditMinor * offer.minCredits }]
+      : offer.tiers.map(({ amountMinor }) => ({ currency: offer.currency, amountMinor })),
+  );
+  return [event.payToVote, event.payToRegisterCandidate, ...offered].filter((price) => price !== null);
 }

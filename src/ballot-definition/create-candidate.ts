@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import { takeNumber } from '#src/voting-events/take-number.ts';
+import { guardChange, lockForChange, renewBallotDefinition, takeNumber } from '#src/voting-events/guard-change.ts';
 import { type createCandidateBody, viewCandidate } from './candidate.ts';
 import { candidateIssues } from './candidate-issues.ts';
 import {

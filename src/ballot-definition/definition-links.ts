@@ -1,6 +1,6 @@
 import type { Issue } from '#src/platform/errors.ts';
 import type { EventDefinition } from './definition-schema.ts';
-import { nameKeyOf } from './group-name.ts';
+import { nameKeyOf } from './group.ts';
 
 /** What is wrong with the links between the rows of a document. */
 export function linkIssues(definition: EventDefinition): Issue[] {

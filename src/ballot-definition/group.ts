@@ -5,6 +5,11 @@ import { changesSomething, descriptionField, nameField, searchField } from '#src
 import { pick } from '#src/platform/pick.ts';
 import type { Group } from './types.ts';
 
+/** Two names that people cannot distinguish are one. */
+export function nameKeyOf(name: string): string {
+  return name.normalize('NFKC').toLowerCase();
+}
+
 const groupFields = z.object({ name: nameField(), description: descriptionField() });
 
 export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, name: groupFields.shape.name });

@@ -20,6 +20,7 @@ import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { contextView, viewContext } from '#src/voting-events/voting-event.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
+import { loadPublicBallotDefinition } from './ballot-definition.ts';
 import { BallotCache, ballotQuery, ballotView } from './ballot-text.ts';
 import {
   paidRegistrationBody,
@@ -28,7 +29,6 @@ import {
   viewRegisteredCandidate,
 } from './candidate.ts';
 import { candidateIssues } from './candidate-issues.ts';
-import { loadPublicBallotDefinition } from './load-ballot-definition.ts';
 import type { RegistrationCheckout } from './pay-to-register.ts';
 import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
 

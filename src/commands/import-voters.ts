@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { listGroupIdsByName } from '#src/ballot-definition/list-group-ids.ts';
+import { listGroupIdsByName } from '#src/ballot-definition/ballot-definition.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';

@@ -1,4 +1,4 @@
-import { nameKeyOf } from '#src/ballot-definition/group-name.ts';
+import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import type { DefinitionFile, FileRow, Kind } from './read-definition-file.ts';
 
 const NAMES = { groups: 'name', positions: 'title', candidates: 'name', sponsors: 'name' } as const;

@@ -1,4 +1,4 @@
-import { nameKeyOf } from '#src/ballot-definition/group-name.ts';
+import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { normaliseText, rawTextFault } from '#src/platform/text.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import path from 'node:path';
 import type { Input, VotingService } from '#sdk/index.ts';
-import { nameKeyOf } from '#src/ballot-definition/group-name.ts';
+import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';

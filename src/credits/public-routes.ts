@@ -1,7 +1,6 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
-import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { loadPublicBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
+import { type BallotDefinition, loadPublicBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';

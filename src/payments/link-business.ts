@@ -1,4 +1,4 @@
-import { listTopUps } from '#src/ballot-definition/list-top-ups.ts';
+import { listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -20,16 +20,6 @@ interface LinkDeps {
   readonly payments: PaymentProviders;
 }
 
-/** Every price that an event asks for. */
-async function pricesOf(tx: Transaction, event: VotingEvent): Promise<{ amountMinor: number; currency: string }[]> {
-  const topUps = (await listTopUps(tx, event.id)).flatMap((topUp) =>
-    topUp.pricingModel === 'ratio'
-      ? [{ currency: topUp.currency, amountMinor: topUp.pricePerCreditMinor * topUp.minCredits }]
-      : topUp.tiers.map(({ amountMinor }) => ({ currency: topUp.currency, amountMinor })),
-  );
-  return [event.payToVote, event.payToRegisterCandidate, ...topUps].filter((price) => price !== null);
-}
-
 /**
  * Links a payment business to an event; again and again with the same answer (completions 3, rule 5).
  * @throws ApiError 404 for a business that the event's account does not have; 422 when it cannot take the prices that are set
@@ -44,7 +34,7 @@ export async function linkBusiness(
   const business = await findBusiness(tx, event.accountId, paymentBusinessId);
   if (business === undefined) throw notFound();
   if (event.paymentBusinessId === business.id) return business;
-  for (const price of await pricesOf(tx, event)) {
+  for (const price of await listPrices(tx, event)) {
     const fault = priceFault(deps.payments, business, price);
     if (fault !== undefined)
       throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault.message}`);
@@ -60,7 +50,7 @@ export async function linkBusiness(
 export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer: Organizer): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
   if (event.paymentBusinessId === null) return;
-  if ((await pricesOf(tx, event)).length > 0) {
+  if ((await listPrices(tx, event)).length > 0) {
     throw refuse('paid_pricing_set');
   }
   await save(tx, deps, organizer, event, {

@@ -1,8 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
-import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { requireBallotDefinition } from '#src/ballot-definition/load-ballot-definition.ts';
+import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';

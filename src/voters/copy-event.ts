@@ -1,8 +1,8 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
+import { listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
-import { listTopUps } from '#src/ballot-definition/list-top-ups.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
@@ -92,13 +92,8 @@ async function keepsPrices(
 ): Promise<boolean> {
   if (source.accountId !== caller.accountId || source.paymentBusinessId === null) return false;
   if (!deps.plans[caller.plan as keyof Plans].paidFeatures) return false;
-  const topUps = (await listTopUps(tx, source.id)).flatMap((topUp) =>
-    topUp.pricingModel === 'ratio'
-      ? [{ currency: topUp.currency, amountMinor: topUp.pricePerCreditMinor * topUp.minCredits }]
-      : topUp.tiers.map(({ amountMinor }) => ({ currency: topUp.currency, amountMinor })),
-  );
-  for (const price of [source.payToVote, source.payToRegisterCandidate, ...topUps]) {
-    if (price !== null && (await deps.pricing.fault(tx, source, price)) !== undefined) return false;
+  for (const price of await listPrices(tx, source)) {
+    if ((await deps.pricing.fault(tx, source, price)) !== undefined) return false;
   }
   return true;
 }

@@ -3,7 +3,7 @@ import { and, asc, eq, gt, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-o
 import { z } from 'zod';
 import type { PlanName } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
-import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';

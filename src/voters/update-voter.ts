@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
-import { listGroupIds } from '#src/ballot-definition/list-group-ids.ts';
+import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';

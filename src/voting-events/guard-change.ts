@@ -1,9 +1,11 @@
+import { eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
 import { missingForOpening } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
+import { votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 /** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
@@ -43,4 +45,16 @@ export async function renewBallotDefinition(tx: Transaction, eventId: string, no
 /** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */
 export async function touchBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   return updateEvent(tx, eventId, { updatedAt: nowMs });
+}
+
+/** The next small number of a position or candidate in its event; stored ballots name them by it, so none is ever used again. */
+export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {
+  const column = kind === 'position' ? votingEvents.lastPositionNumber : votingEvents.lastCandidateNumber;
+  const [row] = await tx
+    .update(votingEvents)
+    .set(kind === 'position' ? { lastPositionNumber: sql`${column} + 1` } : { lastCandidateNumber: sql`${column} + 1` })
+    .where(eq(votingEvents.id, eventId))
+    .returning({ number: column });
+  if (row === undefined) throw new Error('a locked event is gone');
+  return row.number;
 }

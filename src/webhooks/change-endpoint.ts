@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -21,6 +22,7 @@ import {
   updateEndpoint,
 } from './repository.ts';
 import { generateWebhookSecret, secretHintOf } from './signature.ts';
+import { webhookEndpoints } from './tables.ts';
 import { type EndpointChange, type NewEndpoint, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
 interface EndpointDeps extends RecordDeps {
@@ -196,4 +198,12 @@ async function record(
     resource: endpoint.id,
     after,
   });
+}
+
+/**
+ * Takes the endpoints of a voting event that is being deleted out of every list and of the plan's count. They still hear
+ * of the deletion and of refunds after it, and are removed after a while.
+ */
+export async function retireEndpoints(tx: Transaction, votingEventId: string, nowMs: number): Promise<void> {
+  await tx.update(webhookEndpoints).set({ retiredAt: nowMs }).where(eq(webhookEndpoints.votingEventId, votingEventId));
 }

@@ -90,11 +90,6 @@ export async function deleteEndpoint(tx: Transaction, id: string): Promise<void>
   await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
 }
 
-/** Takes the endpoints of a deleted event out of sight; they still hear of what comes after. */
-export async function markRetired(tx: Transaction, votingEventId: string, atMs: number): Promise<void> {
-  await tx.update(webhookEndpoints).set({ retiredAt: atMs }).where(eq(webhookEndpoints.votingEventId, votingEventId));
-}
-
 export async function deleteRetiredEndpoints(executor: Executor, beforeMs: number): Promise<void> {
   await executor.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, beforeMs));
 }

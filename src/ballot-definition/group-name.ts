@@ -1,4 +1,0 @@
-/** Two names that people cannot distinguish are one. */
-export function nameKeyOf(name: string): string {
-  return name.normalize('NFKC').toLowerCase();
-}
