@@ -66,33 +66,56 @@ function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
   throw new BlockSpoilt(firstLeaf);
 }
 
-/** The tags of a block, 32 bytes each. */
-export function splitTags(tags: Buffer): Buffer[] {
-  return Array.from({ length: Math.floor(tags.length / TAG_BYTES) }, (_, index) =>
-    tags.subarray(index * TAG_BYTES, (index + 1) * TAG_BYTES),
-  );
+/** What a count needs of a sealed ballot. */
+interface BlockBallot {
+  readonly entries: Buffer;
+  readonly weightMicro: bigint;
+  readonly codeTag: Buffer;
+}
+
+/**
+ * The ballots of a block, in the order of their leaves.
+ * @param ballots how many there are, where the row that was read says it
+ * @throws BlockSpoilt
+ */
+export function splitBlock(
+  firstLeaf: number,
+  block: { readonly entries: Buffer; readonly weights: readonly string[]; readonly tags: Buffer },
+  ballots = block.tags.length / TAG_BYTES,
+): BlockBallot[] {
+  const { weights, tags } = block;
+  return spoiltUnless(firstLeaf, () => {
+    const entries = splitList(block.entries);
+    const whole =
+      entries.length === ballots &&
+      tags.length === ballots * TAG_BYTES &&
+      (weights.length === 1 || weights.length === ballots);
+    if (!whole) return undefined;
+    const micros = weights.map(BigInt);
+    return entries.map((packed, index): BlockBallot => {
+      const weightMicro = micros[micros.length === 1 ? 0 : index];
+      if (weightMicro === undefined) throw new RangeError();
+      return { entries: packed, weightMicro, codeTag: tags.subarray(index * TAG_BYTES, (index + 1) * TAG_BYTES) };
+    });
+  });
 }
 
 /** @throws BlockSpoilt */
 function unpackBlock(row: BlockRecord): PlacedBallot[] {
   const firstLeaf = Number(row.first_leaf);
+  const ballots = splitBlock(firstLeaf, row, row.ballots);
   return spoiltUnless(firstLeaf, () => {
-    const [entries, salts, tags] = [splitList(row.entries), splitList(row.salts), splitTags(row.tags)];
-    const whole =
-      entries.length === row.ballots &&
-      salts.length === row.ballots &&
-      row.tags.length === row.ballots * TAG_BYTES &&
-      (row.weights.length === 1 || row.weights.length === row.ballots);
-    if (!whole) return undefined;
-    const weights = row.weights.map(BigInt);
-    return tags.map((codeTag, index): PlacedBallot => {
-      const [packed, salt, weightMicro] = [entries[index], salts[index], weights[weights.length === 1 ? 0 : index]];
-      if (packed === undefined || salt === undefined || weightMicro === undefined) throw new RangeError();
+    const salts = splitList(row.salts);
+    if (salts.length !== ballots.length) return undefined;
+    return ballots.map((ballot, index): PlacedBallot => {
+      const salt = salts[index];
+      if (salt === undefined) throw new RangeError();
       const submittedAt = row.submitted_at?.[index] ?? null;
       return {
         leafIndex: firstLeaf + index,
-        id: row.ids?.[index] ?? ballotIdOf(salt, codeTag),
-        ...{ codeTag, entries: packed, salt, weightMicro },
+        id: row.ids?.[index] ?? ballotIdOf(salt, ballot.codeTag),
+        ...ballot,
+        salt,
         voterId: row.voter_ids?.[index] ?? null,
         countryCode: row.country_codes?.[index] ?? null,
         submittedAt: submittedAt === null ? null : Number(submittedAt),

@@ -1,5 +1,7 @@
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { escapeLiteral, type Pool } from 'pg';
 import { eachItem } from '#src/ballots/block-encoding.ts';
+import { readBoxEnd } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/pauses.ts';
@@ -69,14 +71,6 @@ class BlockReader {
   };
 }
 
-async function findLastLeaf(pool: Pool, eventId: string): Promise<number> {
-  const { rows } = await pool.query<{ last: string }>(
-    'SELECT first_leaf + ballots - 1 AS last FROM box_blocks WHERE voting_event_id = $1 ORDER BY first_leaf DESC LIMIT 1',
-    [eventId],
-  );
-  return Number(rows[0]?.last ?? -1);
-}
-
 /**
  * Reads the ballots of the box after a leaf, in any order, without holding more than a few thousand of them. Leaves are only
  * ever added, so what is there up to the last one does not change while several copies read it; rows that become a block
@@ -84,7 +78,7 @@ async function findLastLeaf(pool: Pool, eventId: string): Promise<number> {
  * @returns the last leaf that was read, `afterLeaf` where there was none
  */
 export async function readBox(pool: Pool, eventId: string, afterLeaf: bigint, take: TakeBallot): Promise<bigint> {
-  const last = await findLastLeaf(pool, eventId);
+  const last = Number(await readBoxEnd(drizzle(pool), eventId));
   let next = Number(afterLeaf);
   if (last <= next) return afterLeaf;
   let together = FIRST_BALLOTS;

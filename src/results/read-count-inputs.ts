@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
-import { splitList } from '#src/ballots/block-encoding.ts';
-import { BlockSpoilt, splitTags } from '#src/ballots/box.ts';
+import { splitBlock } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
 
@@ -145,23 +144,15 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
   return { entries, weightMicro: BigInt(amount), codeTag: code_tag };
 }
 
-/** The ballots of blocks that stand after a leaf. */
+/** The ballots of blocks that stand after a leaf. @throws BlockSpoilt */
 function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<CountInputs['box']> {
   let last = afterLeaf;
   const ballots = blocks.flatMap(({ number, amount, entries, code_tag }): WaitingBallot[] => {
     if (entries === null || code_tag === null) throw new Error('a block lacks its ballots');
-    const [first, tags] = [BigInt(number), splitTags(code_tag)];
-    const weights = amount.slice(1, -1).split(',').map(BigInt);
-    const items = splitList(entries);
-    if (items.length !== tags.length || (weights.length !== 1 && weights.length !== items.length))
-      throw new BlockSpoilt(Number(number));
-    last = first + BigInt(items.length) - 1n;
-    const known = Number(afterLeaf + 1n - first);
-    return items.flatMap((item, index): WaitingBallot[] => {
-      const [weightMicro, codeTag] = [weights[weights.length === 1 ? 0 : index], tags[index]];
-      if (index < known || weightMicro === undefined || codeTag === undefined) return [];
-      return [{ entries: item, weightMicro, codeTag }];
-    });
+    const first = BigInt(number);
+    const block = splitBlock(Number(number), { entries, weights: amount.slice(1, -1).split(','), tags: code_tag });
+    last = first + BigInt(block.length) - 1n;
+    return block.slice(Math.max(0, Number(afterLeaf + 1n - first)));
   });
   return { ballots, last };
 }
