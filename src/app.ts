@@ -52,7 +52,7 @@ import { findAccess, requireOpenLog } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { eventRouter } from '#src/voting-events/event-routes.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
-import { webhookRouter } from '#src/webhooks/routes.ts';
+import { webhookRouter } from '#src/webhooks/endpoint-routes.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps, registrationCheckout } from './fulfilments.ts';
 import { webhookMessages } from './webhook-messages.ts';

@@ -71,34 +71,20 @@ export async function* writeVotersCsv(db: Database, eventId: string): AsyncGener
   }
 }
 
+/** The voters of an event. The order is that of the API reference, and paths with a name stand before `/:id`. */
 export function voterRouter(deps: Deps): Hono<Env> {
+  const router = new Hono<Env>();
+  addListAndCreate(router, deps);
+  addManyAtOnce(router, deps);
+  addOneVoter(router, deps);
+  return router;
+}
+
+function addListAndCreate(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
-  const voter = loadRow(deps, findVoter);
   const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
     judgeRowParts(deps.db, of, [sent], singleField, isFaulty),
   );
-  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
-    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
-  );
-  const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
-    strangerIssues(
-      voterIds,
-      await listVotersByIds(
-        deps.db,
-        of.id,
-        voterIds.filter((id) => id !== undefined),
-      ),
-    ),
-  );
-  const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
-    judgeChangeParts(deps.db, target, sent, isFaulty),
-  );
-  const exported = findTarget(async (c) => {
-    const organizer = await requireOrganizer(deps, c);
-    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
-    return organizer;
-  });
-  const router = new Hono<Env>();
   router.on(
     ...operation({
       operationId: 'listVoters',
@@ -147,6 +133,29 @@ export function voterRouter(deps: Deps): Hono<Env> {
         return created(row === undefined ? null : viewVoter(row));
       }),
   );
+}
+
+/** Batch, import, changes of many, and the whole roll as a table. */
+function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
+  const event = loadEvent(deps);
+  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
+  );
+  const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
+    strangerIssues(
+      voterIds,
+      await listVotersByIds(
+        deps.db,
+        of.id,
+        voterIds.filter((id) => id !== undefined),
+      ),
+    ),
+  );
+  const exported = findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
+    return organizer;
+  });
   router.on(
     ...operation({
       operationId: 'createVoters',
@@ -246,6 +255,13 @@ export function voterRouter(deps: Deps): Hono<Env> {
       costly(c, c.get('caller').accountId, async () => csv(() => writeVotersCsv(deps.reads, c.get('target').event.id))),
   );
   router.all('/csv', noOtherMethod);
+}
+
+function addOneVoter(router: Hono<Env>, deps: Deps): void {
+  const voter = loadRow(deps, findVoter);
+  const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
+    judgeChangeParts(deps.db, target, sent, isFaulty),
+  );
   router.on(
     ...operation({
       operationId: 'getVoter',
@@ -322,5 +338,4 @@ export function voterRouter(deps: Deps): Hono<Env> {
         return queued(c.get('target').row.id);
       }),
   );
-  return router;
 }

@@ -1,29 +1,18 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { PlanName } from '#src/accounts/plans.ts';
-import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, csv, gone, list, ok, queued } from '#src/http/answer.ts';
+import { created, gone, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import {
-  answersCreated,
-  answersList,
-  answersNothing,
-  answersOne,
-  answersQueued,
-  answersText,
-} from '#src/http/answer-shapes.ts';
+import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
-import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { searchField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/find-target.ts';
-import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { type Role, requireRole } from '#src/http/role.ts';
 import { answer } from '#src/http/send.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { textHolds } from '#src/platform/text.ts';
 import {
@@ -31,46 +20,22 @@ import {
   createEndpoint,
   type EndpointWithSecret,
   removeEndpoint,
-  retryDelivery,
   rotateSecret,
   testEndpoint,
 } from './change-endpoint.ts';
+import { addDeliveries } from './delivery-routes.ts';
 import { endpointUrlFault } from './endpoint-url.ts';
 import { EVENT_TYPES } from './event-catalogue.ts';
-import { findEndpoint, listDeliveries, listDeliveriesAfter, listEndpoints, type TabledDelivery } from './repository.ts';
+import { findEndpoint, listEndpoints } from './repository.ts';
 import {
   createEndpointBody,
-  deliveryView,
   endpointView,
   endpointWithSecretView,
   eventTypeView,
-  listDeliveriesQuery,
   listEndpointsQuery,
   updateEndpointBody,
-  viewDelivery,
   viewEndpoint,
 } from './webhook-endpoint.ts';
-
-const COLUMNS = [
-  ...(['id', 'messageId', 'eventType', 'status', 'tries', 'responseStatus', 'lastError'] as const),
-  ...(['nextTryAt', 'createdAt', 'deliveredAt'] as const),
-] satisfies readonly (keyof TabledDelivery)[];
-const ROWS_AT_ONCE = 500;
-
-/** Every delivery of an endpoint that is still kept as a table, oldest first. What was sent stays out of it. */
-export async function* writeDeliveriesCsv(db: Database, endpointId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS])}`;
-  for (let after = ''; ; ) {
-    const rows = await listDeliveriesAfter(db, endpointId, after, ROWS_AT_ONCE);
-    for (const row of rows) {
-      const shown = { ...row, nextTryAt: row.status === 'pending' ? row.nextTryAt : null };
-      yield csvLine(COLUMNS.map((column) => csvCell(shown[column])));
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.id;
-  }
-}
 
 /** An event as an account sees it: its owner's account, and what the account may do with it. */
 interface SeenEvent {
@@ -80,22 +45,19 @@ interface SeenEvent {
 }
 
 /** Events are further down the house, and handed in: the one that a code or ID names, if the account may see it. */
-type FindSeenEvent = (accountId: string, reference: string) => Promise<SeenEvent | undefined>;
+type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Found>;
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
 
-/** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8). */
-export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
-  const urlFault = (url: string): string | undefined =>
-    deps.ownInbox.nameOf(url) === undefined ? endpointUrlFault(url, deps.config.webhookAllowPrivate) : undefined;
-  /** @throws ApiError `not_found` */
-  const requireSeen = async (accountId: string, reference: string): Promise<SeenEvent> => {
-    const seen = await findSeen(accountId, reference);
-    if (seen === undefined) throw notFound();
-    return seen;
-  };
-  // An endpoint of one event is seen and changed by the roles in that event, one of an account by that account.
-  const endpoint = findTarget(async (c) => {
+/** What is wrong with the address of an endpoint; an address of the service's own inbox is fine. */
+const urlFaultBy =
+  ({ ownInbox, config }: Deps) =>
+  (url: string): string | undefined =>
+    ownInbox.nameOf(url) === undefined ? endpointUrlFault(url, config.webhookAllowPrivate) : undefined;
+
+/** An endpoint of one event is seen and changed by the roles in that event, one of an account by that account. */
+const loadEndpoint = (deps: Deps, requireSeen: FindSeenEvent<SeenEvent>) =>
+  findTarget(async (c) => {
     const { accountId } = c.get('caller');
     const found = await findEndpoint(deps.db, c.req.param('id') ?? '');
     if (found === undefined) throw notFound();
@@ -104,7 +66,27 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
     const { role } = await requireSeen(accountId, found.votingEventId);
     return { endpoint: found, role };
   });
+
+export type LoadEndpoint = ReturnType<typeof loadEndpoint>;
+
+/** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8), in the order of the API reference. */
+export function webhookRouter(deps: Deps, findSeen: FindSeenEvent<SeenEvent | undefined>): Hono<Env> {
+  /** @throws ApiError `not_found` */
+  const requireSeen = async (accountId: string, reference: string): Promise<SeenEvent> => {
+    const seen = await findSeen(accountId, reference);
+    if (seen === undefined) throw notFound();
+    return seen;
+  };
+  const endpoint = loadEndpoint(deps, requireSeen);
   const router = new Hono<Env>();
+  addListAndCreate(router, deps, requireSeen);
+  addOneEndpoint(router, deps, endpoint);
+  addDeliveries(router, deps, endpoint);
+  addEventTypes(router);
+  return router;
+}
+
+function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEvent<SeenEvent>): void {
   router.on(
     ...operation({
       operationId: 'listWebhookEndpoints',
@@ -139,7 +121,7 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
       example: { url: 'https://club.example/hooks', eventTypes: ['payment.succeeded', 'voting_event.closed'] },
     }),
     replayIfAnswered(),
-    body(createEndpointBody(urlFault)),
+    body(createEndpointBody(urlFaultBy(deps))),
     (c) =>
       change(c, async (tx) => {
         const { votingEventCode } = c.get('body');
@@ -151,6 +133,9 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
         return created(withSecret(await createEndpoint(tx, deps, owner, seen?.event.id ?? null, c.get('body'))));
       }),
   );
+}
+
+function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
   router.on(
     ...operation({
       operationId: 'getWebhookEndpoint',
@@ -175,7 +160,7 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
       refusals: ['role'],
     }),
     endpoint,
-    body(updateEndpointBody(urlFault)),
+    body(updateEndpointBody(urlFaultBy(deps))),
     (c) =>
       change(c, async (tx) =>
         ok(viewEndpoint(await changeEndpoint(tx, deps, c.get('caller'), c.get('target').endpoint.id, c.get('body')))),
@@ -231,62 +216,9 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
         ok(withSecret(await rotateSecret(tx, deps, c.get('caller'), c.get('target').endpoint.id))),
       ),
   );
-  router.on(
-    ...operation({
-      operationId: 'listWebhookDeliveries',
-      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
-      method: 'GET',
-      path: '/webhook-endpoints/:id/deliveries',
-      scope: 'read',
-      answers: answersNewest(
-        deliveryView,
-        'The newest 1,000 of what the filters find, newest last. All but the newest hundred tell the beginning of what their receivers answered.',
-      ),
-      query: listDeliveriesQuery,
-    }),
-    endpoint,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () => {
-        const found = await listDeliveries(deps.reads, c.get('target').endpoint.id, c.get('query'));
-        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
-        return listNewest(found, shown.reverse());
-      }),
-  );
-  router.on(
-    ...operation({
-      operationId: 'getWebhookDeliveriesCsv',
-      summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
-      method: 'GET',
-      path: '/webhook-endpoints/:id/deliveries/csv',
-      scope: 'read',
-      answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
-    }),
-    endpoint,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () =>
-        csv(() => writeDeliveriesCsv(deps.reads, c.get('target').endpoint.id)),
-      ),
-  );
-  router.on(
-    ...operation({
-      operationId: 'retryWebhookDelivery',
-      summary: 'Send a delivery again, whatever became of it',
-      method: 'POST',
-      path: '/webhook-endpoints/:id/deliveries/:deliveryId/retry',
-      scope: 'write',
-      answers: answersQueued('The message is on its way again.'),
-      refusals: ['role', 'endpoint_disabled'],
-    }),
-    endpoint,
-    replayIfAnswered(),
-    noBody,
-    (c) =>
-      change(c, async (tx) => {
-        const deliveryId = c.req.param('deliveryId');
-        await retryDelivery(tx, c.get('target').endpoint.id, deliveryId);
-        return queued(deliveryId);
-      }),
-  );
+}
+
+function addEventTypes(router: Hono<Env>): void {
   router.on(
     ...operation({
       operationId: 'listWebhookEventTypes',
@@ -309,5 +241,4 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent): Hono<Env> {
       );
     },
   );
-  return router;
 }

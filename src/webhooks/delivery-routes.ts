@@ -1,0 +1,98 @@
+import type { Hono } from 'hono';
+import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { csv, queued } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersQueued, answersText } from '#src/http/answer-shapes.ts';
+import { noBody } from '#src/http/body.ts';
+import { costly } from '#src/http/costly-reads.ts';
+import type { Env } from '#src/http/env.ts';
+import { answersNewest, listNewest } from '#src/http/newest.ts';
+import { operation } from '#src/http/operation.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
+import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { retryDelivery } from './change-endpoint.ts';
+import type { LoadEndpoint } from './endpoint-routes.ts';
+import { listDeliveries, listDeliveriesAfter, type TabledDelivery } from './repository.ts';
+import { deliveryView, listDeliveriesQuery, viewDelivery } from './webhook-endpoint.ts';
+
+const COLUMNS = [
+  ...(['id', 'messageId', 'eventType', 'status', 'tries', 'responseStatus', 'lastError'] as const),
+  ...(['nextTryAt', 'createdAt', 'deliveredAt'] as const),
+] satisfies readonly (keyof TabledDelivery)[];
+const ROWS_AT_ONCE = 500;
+
+/** Every delivery of an endpoint that is still kept as a table, oldest first. What was sent stays out of it. */
+export async function* writeDeliveriesCsv(db: Database, endpointId: string): AsyncGenerator<string> {
+  yield `\ufeff${csvLine([...COLUMNS])}`;
+  for (let after = ''; ; ) {
+    const rows = await listDeliveriesAfter(db, endpointId, after, ROWS_AT_ONCE);
+    for (const row of rows) {
+      const shown = { ...row, nextTryAt: row.status === 'pending' ? row.nextTryAt : null };
+      yield csvLine(COLUMNS.map((column) => csvCell(shown[column])));
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
+    after = last.id;
+  }
+}
+
+/** The deliveries of an endpoint. */
+export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
+  router.on(
+    ...operation({
+      operationId: 'listWebhookDeliveries',
+      summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
+      method: 'GET',
+      path: '/webhook-endpoints/:id/deliveries',
+      scope: 'read',
+      answers: answersNewest(
+        deliveryView,
+        'The newest 1,000 of what the filters find, newest last. All but the newest hundred tell the beginning of what their receivers answered.',
+      ),
+      query: listDeliveriesQuery,
+    }),
+    endpoint,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () => {
+        const found = await listDeliveries(deps.reads, c.get('target').endpoint.id, c.get('query'));
+        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
+        return listNewest(found, shown.reverse());
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getWebhookDeliveriesCsv',
+      summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
+      method: 'GET',
+      path: '/webhook-endpoints/:id/deliveries/csv',
+      scope: 'read',
+      answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
+    }),
+    endpoint,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () =>
+        csv(() => writeDeliveriesCsv(deps.reads, c.get('target').endpoint.id)),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: 'retryWebhookDelivery',
+      summary: 'Send a delivery again, whatever became of it',
+      method: 'POST',
+      path: '/webhook-endpoints/:id/deliveries/:deliveryId/retry',
+      scope: 'write',
+      answers: answersQueued('The message is on its way again.'),
+      refusals: ['role', 'endpoint_disabled'],
+    }),
+    endpoint,
+    replayIfAnswered(),
+    noBody,
+    (c) =>
+      change(c, async (tx) => {
+        const deliveryId = c.req.param('deliveryId');
+        await retryDelivery(tx, c.get('target').endpoint.id, deliveryId);
+        return queued(deliveryId);
+      }),
+  );
+}
