@@ -13,7 +13,7 @@ import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { Voter } from '#src/voters/voter.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { insertVoterKey } from '#src/voters/voter-key-repository.ts';
-import { ownerOf } from '#src/voting-events/access.ts';
+import { voteCallerOf } from '#src/voting-events/access.ts';
 import type { EmptyDemo, MadePosition, Receipt } from './create-demo.ts';
 
 /** A secret event shows five voters at a time that they have voted (completions 5.6). */
@@ -57,7 +57,7 @@ export async function voteInDemo(
   seal: (eventId: string) => Promise<void>,
 ): Promise<Receipt> {
   const { election, positions, voters, caller } = demo;
-  const target = ownerOf(caller, election);
+  const target = voteCallerOf(caller, election);
   const receipts = createLogReceipts(deps);
   const confirmDeps = { ...deps, receipts, rateLimiter: new RateLimiter() };
   const keys = await giveKeys(deps, demo);

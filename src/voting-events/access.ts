@@ -14,19 +14,27 @@ import { isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** A caller with the event that their request is about: the fields are the same whichever of the two they act as. */
-interface EventCaller extends EventAccess {
+/** Somebody who may see or change an event, as their key shows: made by `requireOrganizer`, and by `ownerOf` for the service itself. */
+export interface Organizer extends EventAccess {
   readonly caller: Caller;
+  /** The compiler refuses a vote caller where an organizer is asked for, and an organizer where a vote caller is. */
+  readonly isOrganizer: true;
 }
 
-/** Somebody who may see or change an event, as their key shows: made by `requireOrganizer`, and by `ownerOf` for the service itself. */
-export type Organizer = EventCaller;
-
-/** A customer's server that speaks for voters of an event: made by `requireVoteCaller`. */
-export type VoteCaller = EventCaller;
+/** A customer's server that speaks for voters of an event: made by `requireVoteCaller`, and by `voteCallerOf` for the service itself. */
+export interface VoteCaller extends EventAccess {
+  readonly caller: Caller;
+  readonly isOrganizer?: never;
+}
 
 /** The organizer of an event that was made in its own account's name. */
-export function ownerOf(caller: Caller, event: VotingEvent): Organizer {
+export const ownerOf = (caller: Caller, event: VotingEvent): Organizer => ({
+  ...voteCallerOf(caller, event),
+  isOrganizer: true,
+});
+
+/** The same account, speaking for voters of its event. */
+export function voteCallerOf(caller: Caller, event: VotingEvent): VoteCaller {
   return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName };
 }
 
@@ -40,7 +48,7 @@ export async function requireOrganizer(deps: AccessDeps, c: RequestContext): Pro
   const caller = c.get('caller');
   const found = await findAccess(deps.db, caller.accountId, c.req.param('idOrCode') ?? '');
   if (found === undefined) throw notFound();
-  return { caller, ...found };
+  return { caller, ...found, isOrganizer: true };
 }
 
 interface VoteAccessDeps {
