@@ -113,7 +113,7 @@ export async function askProvider(
       return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
-    // Nobody asks: the answer is there, or who asked got none a moment ago, and this caller asks in turn.
+    // No request is under way: either its answer is there, or it failed a moment ago and this caller asks in turn.
     if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
       return current;
     if (monotonicMs() > until) throw providerUnavailable();
