@@ -48,6 +48,8 @@ export interface NotMeasured {
   readonly goal?: Goal;
   /** What is missing, and how to get it. */
   readonly missing: string;
+  /** It was begun, and ended with a fault. */
+  readonly failed?: boolean;
 }
 
 export type Line = Measurement | NotMeasured;
