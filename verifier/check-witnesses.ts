@@ -72,7 +72,7 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
 }
 
 /** The leaf of a head, made again from what was read. */
-function leafOf(head: SignedHead): Buffer {
+function leafOf(head: Pick<SignedHead, 'origin' | 'size' | 'root'>): Buffer {
   const leaf = { v: 1, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
   return leafHash(Buffer.from(sortedJson(leaf)));
 }
@@ -109,6 +109,65 @@ export async function checkWitnesses(
   if (included.size < head.size)
     checks.leaveOut('newest head', `the head of ${head.size} leaves is not in the service’s own log yet`);
   if (witnesses !== undefined) await checkQuorum(checks, note, witnesses);
+}
+
+/**
+ * Lots are drawn from the root before the `close` leaf. Where a `witness` leaf stands right before it, the operator could not try out
+ * which order of the last ballots wins: a witness had to sign each one.
+ */
+export async function checkLot(
+  checks: Checks,
+  { close, witnessed }: ReadLog,
+  { origin }: SignedHead,
+  logKey: LogKey,
+  witnesses: WitnessDemand | undefined,
+): Promise<void> {
+  if (close === undefined) return;
+  if (witnessed === undefined) {
+    if (witnesses !== undefined)
+      checks.leaveOut(
+        'lot',
+        'the log was closed without a witness: the service could try out orders of the last ballots',
+      );
+    return;
+  }
+  const { leaf, size, root } = witnessed;
+  const text = textOf(leaf['checkpoint']);
+  const lines = listOf(leaf['cosignatures']).map(textOf);
+  const note = `${text}\n${lines.map((line) => `${line}\n`).join('')}`;
+  const signed = (witnesses?.keys ?? []).filter((key) => isCosigned(note, key));
+  await checks.runAlone(
+    'lot',
+    () => {
+      const [name, serviceSize, serviceRoot] = text.split('\n');
+      const body = `${name}\n${Number(serviceSize)}\n${serviceRoot}\n`;
+      demand(
+        name === `${logKey.name}/log` && body === text,
+        'what witnesses signed before the close is of another log',
+      );
+      const proof = listOf(leaf['hashes']).map((hash) => Buffer.from(textOf(hash), 'base64'));
+      const index = numberOf(leaf['index']);
+      const isPlace = Number.isSafeInteger(index) && index >= 0 && index < Number(serviceSize);
+      const own = isPlace && proof.length <= MOST_HASHES ? leafOf({ origin, size, root }) : undefined;
+      const reached = own === undefined ? undefined : rootOfProof(own, index, Number(serviceSize), proof);
+      const holds = reached !== undefined && reached.toString('base64') === serviceRoot;
+      demand(holds, 'what witnesses signed before the close does not hold the ballots of this log');
+      demand(lines.length > 0, 'no witness signed before the close');
+      for (const key of witnesses?.keys ?? []) readCosignature(note, key);
+    },
+    () => `drawn from a log that witnesses signed with its ${size} leaves before the close`,
+  );
+  if (witnesses !== undefined && signed.length === 0)
+    checks.leaveOut('witnesses of the lot', 'none of the witnesses that you named signed before the close');
+}
+
+function isCosigned(note: string, key: LogKey): boolean {
+  try {
+    return readCosignature(note, key) !== undefined;
+  } catch (fault) {
+    if (!(fault instanceof Unbelievable)) throw fault;
+    return false;
+  }
 }
 
 async function checkQuorum(checks: Checks, note: string, { keys, quorum }: WitnessDemand): Promise<void> {

@@ -25,10 +25,12 @@ export interface ReadLog {
   readonly configHash: string;
   /** The roll of an election as the last leaf about it says; undefined in polls and in logs of the first version. */
   readonly roll: RecordedRoll | undefined;
-  /** Root of the log before its first `close` leaf, which lots are drawn from. */
   /** Changes of titles, names or rules that were recorded after the opening. */
   readonly configs: number;
+  /** Root of the log before its first `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
+  /** What witnesses signed right before the close; undefined where another leaf stands there. */
+  readonly witnessed: WitnessedHead | undefined;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
   readonly leafOfCode: number | undefined;
   /** The `close` leaf, if nothing but `void` leaves stands behind it. */
@@ -37,6 +39,13 @@ export interface ReadLog {
   readonly counted: number;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
+}
+
+/** A `witness` leaf with the size and root of the log before it, which it speaks of. */
+export interface WitnessedHead {
+  readonly leaf: Fields;
+  readonly size: number;
+  readonly root: Buffer;
 }
 
 /** Approved voters, and what was changed of them by hand since the opening. */
@@ -104,6 +113,7 @@ const NAMES: Readonly<Record<string, string>> = {
   '1 void': 'e h index t v',
   '2 open': 'at config e roll seed t v',
   '2 roll': 'at e heads identityChanges rollChanges seq t v weight',
+  '2 witness': 'at checkpoint cosignatures e hashes index t v',
   '2 close': 'at c e t v',
 };
 
@@ -281,6 +291,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
   let rootBeforeClose: Buffer | undefined;
+  let witnessed: WitnessedHead | undefined;
   let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
@@ -294,7 +305,10 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);
-      if (reader.last['t'] === 'close') rootBeforeClose ??= tree.root();
+      const kind = reader.last['t'];
+      if (kind === 'close') rootBeforeClose ??= tree.root();
+      else if (kind === 'witness') witnessed = { leaf: reader.last, size: tree.size, root: tree.root() };
+      else if (reader.close === undefined) witnessed = undefined;
       const hash = leafHash(entry);
       hashes.push(hash);
       if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
@@ -313,6 +327,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
     ...{ open: reader.open, configHash: reader.configHash, configs: reader.configs, roll: reader.roll },
     rootBeforeClose,
+    witnessed,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

@@ -12,6 +12,7 @@ import { isLogClosed } from './due-repository.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
+import { recordCosignature } from './record-cosignature.ts';
 import {
   countQueue,
   findHead,
@@ -36,6 +37,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
   // Another process is about to open it: the next turn closes.
   if ((await findHead(deps.db, event.id)) === undefined) return;
+  if (!(await recordCosignature(deps, event))) return;
   const count = await deps.countFinally(definition);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { ConfigError, readConfig } from '#src/config.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 import { readFigures } from '#src/read-figures.ts';
 import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { openCosignature, parseWitnessKey } from '#src/service-log/cosignature.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
-import { createTestEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
 import {
   createTestAccount,
@@ -15,6 +17,9 @@ import {
   type TestService,
 } from '#test/harness/test-service.ts';
 import { type Manner, startWitness, type TestWitness } from '#test/harness/witness.ts';
+import { readWitnessKey } from '../../verifier/note.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
 
 const LIMIT_MS = 1_500;
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
@@ -181,6 +186,66 @@ describe('the witnesses of the service’s own log', () => {
     } finally {
       await worker.stop();
     }
+  });
+});
+
+describe('the close of an event, where witnesses are set', () => {
+  const kinds = async (eventId: string): Promise<string[]> => {
+    const { rows } = await service.deps.db.$client.query<{ data: Buffer }>(
+      'SELECT data FROM log_leaves WHERE voting_event_id = $1 ORDER BY leaf_index',
+      [eventId],
+    );
+    return rows.map(({ data }) => JSON.parse(data.toString('utf8')).t);
+  };
+  const verify = (eventId: string, keys: readonly string[]) =>
+    verifyLog({
+      read: readOverHttp(`http://127.0.0.1:${service.port}`, account.vote),
+      event: eventId,
+      witnesses: { keys: keys.map(readWitnessKey), quorum: 1 },
+    });
+  const closedLongAgo = async (eventId: string, minutes: number): Promise<void> => {
+    await service.deps.db.$client.query(
+      'UPDATE voting_events SET closed_at = now_ms() - $2 * 60000, paper_version = paper_version + 1 WHERE id = $1',
+      [eventId, minutes],
+    );
+    await sequenceLog(sealDeps(service.deps), eventId, 1);
+  };
+  async function votedEvent(): Promise<TestEvent> {
+    const event = await createTestEvent(service, account, {}, [
+      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } },
+    ]);
+    const [position] = event.positions;
+    for (const candidateId of position?.candidates ?? [])
+      await votePoll(service, account, event, [{ positionId: position?.id, candidateId }]);
+    return event;
+  }
+
+  test('waits for what they sign of all ballots: lots are drawn from a root that holds it', async () => {
+    const event = await votedEvent();
+    await closedLongAgo(event.id, 16);
+    expect(await kinds(event.id)).toEqual(['open', 'ballot', 'ballot', 'witness', 'close']);
+    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect(results.body.data).toMatchObject({ final: true, lot: { seed: expect.any(String) } });
+    const report = await verify(event.id, [good.verifierKey]);
+    expect(report.checks.filter(({ name }) => name.includes('lot'))).toEqual([
+      expect.objectContaining({ name: 'lot', status: 'verified' }),
+    ]);
+    expect(report.checks.filter(({ status }) => status === 'failed')).toEqual([]);
+  });
+
+  test('waits ten minutes for witnesses who do not sign, and then goes on without them, which a verifier says', async () => {
+    const event = await votedEvent();
+    await Promise.all([good.goAway(), odd.goAway()]);
+    try {
+      await closedLongAgo(event.id, 24);
+      expect(await kinds(event.id)).toEqual(['open', 'ballot', 'ballot']);
+      await closedLongAgo(event.id, 26);
+      expect(await kinds(event.id)).toEqual(['open', 'ballot', 'ballot', 'close']);
+    } finally {
+      await Promise.all([good.comeBack(), odd.comeBack()]);
+    }
+    const report = await verify(event.id, [good.verifierKey]);
+    expect(report.checks.find(({ name }) => name === 'lot')).toMatchObject({ status: 'left_out' });
   });
 });
 

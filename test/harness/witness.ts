@@ -42,7 +42,8 @@ export interface TestWitness {
 
 const rawOf = (key: KeyObject): Buffer => key.export({ format: 'der', type: 'spki' }).subarray(-32);
 
-function keyOf(name: string) {
+/** A new key of a witness: its verifier key, and what it signs a checkpoint's text with. */
+export function keyOf(name: string) {
   const { privateKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.concat([Buffer.of(0x04), rawOf(createPublicKey(privateKey))]);
   const keyId = hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), raw]), 'buffer').subarray(0, 4);

@@ -1,0 +1,70 @@
+import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { appendLeaves } from './append-leaves.ts';
+import { isLogClosed } from './due-repository.ts';
+import { encodeLeaf } from './leaf.ts';
+import { recordCheckpoint } from './record-checkpoint.ts';
+import { countQueue, findHead, listVoidsToLog, lockHead, takeSequencer, updateHead } from './repository.ts';
+import { requireUndisputed } from './require-undisputed.ts';
+import type { SealDeps } from './seal-ballots.ts';
+import { eventTree } from './tree-store.ts';
+
+/** How long the close of an event waits for witnesses who do not sign. Then it closes without them. */
+const PATIENCE_MS = 10 * MINUTE_MS;
+
+/** A head of the service's own log that holds a head of an event, as witnesses have signed it. */
+export interface CosignedHead {
+  /** The text that they signed: origin, size and root of the service's own log. */
+  readonly checkpoint: string;
+  /** Where the event's head stands in it, and the inclusion proof in base64. */
+  readonly index: number;
+  readonly hashes: readonly string[];
+  /** Their signature lines, one or more. */
+  readonly cosignatures: readonly string[];
+}
+
+/**
+ * Where witnesses are set, writes the `witness` leaf before the close: what they signed of the log with all its ballots. Lots are
+ * drawn from the root before the `close` leaf, so an operator who orders the last ballots cannot try out which order wins
+ * (completions 5.4).
+ * @returns whether the event may be closed now: its last leaf is of witnesses, there are none, or they did not sign for ten minutes
+ */
+export async function recordCosignature(deps: SealDeps, event: VotingEvent): Promise<boolean> {
+  const { cosignedHead } = deps;
+  const before = await findHead(deps.db, event.id);
+  if (cosignedHead === undefined || before === undefined) return cosignedHead === undefined;
+  const { size } = before.frontier;
+  if (await endsWithWitness(deps, event.id, size)) return true;
+  const cosigned = await cosignedHead(event.id, size);
+  if (cosigned === undefined) {
+    if (!isFinalAt(event, (await readNow(deps.db)) - PATIENCE_MS)) return false;
+    deps.log.warn({ event: event.id }, 'an event closes without a cosignature: no witness signed its log in time');
+    return true;
+  }
+  const note = await inTransaction(deps.db, async (tx) => {
+    if (!(await takeSequencer(tx, event.id))) return undefined;
+    const head = await lockHead(tx, event.id);
+    const current = await findEventById(tx, event.id);
+    // Another leaf came, or is on its way: the next turn asks for its head.
+    if (head === undefined || current === undefined || head.frontier.size !== size) return undefined;
+    const at = await readNow(tx);
+    if (!isFinalAt(current, at) || (await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0)
+      return undefined;
+    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
+    await requireUndisputed(deps, tx, event.id, head);
+    await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'witness', e: event.id, at, ...cosigned })]);
+    await updateHead(tx, event.id, head);
+    return recordCheckpoint(tx, deps, current, head.frontier, head.ballots);
+  });
+  if (note !== undefined) await deps.checkpoints.remember(event.id, note);
+  return note !== undefined;
+}
+
+async function endsWithWitness({ db }: SealDeps, eventId: string, size: number): Promise<boolean> {
+  const [last] = await eventTree(db, eventId).readLeaves(size - 1, size);
+  return last !== undefined && JSON.parse(last.toString('utf8')).t === 'witness';
+}
