@@ -17,7 +17,7 @@ import {
 } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { isFinalAt, notOpen } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
@@ -148,8 +148,11 @@ async function groupFor(
 ): Promise<string | null | undefined> {
   if (!asksForGroup(definition)) return undefined;
   const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, definition.event, identity, voterKey);
-  if (isRefusal(verdict)) throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
-  return groupId;
+  if (!isRefusal(verdict)) return groupId;
+  // As in the statement, the state of the event comes before the voter: once it is over, a right key is no guess.
+  const status = statusAt(definition.event, deps.clock.now());
+  if (status !== 'open') throw notOpen(status);
+  throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
 }
 
 /** The refusal of a voter at a cast. A wrong key is counted, and past the limits answered 429: wrong ones alone (completions 4.5). */

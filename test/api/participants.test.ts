@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -353,6 +353,34 @@ test('a ballot that is wrong for every group is told before the key is judged', 
   const cast = (votes: unknown) => vote(event, 'ballot/cast', { ...identity, votes });
   expect((await cast([{ positionId: 'pos_unknown', candidateId: 'cnd_unknown' }])).status).toBe(422);
   expect((await cast(votesFor(event))).body.error.details.reason).toBe('voter_key_invalid');
+});
+
+describe.each([
+  ['without groups', false],
+  ['with a position of a group', true],
+] as const)('a cast %s', (_, grouped) => {
+  test('after the close is told that the event is over, whatever its key, and counts no guess', async () => {
+    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const base = `/voting-events/${event.id}`;
+    const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
+    if (grouped) demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
+    const email = 'vera@club.example';
+    const voter = demand(await organize('POST', `${base}/voters`, { name: 'Vera', email, groupId }), 201);
+    const keys = [await giveVoterKey(service, event.id, voter.id), '0000-0000-0000-0000'];
+    demand(await organize('PATCH', base, { status: 'open' }), 200);
+    const told = async () => {
+      const reasons = new Set<string>();
+      for (const voterKey of [...keys, ...keys, ...keys, ...keys, ...keys, ...keys]) {
+        const { status, body } = await vote(event, 'ballot/cast', { voterKey, email, votes: votesFor(event) });
+        reasons.add(`${status} ${body.error?.details?.reason}`);
+      }
+      return [...reasons];
+    };
+    demand(await organize('PATCH', base, { status: 'closed' }), 200);
+    expect(await told()).toEqual(['403 event_closed']);
+    await finishEvent(service, event.id);
+    expect(await told()).toEqual(['403 event_closed']);
+  });
 });
 
 test('a blank confirmation code is no code', async () => {
