@@ -7,11 +7,11 @@ import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { checkPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
 import { fulfilCreditPurchase, requirePurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
-import type { Fulfilments } from '#src/payments/fulfilment.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Deps } from './deps.ts';
+import type { Fulfilments } from './payments/payment-deps.ts';
 
 /** What each kind of payment is for, put together from the slices that give it. */
 function fulfilments(deps: Deps): Fulfilments {

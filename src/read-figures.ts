@@ -4,7 +4,7 @@ import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
 import type { Readings } from '#src/server/metrics.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
-import { readWitnessLag } from '#src/service-log/witness-lag.ts';
+import { readWitnessLag } from './service-log/ask-witnesses.ts';
 
 /**
  * The figures that only the database knows. Each is bounded by what waits, not by what there is.

@@ -16,7 +16,6 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
-import { foldAllRollFigures } from '#src/results/fold-roll-figures.ts';
 import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
 import { haveHeadCosigned } from '#src/service-log/have-head-cosigned.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
@@ -34,11 +33,12 @@ import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
 import { mailClosingJob, publishClosingJob } from '#src/voting-events/publish-closing.ts';
 import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sendInviteJob } from '#src/voting-events/send-invite.ts';
-import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps } from './fulfilments.ts';
+import { foldAllRollFigures } from './results/read-stats.ts';
+import { tendBallotKeys } from './voting-events/ballot-keys.ts';
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {

@@ -5,14 +5,13 @@ import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { deleteAlarm, findTileRow, findUnaccounted } from './check-repository.ts';
+import { deleteAlarm, findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
 import { CompactRange } from './compact-range.ts';
 import { listLogs } from './due-repository.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { equalHashes, hashLeaf } from './merkle-tree.ts';
-import { raiseAlarm } from './raise-alarm.ts';
 import {
   findHead,
   findLastCheckpoint,

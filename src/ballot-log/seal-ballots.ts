@@ -14,6 +14,7 @@ import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { appendLeaves } from './append-leaves.ts';
+import { raiseAlarm } from './check-repository.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { CompactRange } from './compact-range.ts';
@@ -22,7 +23,6 @@ import { isAnyBallotDue, isLogClosed, isSealedOnce, listEventsToTend } from './d
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
-import { raiseAlarm } from './raise-alarm.ts';
 import { recordCheckpoint, renewNote } from './record-checkpoint.ts';
 import type { CosignedHead } from './record-cosignature.ts';
 import { readRoll, recordRoll } from './record-roll.ts';

@@ -6,7 +6,7 @@ import { credentialsPlace } from '#src/payments/credentials.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
-import { endpointSecretPlace } from '#src/webhooks/endpoint-secret.ts';
+import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
 /** A column of values that are sealed under a secret key and kept for as long as their row. */
 interface KeptColumn {

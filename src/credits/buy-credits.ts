@@ -4,9 +4,8 @@ import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-defini
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
-import type { Fulfilled } from '#src/payments/fulfilment.ts';
 import type { PaymentAttempt } from '#src/payments/payment.ts';
-import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
+import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';

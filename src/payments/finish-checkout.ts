@@ -7,7 +7,6 @@ import { ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider, payerPatience } from './ask-provider.ts';
 import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import { isOpen } from './attempt-states.ts';
-import type { Fulfilled } from './fulfilment.ts';
 import {
   answerPlace,
   confirmationCodePlace,
@@ -15,7 +14,7 @@ import {
   type PaymentAttempt,
   type PaymentPurpose,
 } from './payment.ts';
-import type { PaymentDeps } from './payment-deps.ts';
+import type { Fulfilled, PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 import { openPage, paymentRequired } from './start-checkout.ts';

@@ -1,11 +1,38 @@
-import type { Database } from '#src/database/client.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { Fulfilments } from './fulfilment.ts';
+import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 import type { PaymentProviders } from './payment-providers.ts';
+
+/** What was given for the money, and what the caller is answered. */
+export interface Fulfilled {
+  readonly data: unknown;
+  /** The code of a ballot, kept on the attempt so that a lost answer costs no vote. */
+  readonly confirmationCode?: string;
+}
+
+/**
+ * What a payment is for. `payments` declares it; the ballot, the candidate registration and the credits each bring
+ * theirs, and are put together where the service is.
+ */
+interface Fulfilment {
+  /** Status of the first answer; every later one is 200. */
+  readonly firstStatus: 200 | 201;
+  /**
+   * Gives what was paid for, in the transaction that marks the attempt fulfilled.
+   * @throws ApiError when it cannot be given any more (closed, already voted, refused by a rule): the money then goes back
+   */
+  fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
+  /** Judges by the rules of `fulfil`, and gives nothing. @throws ApiError as `fulfil` does */
+  check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
+  /** Takes back what was given, as far as that can be: the provider took the money back. */
+  reverse(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
+}
+
+export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;
 
 /** What settling needs, in requests and in jobs alike. */
 export interface PaymentDeps {

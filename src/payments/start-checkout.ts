@@ -9,7 +9,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { callProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
+import { callProvider, countCall, payerPatience, providerUnavailable } from './ask-provider.ts';
 import {
   type AttemptRef,
   findAttempt,
@@ -33,7 +33,6 @@ import {
   viewPaymentRequired,
 } from './payment.ts';
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
-import { countCall } from './provider-budget.ts';
 import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 

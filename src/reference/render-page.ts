@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Html, html, Html as Markup } from './html.ts';
 import { SCRIPT_TAG, SEARCH_BUTTON, SEARCH_DIALOG } from './page-script.ts';
-import { PAGE_STYLE } from './page-style.ts';
+import { PAGE_STYLE, TOOLS_STYLE } from './page-style.ts';
 import { type Heading, renderLine } from './render-markdown.ts';
-import { TOOLS_STYLE } from './tools-style.ts';
 import { OVERVIEW } from './write-reference.ts';
 
 interface Link {

@@ -12,8 +12,7 @@ import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { textHolds } from '#src/platform/text.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { readBallotPage, type StoredVoteBallot, WHOLE_BOX } from './repository.ts';
-import { showsWeights } from './shown-weights.ts';
+import { readBallotPage, type StoredVoteBallot, showsWeights, WHOLE_BOX } from './repository.ts';
 
 /** One vote of a confirmed ballot (completions 3, "Results, votes, exports"). */
 export const voteView = z

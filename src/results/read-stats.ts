@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Database } from '#src/database/client.ts';
@@ -11,7 +12,6 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { disclosureOf, disclosureShape, shownStatus } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import type { Counting } from './counting.ts';
-import { foldRollFigures } from './fold-roll-figures.ts';
 import { readVoterFigures } from './repository.ts';
 
 /** The figures of an event (completions 3, rule 6). */
@@ -137,4 +137,19 @@ export async function readStats(
     disclosure: disclosureOf(event, figures.waiting),
     updatedAt: nowMs,
   };
+}
+
+/** Changes of a roll that are put together, so that their sum stays cheap. */
+const MAX_ROLL_CHANGES = 200;
+
+/** Puts the changes of a roll together where they have become many. */
+export async function foldRollFigures(db: Database, eventId: string, changes: number): Promise<void> {
+  if (changes > MAX_ROLL_CHANGES) await db.execute(sql`SELECT fold_roll_figures(${eventId})`);
+}
+
+/** Does the same for every event, a few hundred of them a run: the figures of a large one may not be asked for in days. */
+export async function foldAllRollFigures(db: Database): Promise<void> {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    SELECT voting_event_id AS id FROM roll_figures GROUP BY 1 HAVING count(*) > ${MAX_ROLL_CHANGES} LIMIT 200`);
+  for (const { id } of rows) await db.execute(sql`SELECT fold_roll_figures(${id})`);
 }

@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type Database, type Executor, inTransaction } from '#src/database/client.ts';
+import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
 /** True for a ballot `b` that does not count. Lists and records hold the ballots that the result is made of. */
@@ -265,3 +267,13 @@ export async function* readRecords(
   }
   yield moment.queue;
 }
+
+/** In a secret event weights of ballots are shown where each has at least so many holders, who could all have cast the ballot. */
+export const COMMON_WEIGHT_HOLDERS = 5;
+
+/**
+ * Whether lists of ballots show their weights: all of them or none, because the only ballot without a weight would be that of
+ * the voter whose weight is rare (completions 3, "Results, votes, exports").
+ */
+export const showsWeights = async (executor: Executor, { event }: BallotDefinition): Promise<boolean> =>
+  secrecyOf(event) !== 'secret' || hasOnlyCommonWeights(executor, event.id, COMMON_WEIGHT_HOLDERS);

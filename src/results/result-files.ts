@@ -1,7 +1,229 @@
+import { csvCell } from '#src/platform/csv.ts';
+import type { PositionResult, Round, TieDecision } from '#src/tally/types.ts';
 import type { EventResults } from './event-results.ts';
-import { writeCsv } from './write-csv.ts';
-import { writeJson } from './write-json.ts';
-import { writeTable } from './write-table.ts';
+
+/** One row of the table. What a kind of row has no use for stays empty. */
+interface Row {
+  readonly record: string;
+  readonly positionId?: string;
+  readonly position?: string;
+  readonly round?: number;
+  readonly item?: string;
+  readonly candidateId?: string;
+  readonly candidate?: string;
+  readonly toCandidateId?: string;
+  readonly toCandidate?: string;
+  readonly votes?: number;
+  readonly weight?: string;
+  readonly value?: string | number | boolean | null;
+}
+
+const COLUMNS = [
+  'record',
+  'positionId',
+  'position',
+  'round',
+  'item',
+  'candidateId',
+  'candidate',
+  'toCandidateId',
+  'toCandidate',
+  'votes',
+  'weight',
+  'value',
+] as const satisfies readonly (keyof Row)[];
+
+const line = (row: Row): string =>
+  `${COLUMNS.map((column) => csvCell(row[column], column === 'weight' || column === 'value')).join(',')}\r\n`;
+
+function* eventRows(results: EventResults): Generator<Row> {
+  const { stats, log, lot } = results;
+  const figures: Readonly<Record<string, string | number | boolean | null>> = {
+    votingEventId: results.votingEventId,
+    title: results.title,
+    final: results.final,
+    asOf: results.asOf,
+    ballots: stats.ballots,
+    totalVotes: stats.totalVotes,
+    abstentions: stats.abstentions,
+    electorate: stats.electorate,
+    turnout: stats.turnout,
+    identityChanges: stats.identityChanges,
+    rollChanges: stats.rollChanges,
+    logSize: log.size,
+    logRootHash: log.rootHash,
+    lotSeedHash: lot.seedHash,
+    lotSeed: lot.seed,
+    lotRoot: lot.root,
+  };
+  for (const [item, value] of Object.entries(figures)) yield { record: 'event', item, value };
+}
+
+type Place = Pick<Row, 'positionId' | 'position'>;
+
+function* tieRows(place: Place, tie: TieDecision | null, names: ReadonlyMap<string, string>, round?: number) {
+  for (const candidateId of tie?.candidateIds ?? []) {
+    yield {
+      record: 'tie',
+      ...place,
+      ...(round === undefined ? {} : { round }),
+      item: 'policy',
+      candidateId,
+      candidate: names.get(candidateId) ?? '',
+      value: tie?.policy ?? null,
+    };
+  }
+}
+
+function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, string>): Generator<Row> {
+  const own = { ...place, round: round.round };
+  yield { record: 'round', ...own, item: 'threshold', weight: round.threshold };
+  yield { record: 'round', ...own, item: 'exhausted', weight: round.exhausted };
+  yield { record: 'round', ...own, item: 'roundingLoss', weight: round.roundingLoss };
+  if (round.others !== null) {
+    const { candidates, votesWon, weightWon } = round.others;
+    yield { record: 'round', ...own, item: 'others', votes: votesWon, weight: weightWon, value: candidates };
+  }
+  if (round.provisional) yield { record: 'round', ...own, item: 'provisional', value: true };
+  for (const { candidateId, votesWon, weightWon } of round.tallies) {
+    const value = round.elected.includes(candidateId)
+      ? 'elected'
+      : round.eliminated.includes(candidateId)
+        ? 'eliminated'
+        : '';
+    const candidate = names.get(candidateId) ?? '';
+    yield { record: 'round', ...own, item: 'tally', candidateId, candidate, votes: votesWon, weight: weightWon, value };
+  }
+  for (const { from, to, weight } of round.transfers) {
+    const target = to === null ? {} : { toCandidateId: to, toCandidate: names.get(to) ?? '' };
+    const item = to === null ? 'exhausted' : 'transfer';
+    yield { record: 'transfer', ...own, item, candidateId: from, candidate: names.get(from) ?? '', ...target, weight };
+  }
+  yield* tieRows(place, round.tie, names, round.round);
+}
+
+/** Runner-up, margin, runoff, first choices and the last two. */
+function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<string, string>): Generator<Row> {
+  const { runnerUp, runoff, margin, firstChoices, finalTwo, pairwise } = result;
+  const one = (candidateId: string): Row => ({
+    ...{ record: 'position', ...place },
+    ...{ candidateId, candidate: names.get(candidateId) ?? '' },
+  });
+  if (runnerUp !== null) yield { ...one(runnerUp), item: 'runnerUp' };
+  for (const candidateId of runoff ?? []) yield { ...one(candidateId), item: 'runoff' };
+  if (margin !== null)
+    yield { record: 'position', ...place, item: 'margin', weight: margin.votes, value: margin.bound ?? 'exact' };
+  for (const [item, tallies] of Object.entries({ firstChoices, finalTwo })) {
+    for (const { candidateId, votesWon, weightWon } of tallies ?? [])
+      yield { ...one(candidateId), item, votes: votesWon, weight: weightWon };
+  }
+  if (pairwise?.condorcetWinner != null) yield { ...one(pairwise.condorcetWinner), item: 'condorcetWinner' };
+  for (const [row, candidateId] of pairwise?.candidateIds.entries() ?? []) {
+    for (const [column, toCandidateId] of pairwise?.candidateIds.entries() ?? []) {
+      if (row === column) continue;
+      const weight = pairwise?.table[row]?.[column] ?? '0';
+      yield {
+        ...one(candidateId),
+        item: 'preferred',
+        toCandidateId,
+        toCandidate: names.get(toCandidateId) ?? '',
+        weight,
+      };
+    }
+  }
+}
+
+function* positionRows(result: PositionResult): Generator<Row> {
+  const place = { positionId: result.id, position: result.title };
+  const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
+  const { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted } = result;
+  const figures = { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted };
+  for (const [item, value] of Object.entries(figures)) {
+    yield { record: 'position', ...place, item, value };
+  }
+  yield* furtherRows(place, result, names);
+  for (const { id, name, votesWon, weightWon, winner, tied } of result.candidates) {
+    const value = [winner ? 'winner' : '', tied ? 'tied' : ''].filter((word) => word !== '').join(' ');
+    yield {
+      record: 'candidate',
+      ...place,
+      candidateId: id,
+      candidate: name,
+      votes: votesWon,
+      weight: weightWon,
+      value,
+    };
+  }
+  yield* tieRows(place, result.tie, names);
+  const { referendum } = result;
+  if (referendum !== null) {
+    const { yes, no, abstain, electorate, outcome } = referendum;
+    for (const [item, value] of Object.entries({ yes, no, abstain, electorate, outcome })) {
+      yield { record: 'referendum', ...place, item, value };
+    }
+    for (const rule of referendum.rules) {
+      const { required, actual, met } = rule;
+      for (const [item, value] of Object.entries({ required, actual, met })) {
+        yield { record: 'rule', ...place, item: `${rule.name}.${item}`, value };
+      }
+    }
+  }
+  for (const round of result.rounds ?? []) yield* roundRows(place, round, names);
+}
+
+/**
+ * The results as one table (RFC 4180: commas, CRLF), one figure a row: `record` says of what. It begins with a byte order
+ * mark, without which spreadsheets read names as Latin-1.
+ */
+export function* writeCsv(results: EventResults): Generator<string> {
+  yield `\ufeff${COLUMNS.join(',')}\r\n`;
+  for (const row of eventRows(results)) yield line(row);
+  for (const position of results.positions) {
+    for (const row of positionRows(position)) yield line(row);
+  }
+}
+
+const TABLE_COLUMNS = [
+  ...['positionId', 'position', 'votingMethod', 'seats', 'ballots', 'abstentions', 'totalVotes'],
+  ...['candidateId', 'candidate', 'votes', 'weight', 'winner', 'tied', 'final'],
+];
+
+/**
+ * The results as people lay them out: one candidate a row, the most votes first within a position. Each row says what it
+ * belongs to, so that it can be filtered and sorted.
+ */
+function* writeTable({ positions, final }: EventResults): Generator<string> {
+  yield `\ufeff${TABLE_COLUMNS.join(',')}\r\n`;
+  for (const { id, title, votingMethod, seats, ballots, abstentions, totalVotes, candidates } of positions) {
+    const place = [id, title, votingMethod, seats, ballots, abstentions, totalVotes];
+    for (const candidate of candidates.toSorted((one, other) => other.votesWon - one.votesWon)) {
+      const { name, votesWon, weightWon, winner, tied } = candidate;
+      const cells = [...place, candidate.id, name, votesWon].map((cell) => csvCell(cell));
+      yield `${[...cells, csvCell(weightWon, true), csvCell(winner), csvCell(tied), csvCell(final)].join(',')}\r\n`;
+    }
+  }
+}
+
+/**
+ * The results as one JSON text, in pieces: `{ data }` as `GET …/results` gives it. Written position by position and round by
+ * round, because the rounds of a thousand candidates fill a hundred megabytes.
+ */
+function* writeJson(results: EventResults): Generator<string> {
+  const { positions, ...rest } = results;
+  const members = JSON.stringify(rest).slice(1, -1);
+  yield `{"data":{${members},"positions":[`;
+  for (const [index, { rounds, ...position }] of positions.entries()) {
+    const own = JSON.stringify(position).slice(1, -1);
+    yield `${index === 0 ? '' : ','}{${own},"rounds":`;
+    if (rounds === null) yield 'null';
+    else {
+      for (const [at, round] of rounds.entries()) yield `${at === 0 ? '[' : ','}${JSON.stringify(round)}`;
+      yield rounds.length === 0 ? '[]' : ']';
+    }
+    yield '}';
+  }
+  yield ']}}\n';
+}
 
 /** Files that are written from the results alone. */
 export const FILES = { csv: writeCsv, table: writeTable, json: writeJson } as const satisfies Record<

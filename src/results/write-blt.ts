@@ -7,8 +7,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { readRecordMoment, readRecords } from './repository.ts';
-import { showsWeights } from './shown-weights.ts';
+import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
 /**
  * The position of a BLT file.

@@ -6,8 +6,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
-import { type RecordBallot, readRecordMoment, readRecords } from './repository.ts';
-import { COMMON_WEIGHT_HOLDERS, showsWeights } from './shown-weights.ts';
+import { COMMON_WEIGHT_HOLDERS, type RecordBallot, readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
 export interface RecordSource {
   readonly db: Database;

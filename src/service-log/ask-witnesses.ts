@@ -1,12 +1,35 @@
+import { asc, gt } from 'drizzle-orm';
 import { Agent } from 'undici';
 import { z } from 'zod';
 import type { Config } from '#src/config.ts';
+import type { Database } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { askWitness, WitnessAhead, type WitnessPlace } from './ask-witness.ts';
 import { findLastCosigned, insertCosignature, listNewestCheckpoints, type ServiceCheckpoint } from './repository.ts';
 import type { ServiceLogDeps } from './sequence-service-log.ts';
+import { serviceCheckpoints } from './tables.ts';
+
+/** For how long each witness has been lacking at a head of the service's own log, in ms, by its name; 0 where it has signed the newest. */
+export async function readWitnessLag(
+  db: Database,
+  witnesses: readonly WitnessPlace[],
+): Promise<ReadonlyMap<string, number>> {
+  const lags = new Map<string, number>();
+  const nowMs = await readNow(db);
+  for (const { key, keyText } of witnesses) {
+    const [unsigned] = await db
+      .select({ createdAt: serviceCheckpoints.createdAt })
+      .from(serviceCheckpoints)
+      .where(gt(serviceCheckpoints.size, await findLastCosigned(db, keyText)))
+      .orderBy(asc(serviceCheckpoints.size))
+      .limit(1);
+    lags.set(key.name, unsigned === undefined ? 0 : Math.max(0, nowMs - unsigned.createdAt));
+  }
+  return lags;
+}
 
 type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
 

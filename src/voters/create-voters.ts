@@ -13,8 +13,7 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lifeRefusal } from '#src/voting-events/life.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
-import { takeVotersFromPlan } from './place-repository.ts';
-import { findTaken, insertVoters, type NewVoter } from './repository.ts';
+import { findTaken, insertVoters, type NewVoter, takeVotersFromPlan } from './repository.ts';
 import { TAKEN, type Voter, type VoterInput, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 

@@ -12,9 +12,8 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { giveVotersBack, placeOf } from './place-repository.ts';
 import { requireVoters } from './reject-voters.ts';
-import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
+import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoters } from './repository.ts';
 import type { Voter } from './voter.ts';
 
 /** Fields of an audit record that identify a voter. */

@@ -8,8 +8,8 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
-import { giveVotersBack } from './place-repository.ts';
 import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
+import { giveVotersBack } from './repository.ts';
 
 export interface ExpiryDeps {
   readonly db: Database;

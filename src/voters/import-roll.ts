@@ -12,8 +12,7 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
 import { groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
-import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
-import { findTaken } from './repository.ts';
+import { countOrganizersVoters, findTaken, holdVoterCount } from './repository.ts';
 import { beginImport, forgetImport, holdImport, saveImport } from './roll-import-repository.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
 

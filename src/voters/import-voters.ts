@@ -12,8 +12,7 @@ import {
   type VoterAuthor,
   type VoterDeps,
 } from './create-voters.ts';
-import { countOrganizersVoters, holdVoterCount } from './place-repository.ts';
-import { findTaken, insertVoters } from './repository.ts';
+import { countOrganizersVoters, findTaken, holdVoterCount, insertVoters } from './repository.ts';
 import { TAKEN, type VoterInput } from './voter.ts';
 
 /** A row that was not taken, and why. */

@@ -16,8 +16,15 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
 import { mailOldAddress } from './mail-old-address.ts';
-import { giveVotersBack, keepRejected, placeOf } from './place-repository.ts';
-import { findVoter, hasBallot, type NewVoter, storeVoter } from './repository.ts';
+import {
+  findVoter,
+  giveVotersBack,
+  hasBallot,
+  keepRejected,
+  type NewVoter,
+  placeOf,
+  storeVoter,
+} from './repository.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '#src/config.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type Clock, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
@@ -12,11 +12,13 @@ import {
   deleteKeyRow,
   findKeyRow,
   insertKeyRow,
+  listKeyless,
   listKeyNames,
   listRetiredKeys,
   retireKeys,
 } from './ballot-key-repository.ts';
 import { isFinalAt, statusAt } from './lifecycle.ts';
+import { lockEvent, updateEvent } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 // The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
@@ -284,3 +286,33 @@ export const answerKeyOf =
     if (event.type === 'poll' || event.ballotKey === null) return undefined;
     return isFinalAt(event, clock.now()) ? 'never' : ((await ballotKeys.find(event)) ?? 'never');
   };
+
+interface TendKeysDeps {
+  readonly db: Database;
+  readonly log: Log;
+  readonly ballotKeys: BallotKeys;
+}
+
+/**
+ * Destroys keys that nothing needs any more, until none is left, and gives one to elections that were scheduled before there
+ * were keys of events. Runs every minute.
+ */
+export async function tendBallotKeys(deps: TendKeysDeps): Promise<void> {
+  await deps.ballotKeys.destroyRetired();
+  for (const eventId of await listKeyless(deps.db)) {
+    try {
+      await giveKey(deps, eventId);
+    } catch (fault) {
+      deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a scheduled election got no key');
+    }
+  }
+}
+
+async function giveKey({ db, ballotKeys }: TendKeysDeps, eventId: string): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    const event = await lockEvent(tx, eventId);
+    if (event === undefined) return;
+    const key = await ballotKeys.prepare(tx, event, event);
+    if (key.ballotKey !== undefined) await updateEvent(tx, eventId, key);
+  });
+}

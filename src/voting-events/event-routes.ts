@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { Hono } from 'hono';
 import type { Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -15,9 +16,17 @@ import { loadEvent, type Organizer } from './access.ts';
 import { createEvent, judgeEventParts } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
-import { listEvents, listWaiting } from './repository.ts';
+import { listEvents } from './repository.ts';
 import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
+
+/** The events, among these, in which somebody voted who is not disclosed yet. */
+async function listWaiting(executor: Executor, eventIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT e.id FROM unnest(${sql.param(eventIds)}::text[]) AS e (id)
+    WHERE EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id)`);
+  return new Set(rows.map(({ id }) => id));
+}
 
 export function eventRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);

@@ -323,11 +323,3 @@ export async function countRollChange(
       : { rollChanges: sql`${votingEvents.rollChanges} + ${count}` };
   await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
 }
-
-/** The events, among these, in which somebody voted who is not disclosed yet. */
-export async function listWaiting(executor: Executor, eventIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT e.id FROM unnest(${sql.param(eventIds)}::text[]) AS e (id)
-    WHERE EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id)`);
-  return new Set(rows.map(({ id }) => id));
-}

@@ -7,7 +7,6 @@ import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { sealSecret } from './endpoint-secret.ts';
 import { TEST_EVENT_TYPE } from './event-catalogue.ts';
 import { publish, type RecordDeps } from './record-event.ts';
 import {
@@ -21,7 +20,7 @@ import {
   sendAgain,
   updateEndpoint,
 } from './repository.ts';
-import { generateWebhookSecret, secretHintOf } from './signature.ts';
+import { generateWebhookSecret, sealSecret, secretHintOf } from './signature.ts';
 import { webhookEndpoints } from './tables.ts';
 import { type EndpointChange, type NewEndpoint, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 

@@ -6,7 +6,6 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { EndpointQueue, RoundRobin } from './endpoint-queue.ts';
-import { openSecret } from './endpoint-secret.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
 import { noteFailure } from './note-failure.ts';
 import type { RecordDeps } from './record-event.ts';
@@ -18,7 +17,7 @@ import {
   noteDelivered,
   releaseHolds,
 } from './sending-repository.ts';
-import { signMessage } from './signature.ts';
+import { openSecret, signMessage } from './signature.ts';
 
 interface DeliverDeps extends RecordDeps {
   readonly db: Database;

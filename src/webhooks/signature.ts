@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { Secrets } from '#src/platform/secrets.ts';
 
 /** Standard Webhooks 1.0: `whsec_` and the key in base64. */
 const SECRET_PREFIX = 'whsec_';
@@ -38,4 +39,19 @@ export function signMessage(
     'webhook-timestamp': String(timeSeconds),
     'webhook-signature': signatures.join(' '),
   };
+}
+
+/** Where the secret of an endpoint is stored, sealed. */
+export const endpointSecretPlace = (endpointId: string) => ({
+  table: 'webhook_endpoints',
+  column: 'secret',
+  row: endpointId,
+});
+
+export function sealSecret(secrets: Secrets, endpointId: string, secret: string): string {
+  return secrets.seal(secret, endpointSecretPlace(endpointId));
+}
+
+export function openSecret(secrets: Secrets, endpointId: string, sealed: string): string {
+  return secrets.open(sealed, endpointSecretPlace(endpointId)).toString('utf8');
 }

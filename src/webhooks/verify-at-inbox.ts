@@ -2,9 +2,8 @@ import { like } from 'drizzle-orm';
 import type { Database } from '#src/database/client.ts';
 import { MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
-import { openSecret } from './endpoint-secret.ts';
 import type { OwnInbox } from './own-inbox.ts';
-import { signMessage } from './signature.ts';
+import { openSecret, signMessage } from './signature.ts';
 import { webhookEndpoints } from './tables.ts';
 
 /** How old a message may be: what Standard Webhooks advises. */

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Transaction } from '#src/database/client.ts';
-import { foldAllRollFigures, foldRollFigures } from '#src/results/fold-roll-figures.ts';
+import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';

@@ -5,9 +5,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
+import { tendBallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
 import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import {
   cast,

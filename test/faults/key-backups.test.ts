@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
-import { tendBallotKeys } from '#src/voting-events/tend-ballot-keys.ts';
+import { tendBallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSecrets } from '#src/platform/secrets.ts';
-import { openSecret } from '#src/webhooks/endpoint-secret.ts';
+import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CastVerdict, castBallots, castPaidBallot } from '#src/ballots/repository.ts';
 import { inTransaction } from '#src/database/client.ts';
-import { checkVoter } from '#src/voters/check-voter.ts';
+import { checkVoter } from '#src/voters/public-routes.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SEALED_WITHIN_MS } from '#src/ballots/confirm-ballot.ts';
-import { FREE_TRIES } from '#src/voters/check-voter.ts';
+import { FREE_TRIES } from '#src/voters/public-routes.ts';
 import { CONFIRM_GRACE_MS } from '#src/voting-events/lifecycle.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import { withClient } from '#test/harness/empty-database.ts';

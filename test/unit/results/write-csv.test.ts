@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { csvCell } from '#src/platform/csv.ts';
 import type { EventResults } from '#src/results/event-results.ts';
-import { writeCsv } from '#src/results/write-csv.ts';
+import { writeCsv } from '#src/results/result-files.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { samplePosition } from './sample-report.ts';
 
