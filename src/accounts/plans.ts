@@ -6,7 +6,7 @@ import type { PlanName } from './plan-names.ts';
 
 export type { PlanName } from './plan-names.ts';
 
-type PlanFeature = 'paid_features' | 'data_export';
+export type PlanFeature = 'paid_features' | 'data_export';
 
 export interface Plan {
   readonly votingEvents: number;

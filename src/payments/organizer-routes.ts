@@ -1,5 +1,4 @@
 import { Hono } from 'hono';
-import { requireFeature } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, gone, list, ok } from '#src/http/answer.ts';
@@ -9,13 +8,12 @@ import { body } from '#src/http/body.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { findTarget } from '#src/http/find-target.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { loadEvent, requireOrganizer } from '#src/voting-events/access.ts';
+import { loadEvent, loadEventWith } from '#src/voting-events/access.ts';
 import { listAttempts, listAttemptsAfter } from './attempt-repository.ts';
 import { findBusiness, listBusinesses } from './business-repository.ts';
 import { linkBusiness, unlinkBusiness } from './link-business.ts';
@@ -39,35 +37,27 @@ const COLUMNS = [
 ] satisfies readonly (keyof PaymentAttempt)[];
 /** What stands beside the attempt's own row, after it: the columns of earlier versions keep their places. */
 const BACKGROUND_COLUMNS = ['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'];
-const ROWS_AT_ONCE = 500;
 
 /** Every payment of an event as a table. What the payer sent and the ballot's code stay out of it. */
-export async function* writePaymentsCsv(db: Database, eventId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS, ...BACKGROUND_COLUMNS])}`;
-  for (let after = ''; ; ) {
-    const rows = await listAttemptsAfter(db, eventId, after, ROWS_AT_ONCE);
-    const backgrounds = await listBackgrounds(db, eventId, rows);
-    for (const [index, row] of rows.entries()) {
-      const background = backgrounds[index] ?? NO_BACKGROUND;
+const writePaymentsCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+  csvById(
+    [...COLUMNS, ...BACKGROUND_COLUMNS],
+    async (after, limit) => {
+      const rows = await listAttemptsAfter(db, eventId, after, limit);
+      const backgrounds = await listBackgrounds(db, eventId, rows);
+      return rows.map((row, index) => ({ ...row, background: backgrounds[index] ?? NO_BACKGROUND }));
+    },
+    ({ background, ...row }) => {
       const refund = refundOf(row, background);
       const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
-      const cells = [...COLUMNS.map((column) => row[column]), ...beside.map((value) => value ?? null)];
-      yield csvLine(cells.map((value) => csvCell(value)));
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.id;
-  }
-}
+      return [...COLUMNS.map((column) => row[column]), ...beside];
+    },
+  );
 
 /** Payment businesses and payments, for organizers (contract, "Payment endpoints (organizer)"; completions 3). */
 export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   const event = loadEvent(deps);
-  const payingEvent = findTarget(async (c) => {
-    const organizer = await requireOrganizer(deps, c);
-    requireFeature(deps.plans[organizer.ownerPlan], 'paid_features');
-    return organizer;
-  });
+  const payingEvent = loadEventWith('paid_features', deps);
   const router = new Hono<Env>();
   router.on(
     ...operation({

@@ -25,3 +25,26 @@ export function csvCell(value: string | number | boolean | null | undefined, fig
 }
 
 export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}\r\n`;
+
+type CsvValue = Parameters<typeof csvCell>[0];
+const ROWS_AT_ONCE = 500;
+
+/**
+ * A table with its head, in the order of the rows' IDs. It begins with a byte order mark, without which spreadsheets read names
+ * as Latin-1.
+ * @param readAfter up to `limit` rows whose IDs come after the one that is given, which is empty at first
+ */
+export async function* csvById<Row extends { readonly id: string }>(
+  head: readonly string[],
+  readAfter: (after: string, limit: number) => Promise<readonly Row[]>,
+  cellsOf: (row: Row) => readonly CsvValue[],
+): AsyncGenerator<string> {
+  yield `\ufeff${csvLine(head)}`;
+  for (let after = ''; ; ) {
+    const rows = await readAfter(after, ROWS_AT_ONCE);
+    for (const row of rows) yield csvLine(cellsOf(row).map((value) => csvCell(value)));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
+    after = last.id;
+  }
+}

@@ -16,7 +16,7 @@ import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
-import { findAccess, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { findAccess, loadEventWith, type Organizer } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import {
@@ -51,11 +51,7 @@ const exportOf = (kind: DownloadKind, operationId: string, summary: string, refu
 export function exportRouter(deps: Deps): Hono<Env> {
   const press = new ReportPress(deps);
   const definitionOf = (event: VotingEvent) => requireBallotDefinition(deps.definitions, event);
-  const event = findTarget(async (c) => {
-    const organizer = await requireOrganizer(deps, c);
-    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
-    return organizer;
-  });
+  const event = loadEventWith('data_export', deps);
   const signedDownload = findTarget(async (c) => {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
     // The key, the sharing and the plan must still allow the file.

@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { requireFeature } from '#src/accounts/plans.ts';
 import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
@@ -15,7 +14,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { loadEvent, loadPublicEvent, requireObserver, requireOrganizer } from '#src/voting-events/access.ts';
+import { loadEvent, loadEventWith, loadPublicEvent, requireObserver } from '#src/voting-events/access.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import { resultsView, roundsView } from './event-results.ts';
@@ -41,11 +40,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
   const { counting } = deps;
   const event = loadEvent(deps);
   const observedEvent = findTarget((c) => requireObserver(deps, c));
-  const exportedEvent = findTarget(async (c) => {
-    const organizer = await requireOrganizer(deps, c);
-    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
-    return organizer;
-  });
+  const exportedEvent = loadEventWith('data_export', deps);
   const publicEvent = loadPublicEvent(deps);
   const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
   const roundsOf = async (

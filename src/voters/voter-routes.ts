@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { requireFeature } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, csv, list, ok, queued } from '#src/http/answer.ts';
@@ -19,13 +18,12 @@ import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
-import { findTarget } from '#src/http/find-target.ts';
 import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvCell, csvLine } from '#src/platform/csv.ts';
-import { loadEvent, loadRow, type Organizer, requireOrganizer } from '#src/voting-events/access.ts';
+import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { batchField, createVoters, judgeRowParts, singleField } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole } from './import-roll.ts';
@@ -151,11 +149,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       ),
     ),
   );
-  const exported = findTarget(async (c) => {
-    const organizer = await requireOrganizer(deps, c);
-    requireFeature(deps.plans[organizer.ownerPlan], 'data_export');
-    return organizer;
-  });
+  const exported = loadEventWith('data_export', deps);
   router.on(
     ...operation({
       operationId: 'createVoters',

@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
-import type { PlanName } from '#src/accounts/plans.ts';
+import { type PlanFeature, type PlanName, type Plans, requireFeature } from '#src/accounts/plans.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Caller, isKeyless } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
@@ -91,6 +91,14 @@ export async function requireObserver(deps: AccessDeps, c: RequestContext): Prom
 
 /** 404 and 403 of an operation for organizers. */
 export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
+
+/** The same where the plan of the event's account must have a feature. */
+export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & { readonly plans: Plans }) =>
+  findTarget(async (c) => {
+    const organizer = await requireOrganizer(deps, c);
+    requireFeature(deps.plans[organizer.ownerPlan], feature);
+    return organizer;
+  });
 
 /** 404 and 403 of an operation for a vote, observe or log key. */
 export const loadPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));

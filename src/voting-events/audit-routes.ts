@@ -12,14 +12,13 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField, searchField } from '#src/http/fields.ts';
 import { answersNewest, listNewest, windowFields } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { loadEvent } from './access.ts';
 
 const COLUMNS = [
   ...(['id', 'createdAt', 'action', 'resource'] as const),
   ...(['keyId', 'keyName', 'keyHint', 'accountId', 'accountName'] as const),
 ] satisfies readonly (keyof RecordedChange)[];
-const ROWS_AT_ONCE = 500;
 
 const json = (fields: Record<string, unknown> | null): string | null => {
   const short = shortened(fields);
@@ -27,19 +26,12 @@ const json = (fields: Record<string, unknown> | null): string | null => {
 };
 
 /** Every recorded change of an event as a table, oldest first; `before` and `after` are JSON texts. */
-export async function* writeChangesCsv(db: Database, eventId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS, 'before', 'after'])}`;
-  for (let after = ''; ; ) {
-    const rows = await listChangesAfter(db, eventId, after, ROWS_AT_ONCE);
-    for (const row of rows) {
-      const cells = [...COLUMNS.map((column) => row[column]), json(row.before), json(row.after)];
-      yield csvLine(cells.map((cell) => csvCell(cell)));
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.id;
-  }
-}
+const writeChangesCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+  csvById(
+    [...COLUMNS, 'before', 'after'],
+    (after, limit) => listChangesAfter(db, eventId, after, limit),
+    (row) => [...COLUMNS.map((column) => row[column]), json(row.before), json(row.after)],
+  );
 
 /** One line of the audit trail (completions 3, "Results, votes, exports", 5). */
 export const changeView = z

@@ -10,7 +10,7 @@ import type { Env } from '#src/http/env.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { retryDelivery } from './change-endpoint.ts';
 import type { LoadEndpoint } from './endpoint-routes.ts';
 import { listDeliveries, listDeliveriesAfter, type TabledDelivery } from './repository.ts';
@@ -20,22 +20,17 @@ const COLUMNS = [
   ...(['id', 'messageId', 'eventType', 'status', 'tries', 'responseStatus', 'lastError'] as const),
   ...(['nextTryAt', 'createdAt', 'deliveredAt'] as const),
 ] satisfies readonly (keyof TabledDelivery)[];
-const ROWS_AT_ONCE = 500;
 
 /** Every delivery of an endpoint that is still kept as a table, oldest first. What was sent stays out of it. */
-export async function* writeDeliveriesCsv(db: Database, endpointId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS])}`;
-  for (let after = ''; ; ) {
-    const rows = await listDeliveriesAfter(db, endpointId, after, ROWS_AT_ONCE);
-    for (const row of rows) {
+const writeDeliveriesCsv = (db: Database, endpointId: string): AsyncGenerator<string> =>
+  csvById(
+    COLUMNS,
+    (after, limit) => listDeliveriesAfter(db, endpointId, after, limit),
+    (row) => {
       const shown = { ...row, nextTryAt: row.status === 'pending' ? row.nextTryAt : null };
-      yield csvLine(COLUMNS.map((column) => csvCell(shown[column])));
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.id;
-  }
-}
+      return COLUMNS.map((column) => shown[column]);
+    },
+  );
 
 /** The deliveries of an endpoint. */
 export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
