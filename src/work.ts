@@ -27,7 +27,6 @@ import { listNotifiedVotersJob } from '#src/voters/list-notified-voters.ts';
 import { mailNotifiedVoterJob } from '#src/voters/mail-notified-voter.ts';
 import { mailOldAddressJob } from '#src/voters/mail-old-address.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
-import { forgetOldImports } from '#src/voters/roll-import-repository.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
 import { mailClosingJob, publishClosingJob } from '#src/voting-events/publish-closing.ts';
@@ -38,6 +37,7 @@ import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps } from './fulfilments.ts';
 import { foldAllRollFigures } from './results/read-stats.ts';
+import { forgetOldImports } from './voters/import-roll.ts';
 import { tendBallotKeys } from './voting-events/ballot-keys.ts';
 
 /** What the sequencer of the ballot logs works with. */

@@ -241,6 +241,13 @@ describe('the house', () => {
     expect(undeclared).toEqual([]);
   });
 
+  test('declares an operation in the block that answers it: nothing else names it', () => {
+    const apart = files
+      .filter(({ text }) => /^(?:export )?const \w+ = operation\(/m.test(text))
+      .map(({ name }) => name);
+    expect(apart).toEqual([]);
+  });
+
   test('keeps the sandbox a program of its own: it takes text and currencies of the service, which starts it and knows its keys', () => {
     const sandbox = readAll(path.resolve(SOURCE, '../sandbox'), /\.ts$/);
     const taken = sandbox.flatMap(({ text }) => [...text.matchAll(/from '#src\/([^']+)'/g)].map((match) => match[1]));

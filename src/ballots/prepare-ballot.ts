@@ -7,13 +7,14 @@ import type { Clock } from '#src/platform/clock.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
-import { countWrongKey, verifyVoter } from '#src/voters/verify-voter.ts';
 import {
+  countWrongKey,
   type Identity,
   identityIssues,
   identityOf,
   participantIssues,
   participantsOf,
+  verifyVoter,
 } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';

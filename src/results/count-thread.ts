@@ -6,8 +6,8 @@ import { createSecrets } from '#src/platform/secrets.ts';
 import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { EventCounter, type ResultsAudience } from './count-event.ts';
-import { summarise } from './count-summary.ts';
 import { FILES, type FileKind } from './result-files.ts';
+import { summarise } from './shape-count.ts';
 
 /** What the thread needs to count on its own. */
 export interface CountThreadData {

@@ -12,10 +12,10 @@ import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
-import { type CountSummary, summarise } from './count-summary.ts';
 import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
+import { type CountSummary, summarise } from './shape-count.ts';
 
 /** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
 const MANY_ROWS = 5_000;

@@ -1,10 +1,13 @@
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { planLimit } from '#src/accounts/plans.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
@@ -13,7 +16,7 @@ import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
 import { groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
 import { countOrganizersVoters, findTaken, holdVoterCount } from './repository.ts';
-import { beginImport, forgetImport, holdImport, saveImport } from './roll-import-repository.ts';
+import { rollImports } from './tables.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
 
 type Body = z.output<typeof importRollBody>;
@@ -193,4 +196,60 @@ async function importChunk(
     rejected: [...done.rejected, ...rejected].slice(0, MAX_LISTED),
     rejectedCount: done.rejectedCount + rejected.length,
   };
+}
+
+const named = (eventId: string, requestKeys: readonly Buffer[]) =>
+  and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [...requestKeys]));
+
+/** How far an import has come that was begun under one of these names, held until the transaction ends. */
+async function holdImport(
+  tx: Transaction,
+  eventId: string,
+  requestKeys: readonly Buffer[],
+): Promise<ImportProgress | undefined> {
+  if (requestKeys.length === 0) return undefined;
+  const [row] = await tx
+    .select({
+      rowsDone: rollImports.rowsDone,
+      accepted: rollImports.accepted,
+      rejected: rollImports.rejected,
+      rejectedCount: rollImports.rejectedCount,
+    })
+    .from(rollImports)
+    .where(named(eventId, requestKeys))
+    .for('update');
+  return row;
+}
+
+/** Begins an import under the first of its names, unless another process has just done that. */
+async function beginImport(
+  tx: Transaction,
+  eventId: string,
+  [requestKey]: readonly Buffer[],
+  progress: ImportProgress,
+  nowMs: number,
+): Promise<void> {
+  if (requestKey === undefined) throw new Error('an import without a name has no progress');
+  const row = { votingEventId: eventId, requestKey, ...progress, startedAt: nowMs };
+  await tx.insert(rollImports).values(row).onConflictDoNothing();
+}
+
+/** Writes how far an import has come; the row is held. An import without a name keeps nothing. */
+async function saveImport(
+  tx: Transaction,
+  eventId: string,
+  requestKeys: readonly Buffer[],
+  { rowsDone, accepted, rejected, rejectedCount }: ImportProgress,
+): Promise<void> {
+  if (requestKeys.length === 0) return;
+  await tx.update(rollImports).set({ rowsDone, accepted, rejected, rejectedCount }).where(named(eventId, requestKeys));
+}
+
+async function forgetImport(tx: Transaction, eventId: string, requestKeys: readonly Buffer[]): Promise<void> {
+  if (requestKeys.length > 0) await tx.delete(rollImports).where(named(eventId, requestKeys));
+}
+
+/** Removes what no repeat can ask for any more: the key is kept for a day. */
+export async function forgetOldImports(db: Database): Promise<void> {
+  await deleteInChunks(db, 'roll_imports', sql`started_at <= now_ms() - ${DAY_MS}`);
 }

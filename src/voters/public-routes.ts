@@ -16,7 +16,6 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
-import { countWrongKey } from './verify-voter.ts';
 import {
   eligibilityView,
   keyRequestView,
@@ -25,7 +24,7 @@ import {
   requestVoterKeyBody,
   viewRegisteredVoter,
 } from './voter.ts';
-import { checkElectionBody, checkPollBody, identityOf, participantsOf } from './voter-identity.ts';
+import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
 
 interface EligibilityDeps {
   readonly db: Database;

@@ -1,4 +1,6 @@
+import type { Pool } from 'pg';
 import { z } from 'zod';
+import { runNamed } from '#src/database/client.ts';
 import { countryCodeField, emailField, nameField, voterIdField } from '#src/http/fields.ts';
 import type { IsFaulty } from '#src/http/sound-parts.ts';
 import { providersThatNeed } from '#src/payment-providers/registered.ts';
@@ -6,6 +8,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { hashSentKey } from './voter-key.ts';
 
 /** How a voter of an election names itself. */
 export interface Identity {
@@ -113,4 +116,55 @@ export function visitorKey(visitorId: string): string {
 /** Whom wrong keys of one API key are counted for, in one event. */
 export function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
   return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
+}
+
+interface VoterVerdict {
+  /** `eligible`, or the reason why not. */
+  readonly verdict: string;
+  readonly groupId: string | null;
+}
+
+/** Judges a voter key in one statement: an unknown voter and a wrong key take the same path. */
+export async function verifyVoter(
+  pool: Pool,
+  secrets: Secrets,
+  event: VotingEvent,
+  identity: Identity,
+  voterKey: string,
+): Promise<VoterVerdict> {
+  const [row] = await runNamed<{ verdict: string; group_id: string | null }>(
+    pool,
+    'verify_voter',
+    'SELECT verdict, group_id FROM verify_voter($1, $2, $3, $4, $5)',
+    [event.id, identity.kind, identity.key, hashSentKey(secrets, event.id, voterKey), event.voterApproval],
+  );
+  if (row === undefined) throw new Error('verify_voter answers with one row');
+  return { verdict: row.verdict, groupId: row.group_id };
+}
+
+interface WrongKeys {
+  /** Wrong keys for this identity within 15 minutes, this one included. */
+  readonly wrong: number;
+  /** How long a cast has to wait; 0 below the limits. */
+  readonly retryAfterMs: number;
+}
+
+/**
+ * Counts a wrong key for the identity as it was sent and for the API key (completions 4.5). Only wrong keys are ever held up:
+ * 80 bits cannot be guessed, and locking voters out after wrong keys would let attackers do harm without a right one.
+ */
+export async function countWrongKey(
+  pool: Pool,
+  secrets: Secrets,
+  eventId: string,
+  identity: Identity,
+  apiKeyId: string,
+): Promise<WrongKeys> {
+  const [row] = await runNamed<{ wrong: number; retry_after_ms: string }>(
+    pool,
+    'count_wrong_key',
+    'SELECT wrong, retry_after_ms FROM count_wrong_key($1, $2, $3)',
+    [eventId, identityHash(secrets, eventId, identity), callerHash(secrets, eventId, apiKeyId)],
+  );
+  return { wrong: row?.wrong ?? 1, retryAfterMs: Number(row?.retry_after_ms ?? 0) };
 }

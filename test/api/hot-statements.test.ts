@@ -7,7 +7,7 @@ import { readCountInputs } from '#src/results/read-count-inputs.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { findTaken, listVoters } from '#src/voters/repository.ts';
-import { verifyVoter } from '#src/voters/verify-voter.ts';
+import { verifyVoter } from '#src/voters/voter-identity.ts';
 import { findAccess } from '#src/voting-events/access.ts';
 import { createTestEvent, visitor } from '#test/harness/elections.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
