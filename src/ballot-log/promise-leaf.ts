@@ -11,6 +11,11 @@ import { FULL_QUEUE } from './seal-ballots.ts';
 import { SEQUENCE_LOG } from './sequence-log-job.ts';
 import type { NoteSigner } from './signed-note.ts';
 
+/**
+ * Between two times that a full queue of an event is announced. What fills it meanwhile is sealed together: each sealing, and the
+ * step of the disclosure before it, costs about as much for three hundred ballots as for thirty.
+ */
+export const SEAL_PAUSE_MS = 200;
 /** Events that this process counts confirms of at most; the recurring job sees to those that were forgotten. */
 const MAX_COUNTED = 10_000;
 
@@ -25,8 +30,22 @@ export function createLogReceipts(deps: {
   readonly config: Pick<Config, 'webConcurrency'>;
 }): LogReceipts {
   const confirmed = new Map<string, number>();
+  /** Events that were announced less than a pause ago, and whether another queue has filled since. */
+  const announced = new Map<string, boolean>();
   // Each of several processes sees its part; a job that comes before the queue is full leaves it alone.
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
+  const announce = (eventId: string): void => {
+    announced.set(eventId, false);
+    const endPause = (): void => {
+      const again = announced.get(eventId);
+      announced.delete(eventId);
+      if (again === true) announce(eventId);
+    };
+    setTimeout(endPause, SEAL_PAUSE_MS).unref();
+    enqueue(deps.db, SEQUENCE_LOG, { eventId }, { key: `ballot_log:${eventId}` }).catch((fault: unknown) =>
+      deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a full queue waits for the recurring job'),
+    );
+  };
   return {
     promise: (definition, ballot, untilMs) =>
       signLogPromise(
@@ -43,9 +62,8 @@ export function createLogReceipts(deps: {
         return;
       }
       confirmed.delete(eventId);
-      enqueue(deps.db, SEQUENCE_LOG, { eventId }, { key: `ballot_log:${eventId}` }).catch((fault: unknown) =>
-        deps.log.warn({ event: eventId, fault: summariseFault(fault) }, 'a full queue waits for the recurring job'),
-      );
+      if (announced.has(eventId)) announced.set(eventId, true);
+      else announce(eventId);
     },
   };
 }

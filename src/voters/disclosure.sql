@@ -24,7 +24,11 @@ BEGIN
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
     SELECT p_event, coalesce(v.group_id, ''), '', 0, 0, count(*), sum(v.weight_micro)
-    FROM shown s JOIN voters v ON v.voting_event_id = p_event AND v.id = s.voter_id GROUP BY 2
+    -- Each by its key: a join may read the whole roll for five voters.
+    FROM shown s CROSS JOIN LATERAL (
+      SELECT w.group_id, w.weight_micro FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN s.voter_id AND s.voter_id
+      ORDER BY w.id LIMIT 1) AS v
+    GROUP BY 2
   ), waiting_ballots AS (
     UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import pg, { type Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
@@ -81,6 +82,15 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
         ),
     ],
     ['by a confirm that is repeated', 12, (on) => confirmBallots(on, [of().confirmRow(share(0.7))])],
+    [
+      'by a step of the disclosure that shows 32 voters',
+      32 * 2,
+      async (on, db) => {
+        const ids = numbers(share(0.95)).map((n) => of().voterId(n));
+        await on.query('INSERT INTO undisclosed_voters SELECT $1, unnest($2::text[])', [of().event.id, ids]);
+        await db.execute(sql`SELECT disclose_voters(${of().event.id})`);
+      },
+    ],
     [
       'by a look at whether somebody voted',
       4,
