@@ -1,115 +1,173 @@
--- Moves a pending ballot into the box's queue and marks the voter as having taken part. Voter and ballot part here for good:
--- the rows written share nothing but the event. A ballot of an election is found by another tag while it waits (p_code_tag)
--- than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says which end of the event
--- it promises by (p_ends_at, 0 for none; -1 does not ask; in a rehearsal -2 less its number). What waits is due in the log at
--- the end and its 15 minutes as they stand now, or a day from now.
+-- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
+-- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
+-- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
+-- which end of the event it promises by (p_ends_at, 0 for none; -1 does not ask; in a rehearsal -2 less its number). What waits is
+-- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
+CREATE OR REPLACE FUNCTION confirm_ballots_together(
+  p_event text[], p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
+  p_leaf_tag bytea[], p_ends_at bigint[]
+) RETURNS TABLE (
+  place integer, verdict text, entries bytea, weight_micro bigint, sealed_time bytea, salt bytea, status text
+) LANGUAGE plpgsql
+-- Kept plans, by keys alone: see `cast_ballots_together`.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+  at bigint;
+  polls boolean;
+  spots tid[];
+  verdicts text[];
+  statuses text[];
+  contents bytea[];
+  weights bigint[];
+  kept_back text[];
+  confirmed_spots tid[];
+  participants bigint;
+  inserted bigint;
+BEGIN
+  -- In one order for all. What follows sees the events as they are now.
+  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
+  at := now_ms();
+  SELECT coalesce(bool_or(e.type = 'poll'), false) INTO polls FROM voting_events e WHERE e.id = ANY (p_event);
+  -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
+  IF polls THEN
+    PERFORM lock_credits(c.event, c.visitor) FROM (
+      SELECT DISTINCT r.event, lower(b.visitor_id) AS visitor FROM unnest(p_event, p_code_tag) AS r (event, code_tag)
+      JOIN pending_ballots b ON b.voting_event_id = r.event AND b.code_tag = r.code_tag
+      WHERE b.credits IS NOT NULL ORDER BY 1, 2) AS c;
+  END IF;
+  -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
+  SELECT array_agg(f.spot ORDER BY f.place) INTO spots FROM (
+    SELECT b.ctid AS spot, r.place FROM (
+      SELECT * FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS u (event, code_tag, place) ORDER BY u.event, u.code_tag
+    ) AS r LEFT JOIN LATERAL (
+      SELECT p.ctid FROM pending_ballots p
+      WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1 FOR UPDATE
+    ) AS b ON true) AS f;
+  -- Judged under the locks. A voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
+  SELECT array_agg(j.verdict), array_agg(j.status), array_agg(j.entries), array_agg(j.weight_micro),
+    array_agg(CASE WHEN j.verdict = 'confirmed' AND j.secret THEN j.participant END),
+    array_agg(j.spot) FILTER (WHERE j.verdict = 'confirmed'),
+    sum(j.participants) FILTER (WHERE j.verdict = 'confirmed' AND j.exclusive)
+  INTO verdicts, statuses, contents, weights, kept_back, confirmed_spots, participants FROM (
+    SELECT CASE
+        WHEN e.id IS NULL THEN 'event_gone'
+        -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
+        WHEN r.ends_at <> -1 AND (r.ends_at < -1) IS DISTINCT FROM (e.rehearsal_since IS NOT NULL) THEN 'changed'
+        WHEN r.ends_at < -1 AND r.ends_at <> -2 - e.rehearsal_number THEN 'changed'
+        WHEN b.code_tag IS NULL THEN 'not_pending'
+        WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
+        WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e)) THEN 'closed'
+        WHEN s.status NOT IN ('open', 'closed') THEN s.status
+        -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
+        WHEN r.ends_at >= 0 AND r.ends_at <> coalesce(e.ends_at, 0) THEN 'end_moved'
+        WHEN e.type = 'poll' THEN 'confirmed'
+        WHEN v.status IS NULL THEN 'voter_key_invalid'
+        WHEN v.status = 'rejected' THEN 'voter_rejected'
+        WHEN v.status = 'pending' THEN 'voter_pending'
+        ELSE 'confirmed' END AS verdict,
+      s.status, b.entries, b.weight_micro, b.participant, r.spot, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
+      cardinality(b.participants) AS participants
+    FROM unnest(p_event, p_ends_at, spots) WITH ORDINALITY AS r (event, ends_at, spot, place)
+    LEFT JOIN voting_events e ON e.id = r.event
+    -- Asked once, however often the answer is used.
+    LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
+    LEFT JOIN pending_ballots b ON b.ctid = r.spot
+    LEFT JOIN LATERAL (
+      SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant
+      ORDER BY w.id LIMIT 1
+    ) AS v ON e.type <> 'poll' AND v.deleted_at IS NULL
+    ORDER BY r.place) AS j;
+  IF confirmed_spots IS NOT NULL THEN
+    -- In the order of their names: nothing of the order in which they came, or in which their ballots wait, is left.
+    WITH added AS (
+      INSERT INTO participation (voting_event_id, participant, exclusive)
+      SELECT x.event, x.participant, x.exclusive FROM (
+        SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive
+        FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+      ) AS x ORDER BY x.event, x.participant
+      ON CONFLICT DO NOTHING RETURNING exclusive
+    ), noted AS (
+      -- Kept back until four others wait as well (completions 5.6).
+      INSERT INTO undisclosed_voters (voting_event_id, voter_id)
+      SELECT r.event, r.voter FROM unnest(p_event, kept_back) AS r (event, voter) WHERE r.voter IS NOT NULL ORDER BY 1, 2
+      ON CONFLICT DO NOTHING
+    )
+    SELECT count(*) FILTER (WHERE a.exclusive) INTO inserted FROM added a;
+    IF inserted < participants THEN RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001'; END IF;
+    IF polls THEN
+      INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
+        created_at, updated_at, before_rehearsal)
+      SELECT b.voting_event_id, r.new_voter, coalesce(b.name, i.shown), b.email, NULL,
+        -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
+        i.shown, chr(1) || CASE WHEN e.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
+        at, at, CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
+      FROM unnest(p_new_voter, spots, verdicts) AS r (new_voter, spot, verdict)
+      JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+      CROSS JOIN LATERAL (SELECT CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
+      WHERE r.verdict = 'confirmed' AND e.type = 'poll' ORDER BY b.voting_event_id, i.shown
+      ON CONFLICT DO NOTHING;
+    END IF;
+    -- A block of its own gives the ballots another transaction ID than the participation. IDs that follow each other still show
+    -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
+    BEGIN
+      INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at,
+        due_at)
+      SELECT b.voting_event_id, r.ballot, b.code_tag, b.entries, b.weight_micro, r.salt, r.sealed_time,
+        CASE WHEN e.type <> 'poll' THEN NULL WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
+        CASE WHEN e.type = 'poll' THEN b.country_code END, CASE WHEN e.type = 'poll' THEN r.confirmed_at END,
+        coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms())
+      FROM unnest(p_ballot, p_salt, p_sealed_time, p_at, spots, verdicts) AS r (ballot, salt, sealed_time, confirmed_at, spot, verdict)
+      JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+      -- IDs are random.
+      WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
+    EXCEPTION WHEN check_violation THEN
+      RAISE;
+    END;
+    IF polls THEN
+      PERFORM move_credits(b.voting_event_id, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
+      FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot WHERE b.credits IS NOT NULL;
+      DELETE FROM waiting_participants w USING (
+        SELECT b.voting_event_id AS event, unnest(b.participants) AS participant
+        FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot WHERE b.payment_attempt_id IS NOT NULL
+      ) AS paid WHERE w.voting_event_id = paid.event AND w.participant = paid.participant;
+    END IF;
+    DELETE FROM pending_ballots p WHERE p.ctid = ANY (confirmed_spots);
+  END IF;
+  FOR i IN 1 .. cardinality(p_event) LOOP
+    place := i;
+    verdict := verdicts[i];
+    status := statuses[i];
+    entries := NULL; weight_micro := NULL; sealed_time := NULL; salt := NULL;
+    IF verdict = 'confirmed' THEN
+      entries := contents[i];
+      weight_micro := weights[i];
+      sealed_time := p_sealed_time[i];
+      salt := p_salt[i];
+    ELSIF verdict = 'expired' THEN
+      PERFORM return_pending_ballot(p_event[i], p_code_tag[i]);
+      verdict := 'unknown';
+    ELSIF verdict = 'not_pending' THEN
+      SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
+      FROM ballot_queue q
+      WHERE q.voting_event_id = p_event[i] AND q.code_tag BETWEEN p_code_tag[i] AND p_code_tag[i] ORDER BY q.code_tag LIMIT 1;
+      IF NOT FOUND THEN
+        SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
+        FROM find_sealed(p_event[i], coalesce(p_leaf_tag[i], p_code_tag[i])) AS x WHERE x.leaf_index IS NOT NULL;
+      END IF;
+      verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+-- One ballot: in a transaction that stores the answer too, and for processes of the version before.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
   p_leaf_tag bytea DEFAULT NULL::bytea, p_ends_at bigint DEFAULT -1, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
   OUT sealed_time bytea, OUT salt bytea, OUT status text
-)
- RETURNS record
- LANGUAGE plpgsql
-AS $$
-DECLARE
-  e voting_events%ROWTYPE;
-  b record;
-  at bigint;
-  poll boolean;
-  shown_id text;
-  standing text;
-  inserted integer;
-BEGIN
-  SELECT * INTO e FROM voting_events WHERE id = p_event FOR KEY SHARE;
-  IF NOT FOUND THEN verdict := 'event_gone'; RETURN; END IF;
-  at := now_ms();
-  status := event_status(e, at);
-  -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
-  IF p_ends_at <> -1 AND p_ends_at < -1 IS DISTINCT FROM (e.rehearsal_since IS NOT NULL)
-    OR p_ends_at < -1 AND p_ends_at <> -2 - e.rehearsal_number THEN
-    verdict := 'changed';
-    RETURN;
-  END IF;
-  -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
-  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p
-  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
-  IF b.credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(b.visitor_id)); END IF;
-  -- Replaced meanwhile, it has another code and is not found.
-  SELECT p.ctid AS place, p.* INTO b FROM pending_ballots p WHERE p.ctid = b.place AND p.voting_event_id = p_event AND p.code_tag = p_code_tag
-  FOR UPDATE;
-  IF NOT FOUND THEN
-    SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
-    FROM ballot_queue q
-    WHERE q.voting_event_id = p_event AND q.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY q.code_tag LIMIT 1;
-    IF NOT FOUND THEN
-      SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
-      FROM find_sealed(p_event, coalesce(p_leaf_tag, p_code_tag)) AS x WHERE x.leaf_index IS NOT NULL;
-    END IF;
-    verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
-    RETURN;
-  END IF;
-  IF b.cast_at <= at - pending_ballot_ms() THEN
-    PERFORM return_pending_ballot(p_event, p_code_tag);
-    verdict := 'unknown';
-    RETURN;
-  END IF;
-  IF status = 'closed' THEN
-    IF b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e) THEN verdict := 'closed'; RETURN; END IF;
-  ELSIF status <> 'open' THEN
-    verdict := status;
-    RETURN;
-  END IF;
-  -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
-  IF p_ends_at >= 0 AND p_ends_at IS DISTINCT FROM coalesce(e.ends_at, 0) THEN verdict := 'end_moved'; RETURN; END IF;
-  poll := e.type = 'poll';
-  -- The voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
-  IF NOT poll THEN
-    SELECT v.status INTO standing FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
-    ) AS v WHERE v.deleted_at IS NULL;
-    verdict := CASE WHEN standing IS NULL THEN 'voter_key_invalid' WHEN standing = 'rejected' THEN 'voter_rejected'
-      WHEN standing = 'pending' THEN 'voter_pending' END;
-    IF verdict IS NOT NULL THEN RETURN; END IF;
-  END IF;
-  INSERT INTO participation (voting_event_id, participant, exclusive)
-  SELECT p_event, participant, NOT e.repeat_votes FROM unnest(b.participants) AS participant ORDER BY participant
-  ON CONFLICT DO NOTHING;
-  GET DIAGNOSTICS inserted = ROW_COUNT;
-  IF inserted < cardinality(b.participants) AND NOT e.repeat_votes THEN
-    RAISE EXCEPTION 'already voted' USING ERRCODE = 'VS001';
-  END IF;
-  -- Kept back until four others wait as well (completions 5.6).
-  IF NOT poll THEN
-    INSERT INTO undisclosed_voters (voting_event_id, voter_id) VALUES (p_event, b.participant) ON CONFLICT DO NOTHING;
-  END IF;
-  shown_id := CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END;
-  IF poll THEN
-    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
-      created_at, updated_at, before_rehearsal)
-    VALUES (p_event, p_new_voter, coalesce(b.name, shown_id), b.email, NULL,
-      -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
-      shown_id, chr(1) || CASE WHEN e.require_voter_id THEN shown_id ELSE lower(shown_id) END, b.weight_micro, 'approved', 'poll', 'none', at, at,
-      CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END)
-    ON CONFLICT DO NOTHING;
-  END IF;
-  -- A block of its own gives the ballot another transaction ID than the participation. IDs that follow each other still show
-  -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
-  BEGIN
-    INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, due_at)
-    VALUES (p_event, p_ballot, p_code_tag, b.entries, b.weight_micro, p_salt, p_sealed_time,
-      CASE WHEN poll THEN shown_id END, CASE WHEN poll THEN b.country_code END, CASE WHEN poll THEN p_at END,
-      coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms()));
-  EXCEPTION WHEN check_violation THEN
-    RAISE;
-  END;
-  PERFORM move_credits(p_event, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits);
-  DELETE FROM pending_ballots p WHERE p.ctid = b.place;
-  IF b.payment_attempt_id IS NOT NULL THEN
-    DELETE FROM waiting_participants w WHERE w.voting_event_id = p_event AND w.participant = ANY (b.participants);
-  END IF;
-  verdict := 'confirmed';
-  entries := b.entries;
-  weight_micro := b.weight_micro;
-  sealed_time := p_sealed_time;
-  salt := p_salt;
-END $$;
+) RETURNS record LANGUAGE sql AS $$
+  SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(
+    ARRAY[p_event], ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
+    ARRAY[p_leaf_tag], ARRAY[p_ends_at]) AS c;
+$$;

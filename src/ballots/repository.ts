@@ -111,12 +111,10 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
   ];
 }
 
-/** A statement that calls a function once for each of many rows, in their order. */
-function forEachRow(call: string, columns: readonly string[]): string {
+/** A statement that hands many rows to a function, which answers with a row for each of them. */
+function withAllRows(name: string, columns: readonly Column[]): string {
   const arrays = columns.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ');
-  const names = columns.map((column) => column.split(' ')[0]).join(', ');
-  const values = columns.map((column) => `r.${column.split(' ')[0]}`).join(', ');
-  return `SELECT v.* FROM unnest(${arrays}) WITH ORDINALITY AS r(${names}, place) CROSS JOIN LATERAL ${call}(${values}) AS v ORDER BY r.place`;
+  return `SELECT * FROM ${name}(${arrays}) ORDER BY place`;
 }
 
 /** Turns rows into one array for each column. */
@@ -129,7 +127,7 @@ function arraysOf(columns: readonly Column[], rows: readonly ArrayElement[][]): 
   );
 }
 
-const CAST = `SELECT * FROM cast_ballots_together(${CAST_COLUMNS.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ')}) ORDER BY place`;
+const CAST = withAllRows('cast_ballots_together', CAST_COLUMNS);
 
 type VerdictRow = {
   verdict: string;
@@ -244,7 +242,7 @@ const CONFIRM_COLUMNS: readonly Column[] = [
   'leaf_tag bytea',
   'ends_at bigint',
 ];
-const CONFIRM = forEachRow('confirm_ballot', CONFIRM_COLUMNS);
+const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
 function confirmColumns(row: ConfirmRow): ArrayElement[] {
   const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;

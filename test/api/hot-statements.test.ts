@@ -228,6 +228,75 @@ describe('a cast writes little to the log of the database', () => {
   });
 });
 
+describe('confirms that come together', () => {
+  /** In a transaction that is undone. */
+  async function undone(work: (client: pg.Client) => Promise<void>): Promise<void> {
+    const client = new pg.Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    await client.query('BEGIN');
+    await work(client);
+    await client.end();
+  }
+
+  test('queue their ballots under one transaction ID, and note who voted under another one', async () => {
+    await undone(async (client) => {
+      const rows = Array.from({ length: 32 }, (_, index) => full.confirmRow(100 + index));
+      const verdicts = await confirmBallots(client as unknown as Pool, rows);
+      expect(new Set(verdicts.map(({ verdict }) => verdict))).toEqual(new Set(['confirmed']));
+      const idsOf = async (statement: string, values: readonly string[]): Promise<string[]> =>
+        (await client.query<{ xmin: string }>(statement, [full.event.id, values])).rows.map(({ xmin }) => xmin);
+      const queued = await idsOf(
+        'SELECT DISTINCT xmin::text FROM ballot_queue WHERE voting_event_id = $1 AND id = ANY ($2)',
+        rows.map(({ ballotId }) => ballotId),
+      );
+      const voters = rows.map((_, index) => full.voterId(100 + index));
+      const voted = await idsOf(
+        `SELECT DISTINCT xmin::text FROM (SELECT xmin, participant FROM participation WHERE voting_event_id = $1
+         UNION ALL SELECT xmin, voter_id FROM undisclosed_voters WHERE voting_event_id = $1) AS x WHERE participant = ANY ($2)`,
+        voters,
+      );
+      expect([queued.length, voted.length]).toEqual([1, 1]);
+      expect(queued).not.toEqual(voted);
+    });
+  });
+
+  test('have a verdict each, which is the one that they would have alone', async () => {
+    await undone(async (client) => {
+      const on = client as unknown as Pool;
+      const { voters } = full;
+      await client.query(
+        `UPDATE voters SET status = CASE id WHEN $2 THEN 'rejected' WHEN $3 THEN 'pending' ELSE status END,
+           deleted_at = CASE id WHEN $4 THEN 1 END WHERE voting_event_id = $1 AND id IN ($2, $3, $4)`,
+        [full.event.id, full.voterId(202), full.voterId(203), full.voterId(204)],
+      );
+      await client.query('UPDATE pending_ballots SET cast_at = 0 WHERE voting_event_id = $1 AND participant = $2', [
+        ...[full.event.id, full.voterId(205)],
+      ]);
+      const rows = [
+        full.confirmRow(201),
+        ...[202, 203, 204, 205].map((ballot) => full.confirmRow(ballot)),
+        { ...full.confirmRow(206), endsAt: 9_000 },
+        { ...full.confirmRow(207), rehearsal: 3 },
+        { ...full.confirmRow(208), eventId: 'evt_none' },
+        full.confirmRow(voters * 0.7),
+        full.confirmRow(voters),
+        full.confirmRow(9_999_999),
+        full.confirmRow(209),
+      ];
+      await client.query('SAVEPOINT untouched');
+      const together = await confirmBallots(on, rows);
+      await client.query('ROLLBACK TO untouched');
+      const alone: typeof together = [];
+      for (const row of rows) alone.push(...(await confirmBallots(on, [row])));
+      expect(together).toEqual(alone);
+      expect(together.map(({ verdict }) => verdict)).toEqual([
+        ...['confirmed', 'voter_rejected', 'voter_pending', 'voter_key_invalid', 'unknown', 'end_moved', 'changed'],
+        ...['event_gone', 'confirmed_before', 'confirmed_before', 'unknown', 'confirmed'],
+      ]);
+    });
+  });
+});
+
 test('32 casts with an Idempotency-Key send at most 21 KiB to the database', async () => {
   let sent = 0;
   const weighing = {
