@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openCheckpoint } from './checkpoint.ts';
@@ -55,7 +56,8 @@ export class CheckpointMemory {
   async remember(eventId: string, note: string): Promise<void> {
     this.#kept.set(eventId, openCheckpoint(note, this.#verifier));
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const beside = `${this.#file(eventId)}.${process.pid}.new`;
+    // Each writing has a name of its own: two of one log may be under way in one process.
+    const beside = `${this.#file(eventId)}.${randomBytes(8).toString('hex')}.new`;
     await writeFile(beside, note, { mode: 0o600 });
     await rename(beside, this.#file(eventId));
   }

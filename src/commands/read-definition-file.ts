@@ -1,11 +1,16 @@
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { load, YAMLException } from 'js-yaml';
+import { findJsonFaults } from '#src/http/json/json-fault.ts';
 import { FileRefused } from './file-refused.ts';
 import { parseMoment } from './options.ts';
 
 export const KINDS = ['groups', 'positions', 'candidates', 'sponsors'] as const;
 export type Kind = (typeof KINDS)[number];
+
+/** What the service takes of a definition. */
+const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
 type Values = Readonly<Record<string, unknown>>;
 /** A row of a file, with the ID by which others name it. */
@@ -22,7 +27,7 @@ const isObject = (value: unknown): value is Values =>
 
 function parse(file: string, text: string): unknown {
   try {
-    return file.endsWith('.json') ? JSON.parse(text) : load(text, { filename: file });
+    return file.endsWith('.json') ? parseJson(file, text) : load(text, { filename: file });
   } catch (fault) {
     if (fault instanceof YAMLException) {
       const { reason, mark } = fault;
@@ -32,6 +37,30 @@ function parse(file: string, text: string): unknown {
     }
     if (fault instanceof SyntaxError) throw new FileRefused(`${file} is no JSON: ${fault.message}`);
     throw fault;
+  }
+}
+
+/** As strictly as the service reads bodies: a field that is named twice is no choice of the last one. */
+function parseJson(file: string, text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  const issues = findJsonFaults(text, Number.POSITIVE_INFINITY).faults;
+  if (issues.length > 0) throw new FileRefused(`${file} is not as it should be:`, issues);
+  return value;
+}
+
+/** @throws FileRefused where the file is too long, or its text is not UTF-8 */
+async function readText(file: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of createReadStream(file) as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > MAX_FILE_BYTES) throw new FileRefused(`${file} is longer than ${MAX_FILE_BYTES / 1024 / 1024} MiB.`);
+    pieces.push(piece);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(pieces));
+  } catch {
+    throw new FileRefused(`${file} is not UTF-8. Save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8`);
   }
 }
 
@@ -61,7 +90,7 @@ export async function readDefinitionFile(file: string): Promise<DefinitionFile> 
   const found = await stat(file).catch(() => undefined);
   // A pipe is as good as a file.
   if (found === undefined || found.isDirectory()) throw new FileRefused(`there is no file ${file}.`);
-  const value = parse(file, await readFile(file, 'utf8'));
+  const value = parse(file, await readText(file));
   // An answer of the API that was saved as it came.
   const read = isObject(value) && isObject(value['data']) ? value['data'] : value;
   const event = isObject(read) ? read['event'] : undefined;

@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 const address = (): string => `http://127.0.0.1:${service.port}`;
-const fileOf = (name: string, text: string): string => {
+const fileOf = (name: string, text: string | Uint8Array): string => {
   const file = path.join(folder, name);
   writeFileSync(file, text);
   return file;
@@ -105,7 +105,10 @@ describe('event apply', () => {
     const bad = electionFile('BAD2099').replace('plurality, groupId: south', 'guessing, groupId: north');
     const open = await createTestEvent(service, account, {}, PLURALITY);
     const late = JSON.stringify(demand(await call('GET', `/${open.id}/definition`), 200));
-    const [torn, wrong, zoneless, nameless, climbing, missing, refused] = await Promise.all([
+    const latin = Buffer.from(electionFile('L2099').replace('version: 1', 'version: 1\n# J\u00fcrgen'), 'latin1');
+    const twice =
+      '{ "version": 1, "event": { "title": "x", "code": "T2099", "title": "y" }, "positions": [], "candidates": [] }';
+    const [torn, wrong, zoneless, nameless, climbing, missing, refused, foreign, doubled, endless] = await Promise.all([
       refusal(apply(fileOf('torn.yaml', 'version: 1\nevent: { title: [Board\nversion: 1\n'))),
       refusal(apply(fileOf('bad.yaml', bad), true)),
       refusal(apply(fileOf('zone.yaml', electionFile('Z2099').replace('18:00:00+01:00', '18:00')))),
@@ -113,7 +116,13 @@ describe('event apply', () => {
       refusal(apply(fileOf('up.yaml', electionFile('".."')))),
       refusal(apply(path.join(folder, 'nowhere.yaml'))),
       refusal(apply(fileOf('late.json', late))),
+      refusal(apply(fileOf('latin.yaml', latin))),
+      refusal(apply(fileOf('twice.json', twice))),
+      refusal(apply('/dev/zero')),
     ]);
+    expect(foreign).toContain('latin.yaml is not UTF-8');
+    expect(doubled).toContain('event.title');
+    expect(endless).toContain('/dev/zero is longer than 32 MiB');
     expect(torn).toMatch(/torn\.yaml is no YAML, line 3, column \d+: /);
     expect(wrong).toContain('\n  positions[1].votingMethod: ');
     expect(zoneless).toContain('event.endsAt: must be a moment with its time zone');

@@ -13,8 +13,9 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   close: 'close: `status: "closed"`',
   take_back: 'a `startsAt` that leads back to `draft` or `scheduled`',
   change_identity_rules: '`type`, `voter.requireVoterId`, `voter.saveVoterInfo`',
-  change_settings: 'title, times and every other setting',
-  change_words: 'descriptions, code, visibility, `log.open`, new groups, sponsors, webhook endpoints',
+  change_settings: 'title, times and every other setting that a result shows or depends on',
+  change_words:
+    'descriptions, code, visibility, `contactEmail`, `language`, `votingPageUrl`, `logoUrl`, `log.open`, new groups, sponsors, webhook endpoints',
   change_ballot_rules:
     'positions, methods, bounds, budgets, their groups; positions, roles and order of candidates; deletions',
   change_names: 'titles of positions, names and status of candidates, new candidates, names of groups',
