@@ -21,7 +21,7 @@ DECLARE
   contents bytea[];
   weights bigint[];
   kept_back text[];
-  confirmed_spots tid[];
+  pending_of text[];
   participants bigint;
   inserted bigint;
 BEGIN
@@ -33,7 +33,8 @@ BEGIN
   IF polls THEN
     PERFORM lock_credits(c.event, c.visitor) FROM (
       SELECT DISTINCT r.event, lower(b.visitor_id) AS visitor FROM unnest(p_event, p_code_tag) AS r (event, code_tag)
-      JOIN pending_ballots b ON b.voting_event_id = r.event AND b.code_tag = r.code_tag
+      JOIN LATERAL (SELECT p.visitor_id, p.credits FROM pending_ballots p
+        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON true
       WHERE b.credits IS NOT NULL ORDER BY 1, 2) AS c;
   END IF;
   -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
@@ -46,10 +47,9 @@ BEGIN
     ) AS b ON true) AS f;
   -- Judged under the locks. A voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
   SELECT array_agg(j.verdict), array_agg(j.status), array_agg(j.entries), array_agg(j.weight_micro),
-    array_agg(CASE WHEN j.verdict = 'confirmed' AND j.secret THEN j.participant END),
-    array_agg(j.spot) FILTER (WHERE j.verdict = 'confirmed'),
+    array_agg(CASE WHEN j.verdict = 'confirmed' AND j.secret THEN j.participant END), array_agg(j.participant),
     sum(j.participants) FILTER (WHERE j.verdict = 'confirmed' AND j.exclusive)
-  INTO verdicts, statuses, contents, weights, kept_back, confirmed_spots, participants FROM (
+  INTO verdicts, statuses, contents, weights, kept_back, pending_of, participants FROM (
     SELECT CASE
         WHEN e.id IS NULL THEN 'event_gone'
         -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
@@ -66,25 +66,30 @@ BEGIN
         WHEN v.status = 'rejected' THEN 'voter_rejected'
         WHEN v.status = 'pending' THEN 'voter_pending'
         ELSE 'confirmed' END AS verdict,
-      s.status, b.entries, b.weight_micro, b.participant, r.spot, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
+      s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_ends_at, spots) WITH ORDINALITY AS r (event, ends_at, spot, place)
+    FROM unnest(p_event, p_code_tag, p_ends_at, spots) WITH ORDINALITY AS r (event, code_tag, ends_at, spot, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
     LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
-    LEFT JOIN pending_ballots b ON b.ctid = r.spot
+    LEFT JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+      WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
     LEFT JOIN LATERAL (
       SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant
       ORDER BY w.id LIMIT 1
     ) AS v ON e.type <> 'poll' AND v.deleted_at IS NULL
     ORDER BY r.place) AS j;
-  IF confirmed_spots IS NOT NULL THEN
+  IF 'confirmed' = ANY (verdicts) THEN
     -- In the order of their names: nothing of the order in which they came, or in which their ballots wait, is left.
     WITH added AS (
       INSERT INTO participation (voting_event_id, participant, exclusive)
       SELECT x.event, x.participant, x.exclusive FROM (
         SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive
-        FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
+        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        JOIN voting_events e ON e.id = b.voting_event_id
+        WHERE r.verdict = 'confirmed'
       ) AS x ORDER BY x.event, x.participant
       ON CONFLICT DO NOTHING RETURNING exclusive
     ), noted AS (
@@ -102,8 +107,10 @@ BEGIN
         -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
         i.shown, chr(1) || CASE WHEN e.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
-      FROM unnest(p_new_voter, spots, verdicts) AS r (new_voter, spot, verdict)
-      JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+      FROM unnest(p_event, p_code_tag, p_new_voter, spots, verdicts) AS r (event, code_tag, new_voter, spot, verdict)
+      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      JOIN voting_events e ON e.id = b.voting_event_id
       CROSS JOIN LATERAL (SELECT CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
       WHERE r.verdict = 'confirmed' AND e.type = 'poll' ORDER BY b.voting_event_id, i.shown
       ON CONFLICT DO NOTHING;
@@ -117,8 +124,11 @@ BEGIN
         CASE WHEN e.type <> 'poll' THEN NULL WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
         CASE WHEN e.type = 'poll' THEN b.country_code END, CASE WHEN e.type = 'poll' THEN r.confirmed_at END,
         coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms())
-      FROM unnest(p_ballot, p_salt, p_sealed_time, p_at, spots, verdicts) AS r (ballot, salt, sealed_time, confirmed_at, spot, verdict)
-      JOIN pending_ballots b ON b.ctid = r.spot JOIN voting_events e ON e.id = b.voting_event_id
+      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, spots, verdicts)
+        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, spot, verdict)
+      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      JOIN voting_events e ON e.id = b.voting_event_id
       -- IDs are random.
       WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
     EXCEPTION WHEN check_violation THEN
@@ -126,13 +136,20 @@ BEGIN
     END;
     IF polls THEN
       PERFORM move_credits(b.voting_event_id, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
-      FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot WHERE b.credits IS NOT NULL;
+      FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
+      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      WHERE r.verdict = 'confirmed' AND b.credits IS NOT NULL;
       DELETE FROM waiting_participants w USING (
         SELECT b.voting_event_id AS event, unnest(b.participants) AS participant
-        FROM unnest(confirmed_spots) AS r (spot) JOIN pending_ballots b ON b.ctid = r.spot WHERE b.payment_attempt_id IS NOT NULL
+        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
+        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
+          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        WHERE r.verdict = 'confirmed' AND b.payment_attempt_id IS NOT NULL
       ) AS paid WHERE w.voting_event_id = paid.event AND w.participant = paid.participant;
     END IF;
-    DELETE FROM pending_ballots p WHERE p.ctid = ANY (confirmed_spots);
+    DELETE FROM pending_ballots p USING unnest(p_event, pending_of, verdicts) AS r (event, participant, verdict)
+    WHERE p.voting_event_id = r.event AND p.participant = r.participant AND r.verdict = 'confirmed';
   END IF;
   FOR i IN 1 .. cardinality(p_event) LOOP
     place := i;
