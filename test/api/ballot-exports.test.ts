@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import {
+  createTestAccount,
+  patiently,
+  startTestService,
+  type TestAccount,
+  type TestService,
+} from '#test/harness/test-service.ts';
 
 let service: TestService;
 let account: TestAccount;
@@ -21,7 +27,7 @@ async function download(event: TestEvent, path: string) {
   const answer = await get(event, path);
   expect(answer.status).toBe(302);
   const { pathname } = new URL(answer.headers.get('location') ?? '');
-  const file = await service.call('GET', pathname);
+  const file = await patiently(() => service.call('GET', pathname));
   return { ...file, disposition: file.headers.get('content-disposition') ?? '' };
 }
 
