@@ -28,6 +28,15 @@ afterAll(async () => {
   await service.stop();
 });
 
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Of what failed: false for a lock that was not free in time; every other fault is thrown on. */
+function orLocked(fault: unknown): false {
+  for (let one = fault; one instanceof Error; one = one.cause)
+    if ('code' in one && one.code === LOCK_NOT_AVAILABLE) return false;
+  throw fault;
+}
+
 test('a roll that is mixed while people vote, get keys and are deleted loses nobody, and lets nobody vote twice', async () => {
   const event = await createTestEvent(service, account, { type: 'election' }, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
@@ -59,7 +68,9 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   const mixOnce = () =>
     eventually(async () => {
       await $client.query('UPDATE ballot_logs SET roll_mixed_at = NULL WHERE voting_event_id = $1', [event.id]);
-      await sequenceLog(sealDeps(other.deps), event.id, 1);
+      // A job that waits too long for a lock is tried again.
+      const sealed = await sequenceLog(sealDeps(other.deps), event.id, 1).then(() => true, orLocked);
+      if (!sealed) return undefined;
       await sequenceLogs(sealDeps(other.deps));
       const { rows } = await $client.query('SELECT roll_mixed_at FROM ballot_logs WHERE voting_event_id = $1', [
         event.id,
