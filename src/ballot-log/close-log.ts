@@ -3,7 +3,6 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
-import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { appendLeaves } from './append-leaves.ts';
@@ -12,17 +11,8 @@ import { isLogClosed } from './due-repository.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { recordCheckpoint } from './record-checkpoint.ts';
-import { recordCosignature } from './record-cosignature.ts';
-import {
-  countQueue,
-  findHead,
-  type LogHead,
-  listVoidsToLog,
-  lockHead,
-  sumCountingBallots,
-  takeSequencer,
-  updateHead,
-} from './repository.ts';
+import { isReadyToClose, recordCosignature } from './record-cosignature.ts';
+import { findHead, type LogHead, lockHead, sumCountingBallots, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { countParticipants, readElectorate, readRollChanges } from './roll-repository.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
@@ -50,10 +40,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if (current.event.definitionVersion !== definitionVersion || head.definitionVersion !== definitionVersion)
       return undefined;
     const nowMs = await readNow(tx);
-    if (!isFinalAt(current.event, nowMs)) return undefined;
-    if ((await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0) return undefined;
-    // Void ballots are out of the count; their leaves come first.
-    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
+    if (!(await isReadyToClose(tx, current.event, nowMs))) return undefined;
     await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;

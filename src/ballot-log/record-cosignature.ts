@@ -1,4 +1,4 @@
-import { inTransaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
@@ -27,6 +27,13 @@ export interface CosignedHead {
   readonly cosignatures: readonly string[];
 }
 
+/** Whether the log of an event has everything but its end: no ballot can come any more, and void ones have their leaves. */
+export async function isReadyToClose(tx: Transaction, event: VotingEvent, nowMs: number): Promise<boolean> {
+  if (!isFinalAt(event, nowMs) || (await isLogClosed(tx, event.id))) return false;
+  // Void ballots are out of the count; their leaves come first.
+  return (await countQueue(tx, event.id)) === 0 && (await listVoidsToLog(tx, event.id, 1)).length === 0;
+}
+
 /**
  * Where witnesses are set, writes the `witness` leaf before the close: what they signed of the log with all its ballots. Lots are
  * drawn from the root before the `close` leaf, so an operator who orders the last ballots cannot try out which order wins
@@ -52,9 +59,7 @@ export async function recordCosignature(deps: SealDeps, event: VotingEvent): Pro
     // Another leaf came, or is on its way: the next turn asks for its head.
     if (head === undefined || current === undefined || head.frontier.size !== size) return undefined;
     const at = await readNow(tx);
-    if (!isFinalAt(current, at) || (await isLogClosed(tx, event.id)) || (await countQueue(tx, event.id)) > 0)
-      return undefined;
-    if ((await listVoidsToLog(tx, event.id, 1)).length > 0) return undefined;
+    if (!(await isReadyToClose(tx, current, at))) return undefined;
     await requireUndisputed(deps, tx, event.id, head);
     await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'witness', e: event.id, at, ...cosigned })]);
     await updateHead(tx, event.id, head);

@@ -1,10 +1,8 @@
 import { checkpointBody, logOrigin } from '#src/ballot-log/checkpoint.ts';
-import { inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
-import { loadNodesOf } from '#src/ballot-log/read-log.ts';
 import type { CosignedHead } from '#src/ballot-log/record-cosignature.ts';
 import { askWitnesses } from './ask-witnesses.ts';
 import { eventTag } from './checkpoint-leaf.ts';
-import { findFirstCosigned, findLeafAt, serviceTree } from './repository.ts';
+import { findFirstCosigned, findLeafAt, proveLeaf } from './repository.ts';
 import { type ServiceLogDeps, ServiceLogSetBack, sequenceServiceLog } from './sequence-service-log.ts';
 
 /**
@@ -39,11 +37,10 @@ async function findCosignedHead(
   const cosigned = index === undefined ? undefined : await findFirstCosigned(db, index);
   if (index === undefined || cosigned === undefined) return undefined;
   const { head, lines } = cosigned;
-  const read = await loadNodesOf(serviceTree(db), nodesOfInclusion(index, head.size), head.size);
   return {
     checkpoint: checkpointBody({ origin: serviceLog.signer.name, size: head.size, rootHash: head.rootHash }),
     index,
-    hashes: inclusionProof(index, head.size, read).map((hash) => Buffer.from(hash).toString('base64')),
+    hashes: await proveLeaf(db, index, head.size),
     cosignatures: lines,
   };
 }

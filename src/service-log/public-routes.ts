@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { findCheckpointAt } from '#src/ballot-log/checkpoint-queue.ts';
-import { EMPTY_ROOT, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
-import { loadNodesOf, noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
+import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
+import { noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
 import { answersBytes, answersOne, answersText, listShape } from '#src/http/answer-shapes.ts';
@@ -18,6 +18,7 @@ import {
   findLeafOf,
   listCosignatures,
   listNewestCheckpoints,
+  proveLeaf,
   type ServiceCheckpoint,
   serviceTree,
 } from './repository.ts';
@@ -87,11 +88,10 @@ async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<C
   const countOf = ({ size }: ServiceCheckpoint): number => lines.get(size)?.length ?? 0;
   const best = heads.reduce((one, other) => (countOf(other) > countOf(one) ? other : one), newest);
   const { leafIndex: index } = leaf;
-  const read = await loadNodesOf(serviceTree(db), nodesOfInclusion(index, best.size), best.size);
   return {
     status: 'logged',
     index,
-    hashes: inclusionProof(index, best.size, read).map((hash) => Buffer.from(hash).toString('base64')),
+    hashes: await proveLeaf(db, index, best.size),
     checkpoint: signed.note,
     serviceCheckpoint: withLines(best, lines.get(best.size)),
   };

@@ -1,5 +1,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
 import { CompactRange } from '#src/ballot-log/compact-range.ts';
+import { inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { loadNodesOf } from '#src/ballot-log/read-log.ts';
 import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
@@ -60,6 +62,12 @@ export const serviceTree = (executor: Executor): TreeReader => ({
     return rows.map((row) => row.root);
   },
 });
+
+/** The inclusion proof of a leaf under the head of `size` leaves: hashes in base64. */
+export async function proveLeaf(executor: Executor, index: number, size: number): Promise<string[]> {
+  const read = await loadNodesOf(serviceTree(executor), nodesOfInclusion(index, size), size);
+  return inclusionProof(index, size, read).map((hash) => Buffer.from(hash).toString('base64'));
+}
 
 /** @param leaves what is appended: `insertLeaves` is called with their data, in this order */
 export const serviceTreeStore = (tx: Transaction, leaves: readonly NewLeaf[]): TreeStore => ({

@@ -168,7 +168,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     const { db } = service.deps;
     const other = { againAfterMs: 0, leaseMs: 60_000, processId: service.deps.processId };
     expect(await takeAsking(db, ref, other)).toBe(true);
-    // The other one gives up between the two looks of the caller: found that it asks, and then that nobody does.
+    // The first process gives up after this caller has seen it asking, and before the caller reads the attempt again.
     const pool = db.$client;
     const query = pool.query.bind(pool);
     let looked = false;

@@ -233,7 +233,7 @@ describe('the recurring check of all logs', () => {
     const event = await pollWith(service, 3);
     await behindTheGuards(statement, [event.id]);
     await checkLogs(service.deps, 0);
-    // Whoever signs next may notice it too.
+    // The job that signs the log next may raise the alarm as well.
     expect(alarmsOf(event.id)).toContainEqual(
       expect.objectContaining({ alarm: 'ballot_log_changed', reason: expect.stringContaining(reason) }),
     );
