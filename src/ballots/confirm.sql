@@ -1,3 +1,10 @@
+-- The ballot of a code that waits to be confirmed, in the order of the index that is meant: see `cast_ballots_together`. A set of one
+-- row, so that it becomes part of the statement that asks.
+CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea) RETURNS SETOF pending_ballots LANGUAGE sql STABLE AS $$
+  SELECT p.* FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
+$$;
+
 -- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
 -- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
@@ -15,7 +22,7 @@ SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   at bigint;
   polls boolean;
-  spots tid[];
+  held boolean[];
   verdicts text[];
   statuses text[];
   contents bytea[];
@@ -33,13 +40,12 @@ BEGIN
   IF polls THEN
     PERFORM lock_credits(c.event, c.visitor) FROM (
       SELECT DISTINCT r.event, lower(b.visitor_id) AS visitor FROM unnest(p_event, p_code_tag) AS r (event, code_tag)
-      JOIN LATERAL (SELECT p.visitor_id, p.credits FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON true
+      CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
       WHERE b.credits IS NOT NULL ORDER BY 1, 2) AS c;
   END IF;
   -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
-  SELECT array_agg(f.spot ORDER BY f.place) INTO spots FROM (
-    SELECT b.ctid AS spot, r.place FROM (
+  SELECT array_agg(f.held ORDER BY f.place) INTO held FROM (
+    SELECT b.ctid IS NOT NULL AS held, r.place FROM (
       SELECT * FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS u (event, code_tag, place) ORDER BY u.event, u.code_tag
     ) AS r LEFT JOIN LATERAL (
       SELECT p.ctid FROM pending_ballots p
@@ -68,12 +74,11 @@ BEGIN
         ELSE 'confirmed' END AS verdict,
       s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_code_tag, p_ends_at, spots) WITH ORDINALITY AS r (event, code_tag, ends_at, spot, place)
+    FROM unnest(p_event, p_code_tag, p_ends_at, held) WITH ORDINALITY AS r (event, code_tag, ends_at, held, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
     LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
-    LEFT JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-      WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+    LEFT JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
     LEFT JOIN LATERAL (
       SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant
       ORDER BY w.id LIMIT 1
@@ -85,9 +90,8 @@ BEGIN
       INSERT INTO participation (voting_event_id, participant, exclusive)
       SELECT x.event, x.participant, x.exclusive FROM (
         SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive
-        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
         JOIN voting_events e ON e.id = b.voting_event_id
         WHERE r.verdict = 'confirmed'
       ) AS x ORDER BY x.event, x.participant
@@ -107,9 +111,8 @@ BEGIN
         -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
         i.shown, chr(1) || CASE WHEN e.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
-      FROM unnest(p_event, p_code_tag, p_new_voter, spots, verdicts) AS r (event, code_tag, new_voter, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, p_new_voter, held, verdicts) AS r (event, code_tag, new_voter, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       JOIN voting_events e ON e.id = b.voting_event_id
       CROSS JOIN LATERAL (SELECT CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
       WHERE r.verdict = 'confirmed' AND e.type = 'poll' ORDER BY b.voting_event_id, i.shown
@@ -124,10 +127,9 @@ BEGIN
         CASE WHEN e.type <> 'poll' THEN NULL WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
         CASE WHEN e.type = 'poll' THEN b.country_code END, CASE WHEN e.type = 'poll' THEN r.confirmed_at END,
         coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms())
-      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, spots, verdicts)
-        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, held, verdicts)
+        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       JOIN voting_events e ON e.id = b.voting_event_id
       -- IDs are random.
       WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
@@ -136,15 +138,13 @@ BEGIN
     END;
     IF polls THEN
       PERFORM move_credits(b.voting_event_id, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
-      FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       WHERE r.verdict = 'confirmed' AND b.credits IS NOT NULL;
       DELETE FROM waiting_participants w USING (
         SELECT b.voting_event_id AS event, unnest(b.participants) AS participant
-        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
         WHERE r.verdict = 'confirmed' AND b.payment_attempt_id IS NOT NULL
       ) AS paid WHERE w.voting_event_id = paid.event AND w.participant = paid.participant;
     END IF;

@@ -1,4 +1,4 @@
--- Version 25, 64d62bf7111955d5e35e33d914384b406423bb5e6cabffcce81a7a88b7d49162
+-- Version 26, ba5cce8119fb329082182c9b9599888deced6f4ed380738c5b9811780c3a4eaa
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -356,7 +356,7 @@ AS $function$
 DECLARE
   at bigint;
   polls boolean;
-  spots tid[];
+  held boolean[];
   verdicts text[];
   statuses text[];
   contents bytea[];
@@ -374,13 +374,12 @@ BEGIN
   IF polls THEN
     PERFORM lock_credits(c.event, c.visitor) FROM (
       SELECT DISTINCT r.event, lower(b.visitor_id) AS visitor FROM unnest(p_event, p_code_tag) AS r (event, code_tag)
-      JOIN LATERAL (SELECT p.visitor_id, p.credits FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON true
+      CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
       WHERE b.credits IS NOT NULL ORDER BY 1, 2) AS c;
   END IF;
   -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
-  SELECT array_agg(f.spot ORDER BY f.place) INTO spots FROM (
-    SELECT b.ctid AS spot, r.place FROM (
+  SELECT array_agg(f.held ORDER BY f.place) INTO held FROM (
+    SELECT b.ctid IS NOT NULL AS held, r.place FROM (
       SELECT * FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS u (event, code_tag, place) ORDER BY u.event, u.code_tag
     ) AS r LEFT JOIN LATERAL (
       SELECT p.ctid FROM pending_ballots p
@@ -409,12 +408,11 @@ BEGIN
         ELSE 'confirmed' END AS verdict,
       s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_code_tag, p_ends_at, spots) WITH ORDINALITY AS r (event, code_tag, ends_at, spot, place)
+    FROM unnest(p_event, p_code_tag, p_ends_at, held) WITH ORDINALITY AS r (event, code_tag, ends_at, held, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
     LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
-    LEFT JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-      WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+    LEFT JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
     LEFT JOIN LATERAL (
       SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant
       ORDER BY w.id LIMIT 1
@@ -426,9 +424,8 @@ BEGIN
       INSERT INTO participation (voting_event_id, participant, exclusive)
       SELECT x.event, x.participant, x.exclusive FROM (
         SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive
-        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
         JOIN voting_events e ON e.id = b.voting_event_id
         WHERE r.verdict = 'confirmed'
       ) AS x ORDER BY x.event, x.participant
@@ -448,9 +445,8 @@ BEGIN
         -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
         i.shown, chr(1) || CASE WHEN e.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
-      FROM unnest(p_event, p_code_tag, p_new_voter, spots, verdicts) AS r (event, code_tag, new_voter, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, p_new_voter, held, verdicts) AS r (event, code_tag, new_voter, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       JOIN voting_events e ON e.id = b.voting_event_id
       CROSS JOIN LATERAL (SELECT CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
       WHERE r.verdict = 'confirmed' AND e.type = 'poll' ORDER BY b.voting_event_id, i.shown
@@ -465,10 +461,9 @@ BEGIN
         CASE WHEN e.type <> 'poll' THEN NULL WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
         CASE WHEN e.type = 'poll' THEN b.country_code END, CASE WHEN e.type = 'poll' THEN r.confirmed_at END,
         coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms())
-      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, spots, verdicts)
-        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, held, verdicts)
+        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       JOIN voting_events e ON e.id = b.voting_event_id
       -- IDs are random.
       WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
@@ -477,15 +472,13 @@ BEGIN
     END;
     IF polls THEN
       PERFORM move_credits(b.voting_event_id, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
-      FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-      JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-        WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+      FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
       WHERE r.verdict = 'confirmed' AND b.credits IS NOT NULL;
       DELETE FROM waiting_participants w USING (
         SELECT b.voting_event_id AS event, unnest(b.participants) AS participant
-        FROM unnest(p_event, p_code_tag, spots, verdicts) AS r (event, code_tag, spot, verdict)
-        JOIN LATERAL (SELECT p.*, p.ctid AS spot FROM pending_ballots p
-          WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1) AS b ON b.spot = r.spot
+        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
         WHERE r.verdict = 'confirmed' AND b.payment_attempt_id IS NOT NULL
       ) AS paid WHERE w.voting_event_id = paid.event AND w.participant = paid.participant;
     END IF;
@@ -1608,6 +1601,15 @@ CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text)
 AS $function$
   SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
   FROM generate_series(1, length(p_key_hash), 32) AS i;
+$function$;
+
+CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea)
+ RETURNS SETOF pending_ballots
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT p.* FROM pending_ballots p
+  WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $function$;
 
 CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
