@@ -11,8 +11,7 @@ export function canonicalJson(value: unknown): string {
     return JSON.stringify(value);
   }
   if (typeof value === 'string') return canonicalText(value);
-  // Array.from visits holes, which map() would pass over and leave two commas in a row.
-  if (Array.isArray(value)) return `[${Array.from(value, canonicalJson).join(',')}]`;
+  if (Array.isArray(value)) return canonicalList(value);
   if (typeof value === 'object') {
     if (!isPlain(value)) throw new TypeError('JSON has no objects of a class');
     return canonicalObject(value as Readonly<Record<string, unknown>>);
@@ -29,10 +28,35 @@ function canonicalText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Sorting without a comparison compares UTF-16 code units, as the RFC asks. */
+function canonicalList(list: readonly unknown[]): string {
+  let items = '';
+  // A loop visits holes, which map() would pass over and leave two commas in a row.
+  for (const item of list) items += items === '' ? canonicalJson(item) : `,${canonicalJson(item)}`;
+  return `[${items}]`;
+}
+
+/** Objects with more names than this are left to the engine's sort, which would take most of the time of a small one. */
+const FEW_NAMES = 12;
+
+/** Sorts in place by UTF-16 code units, as the RFC asks, and as a sort without a comparison does. */
+function sortNames(names: string[]): string[] {
+  if (names.length > FEW_NAMES) return names.sort();
+  for (let end = 1; end < names.length; end += 1) {
+    const name = names[end] ?? '';
+    let place = end;
+    for (; place > 0; place -= 1) {
+      const before = names[place - 1] ?? '';
+      if (before <= name) break;
+      names[place] = before;
+    }
+    names[place] = name;
+  }
+  return names;
+}
+
 function canonicalObject(value: Readonly<Record<string, unknown>>): string {
   let members = '';
-  for (const name of Object.keys(value).sort()) {
+  for (const name of sortNames(Object.keys(value))) {
     members += `${members === '' ? '' : ','}${canonicalText(name)}:${canonicalJson(value[name])}`;
   }
   return `{${members}}`;

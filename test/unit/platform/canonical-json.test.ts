@@ -80,3 +80,14 @@ test('any JSON value is read back as the same value, and equal values give equal
     { numRuns: 500, seed: 8785 },
   );
 });
+
+test('names are sorted by UTF-16 code units however many there are', () => {
+  const names = fc.uniqueArray(fc.string({ unit: 'grapheme', maxLength: 4 }), { minLength: 0, maxLength: 30 });
+  fc.assert(
+    fc.property(names, (all) => {
+      const text = canonicalJson(Object.fromEntries(all.map((name) => [name, 0])));
+      expect(text).toBe(`{${all.toSorted().map((name) => `${JSON.stringify(name)}:0`)}}`);
+    }),
+    { numRuns: 300, seed: 8785 },
+  );
+});
