@@ -293,8 +293,12 @@ export class EventCounter {
     for (;;) {
       const inputs = await readCountInputs(pool, eventId, running.lastLeaf, keepsBack);
       if (inputs.box === undefined) {
-        running.lastLeaf = await readBox(pool, eventId, running.lastLeaf, (bytes, start, end, weightMicro) =>
-          running.addPacked(bytes, start, end, weightMicro, 1),
+        running.lastLeaf = await readBox(
+          pool,
+          eventId,
+          running.lastLeaf,
+          (bytes, start, end, weightMicro) => running.addPacked(bytes, start, end, weightMicro, 1),
+          (ballots) => running.expect(ballots),
         );
       } else if (!disclosed && inputs.hidden.length >= DISCLOSED_TOGETHER) {
         await discloseVoters(this.#db, eventId);

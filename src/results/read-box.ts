@@ -75,12 +75,20 @@ class BlockReader {
  * Reads the ballots of the box after a leaf, in any order, without holding more than a few thousand of them. Leaves are only
  * ever added, so what is there up to the last one does not change while several copies read it; rows that become a block
  * meanwhile are read once, because each copy takes the leaves that are its own.
+ * @param expect hears first how many ballots there are at most
  * @returns the last leaf that was read, `afterLeaf` where there was none
  */
-export async function readBox(pool: Pool, eventId: string, afterLeaf: bigint, take: TakeBallot): Promise<bigint> {
+export async function readBox(
+  pool: Pool,
+  eventId: string,
+  afterLeaf: bigint,
+  take: TakeBallot,
+  expect: (ballots: number) => void = () => undefined,
+): Promise<bigint> {
   const last = Number(await readBoxEnd(drizzle(pool), eventId));
   let next = Number(afterLeaf);
   if (last <= next) return afterLeaf;
+  expect(last - next);
   let together = FIRST_BALLOTS;
   const pauses = new Pauses();
   const blocks = new BlockReader(take);

@@ -167,6 +167,11 @@ export class RunningCount {
     return { lastLeaf, ballots, weightMicro, entries, fractional, weighted, positions };
   }
 
+  /** Says that so many ballots are to be counted, or fewer. */
+  expect(ballots: number): void {
+    for (const { count } of this.#positions.values()) count.rankingSink?.expect(ballots);
+  }
+
   /** Counts ballots, or takes them out again with `times` -1. */
   async add(stored: readonly StoredBallot[], times: 1 | -1): Promise<void> {
     const pauses = new Pauses();

@@ -48,6 +48,7 @@ export function countRankedChoice(position: TallyPosition, saved?: SavedCount): 
       get end() {
         return rankings.end;
       },
+      expect: (coming) => rankings.expect(coming),
       makeRoom: (length) => rankings.makeRoom(length),
       addWritten(length, weightMicro, times) {
         check.requireSize(length, weightMicro, times);

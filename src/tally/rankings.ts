@@ -15,6 +15,8 @@ const MAX_CELLS = 2 ** 32 - 1;
 const MAX_CANDIDATES = 2 ** 16 - 1;
 /** From here on, each time the groups have doubled, grouping must have halved them at least, or it ends. */
 const FIRST_GROUPING_REVIEW = 2 ** 16;
+/** Room is made for somewhat more than the ballots to come: they are not quite as long as those before. */
+const GROWTH_MARGIN = 1.02;
 
 /**
  * Ballots as packed groups of one ranking and one weight: a run of `cells`, a weight, a number of heads. Identical ones
@@ -43,6 +45,8 @@ export class Rankings implements RankingSink {
   /** Open addressing: group + 1 at its hash or the next free slot, 0 where free; at most half full. Undefined once grouping has ended. */
   #table: Int32Array | undefined = new Int32Array(FIRST_GROUPS * 2);
   #groupingReview = FIRST_GROUPING_REVIEW;
+  /** Ballots there will be, as far as was said. */
+  #expected = 0;
 
   constructor(candidates: number) {
     requireThat(candidates <= MAX_CANDIDATES, 'a ranked position has more candidates than the count can hold');
@@ -157,18 +161,32 @@ export class Rankings implements RankingSink {
     this.#reviewGrouping();
   }
 
-  /** Room for one group more, of so many cells, and the one that ends it. */
+  /** Says that so many more ballots are to come, or fewer: room for all of them is made at once where each will be a group. */
+  expect(ballots: number): void {
+    this.#expected = this.#added + ballots;
+  }
+
+  /** How many times its length a full column is to have, so that the ballots to come find room if they are like those so far. */
+  get #growth(): number {
+    return this.#table === undefined ? (this.#expected / this.#added) * GROWTH_MARGIN : 0;
+  }
+
+  /** Makes room for one group more, of so many cells, and the one that ends it. */
   makeRoom(length: number): void {
     if (this.size === this.heads.length) {
       requireThat(this.size < MAX_GROUPS / 2, 'there are more different rankings than the count can hold');
-      this.starts = enlarged(this.starts, this.size * 2);
-      this.heads = enlarged(this.heads, this.size * 2);
-      this.weightIndexOf = enlarged(this.weightIndexOf, this.size * 2);
+      const groups = Math.min(MAX_GROUPS, Math.ceil(this.size * Math.max(2, this.#growth)));
+      this.starts = enlarged(this.starts, groups);
+      this.heads = enlarged(this.heads, groups);
+      this.weightIndexOf = enlarged(this.weightIndexOf, groups);
     }
     const needed = this.#usedCells + length + 1;
     if (needed > this.cells.length) {
       requireThat(needed <= MAX_CELLS, 'the rankings are longer than the count can hold');
-      this.cells = enlarged(this.cells, Math.min(MAX_CELLS, Math.max(needed, Math.ceil(this.cells.length * 1.5))));
+      this.cells = enlarged(
+        this.cells,
+        Math.min(MAX_CELLS, Math.max(needed, Math.ceil(this.cells.length * Math.max(1.5, this.#growth)))),
+      );
     }
   }
 

@@ -121,6 +121,8 @@ export interface RankingSink {
   /** Where the next ranking is to be written, from `end` on: candidates of the position, first choice first, none twice. */
   readonly cells: Uint8Array | Uint16Array;
   readonly end: number;
+  /** Says that so many rankings are to come, or fewer. */
+  expect(rankings: number): void;
   /** Makes room for a ranking of so many places; `cells` may be others then. */
   makeRoom(length: number): void;
   /** Counts the ranking that was written there; its length is above 0. `times` as in `PositionCount.add`. */

@@ -42,4 +42,20 @@ describe('grouping of identical rankings', () => {
     expect(repeated.size).toBe(80_000);
     expect(different.size).toBe(80_001);
   });
+
+  test('rankings that were announced are given room once, as soon as nearly each is known to be different', () => {
+    const rankings = new Rankings(CANDIDATES);
+    const ballots = 200_000;
+    rankings.expect(ballots);
+    const rooms = new Set<number>();
+    for (let ballot = 0; ballot < ballots; ballot += 1) {
+      rankings.add(digits(ballot), 6, WHOLE, 1);
+      if (ballot > 2 ** 16) rooms.add(rankings.cells.length).add(rankings.heads.length);
+    }
+    expect(rankings.size).toBe(ballots);
+    // Two of the columns as they were when grouping ended, and their last.
+    expect(rooms.size).toBeLessThanOrEqual(4);
+    expect(rankings.cells.length).toBeLessThan(rankings.end * 1.1);
+    expect(rankings.heads.length).toBeLessThan(ballots * 1.1);
+  });
 });
