@@ -36,6 +36,9 @@ interface Waiting<Row, Outcome> {
   readonly reject: (fault: unknown) => void;
 }
 
+/** Gives the callers of a statement their outcomes. */
+type Deliver = () => void;
+
 /**
  * Group commit: rows that arrive while a statement is under way go into the next one together and share one wait for the disk.
  * No timer: a row that arrives alone is run at once, as if nothing were here. Answers go out after the commit only.
@@ -64,9 +67,17 @@ export class Batcher<Row, Outcome> {
   }
 
   async #runAll(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#run(this.#take());
+    let deliver: Deliver = () => undefined;
+    while (this.#waiting.length > 0) {
+      const running = this.#run(this.#take());
+      // What callers do with an answer is done before anything is sent that was queued meanwhile. So they hear of one statement
+      // when the next is on its way: the database works while their answers are made.
+      setImmediate(deliver);
+      deliver = await running;
+    }
     // In the same breath as the look at what waits: a row that came in between would wait for ever.
     this.#running = undefined;
+    deliver();
   }
 
   /** The next statement's rows, sorted, so that two processes lock in one order; rows of one key wait for each other. */
@@ -81,7 +92,8 @@ export class Batcher<Row, Outcome> {
     return [...taken.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  async #run(batch: readonly Waiting<Row, Outcome>[]): Promise<void> {
+  /** Runs a statement for these rows. */
+  async #run(batch: readonly Waiting<Row, Outcome>[]): Promise<Deliver> {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) return this.#runAlone(only);
     let outcomes: readonly Outcome[];
@@ -91,27 +103,32 @@ export class Batcher<Row, Outcome> {
     } catch (fault) {
       if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
       // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
-      await Promise.all(batch.map((one) => this.#runAlone(one)));
-      return;
+      const alone = await Promise.all(batch.map((one) => this.#runAlone(one)));
+      return () => {
+        for (const deliver of alone) deliver();
+      };
     }
-    batch.forEach(({ resolve }, index) => {
-      resolve(outcomes[index] as Outcome);
-    });
+    return () =>
+      batch.forEach(({ resolve }, index) => {
+        resolve(outcomes[index] as Outcome);
+      });
   }
 
   /** Where the database gives no answer, what waits would only wait for the same fault, one after another. */
-  #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): void {
+  #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): Deliver {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const { reject } of [...batch, ...waiting]) reject(fault);
+    return () => {
+      for (const { reject } of [...batch, ...waiting]) reject(fault);
+    };
   }
 
-  async #runAlone({ row, resolve, reject }: Waiting<Row, Outcome>): Promise<void> {
+  async #runAlone(one: Waiting<Row, Outcome>): Promise<Deliver> {
     try {
-      resolve(await this.#options.runAlone(row));
+      const outcome = await this.#options.runAlone(one.row);
+      return () => one.resolve(outcome);
     } catch (fault) {
-      if (isDatabaseUnanswering(fault)) this.#refuseAll([], fault);
-      reject(fault);
+      return isDatabaseUnanswering(fault) ? this.#refuseAll([one], fault) : () => one.reject(fault);
     }
   }
 }
