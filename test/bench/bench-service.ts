@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
@@ -71,6 +71,15 @@ async function findDatabasePid(pool: Pool): Promise<number> {
   return first;
 }
 
+/** Has the database note how long it waits for the disk. */
+async function timeSyncs(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query('ALTER SYSTEM SET track_wal_io_timing = on');
+  await client.query('SELECT pg_reload_conf()');
+  await client.end();
+}
+
 export async function startBench({ scale, seed, profileFolder }: BenchOptions): Promise<Bench> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-bench-'));
   chmodSync(dataDir, 0o711);
@@ -78,6 +87,7 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
   writeFileSync(plansFile, JSON.stringify(PLANS));
   const database = await startEmbeddedDatabase({ dataDir, log: () => undefined });
   await migrate(database.url);
+  await timeSyncs(database.url);
   const environment = {
     DATABASE_URL: database.url,
     SECRET_KEY: randomBytes(32).toString('base64'),

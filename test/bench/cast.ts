@@ -10,6 +10,7 @@ import {
 import { alsoOf, type BenchLine, type Figure, type Line } from './line.ts';
 import { findPgbench, PGBENCH_MISSING, runPgbench } from './pgbench.ts';
 import { ProcessorMeter } from './processor-meter.ts';
+import { WaitMeter } from './wait-meter.ts';
 import { alternate } from './windows.ts';
 
 export const VOTERS = 20_000;
@@ -45,9 +46,11 @@ export const cast: BenchLine = async (bench) => {
     runPgbench({ program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: SECONDS });
   const [p50, p99]: [number[], number[]] = [[], []];
   const [meter, ownMeter] = [new ProcessorMeter(bench), new ProcessorMeter(bench, undefined)];
+  const waits = new WaitMeter(bench);
   const alternatives = {
     async http() {
-      const result = await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000));
+      const load = () => castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000);
+      const result = await waits.measure(() => meter.measure(load));
       p50.push(result.p50Ms);
       p99.push(result.p99Ms);
       return result.perSecond;
@@ -58,8 +61,7 @@ export const cast: BenchLine = async (bench) => {
   await alternatives.http();
   await alternatives.own();
   for (const warmUp of [p50, p99]) warmUp.length = 0;
-  meter.clear();
-  ownMeter.clear();
+  for (const one of [meter, ownMeter, waits]) one.clear();
   const seen = await alternate(bench, ROUNDS, alternatives);
   const ours = { unit: '/s', ours: seen.http, processor: meter.micros(), limit: meter.describe() };
   return [
@@ -74,7 +76,7 @@ export const cast: BenchLine = async (bench) => {
     {
       ...{ work: 'cast latency at 32 connections, p99', reference: 'p50 of the same casts', unit: ' ms' },
       ...{ ours: alsoOf(p99, seen.http), theirs: alsoOf(p50, seen.http), goal: { atMost: 2, beyond: 1.5 } },
-      limit: `A ballot waits for the batch under way and for its own. ${meter.describe()}`,
+      limit: `A ballot waits for the batch under way and for its own. ${waits.describe()}`,
     },
     {
       ...{ work: "the database's processor time of a gathered cast", unit: ' µs', goal: { atMost: 0.4, beyond: 0.3 } },

@@ -12,6 +12,8 @@ export interface ServerUsage {
   /** Of the whole process since its start. */
   readonly cpuMicros: number;
   readonly rssBytes: number;
+  /** How long each collection of garbage stopped the process since this was asked last. */
+  readonly pausesMs: readonly number[];
 }
 
 export interface ServerProcess {

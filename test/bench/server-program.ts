@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { PerformanceObserver } from 'node:perf_hooks';
 import type { Pool } from 'pg';
 import {
   BallotWriter,
@@ -80,10 +81,16 @@ async function serveEcho(): Promise<{ port: number; stop: () => Promise<void> }>
   };
 }
 
+const pausesMs: number[] = [];
+const collections = new PerformanceObserver((list) =>
+  pausesMs.push(...list.getEntries().map(({ duration }) => duration)),
+);
+collections.observe({ entryTypes: ['gc'] });
+
 function readUsage(): ServerUsage {
   const { user, system } = process.cpuUsage();
   const { rss } = process.memoryUsage();
-  return { cpuMicros: user + system, rssBytes: rss };
+  return { cpuMicros: user + system, rssBytes: rss, pausesMs: pausesMs.splice(0) };
 }
 
 const server = await serve(process.argv[2] as ServerKind);
