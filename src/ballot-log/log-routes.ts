@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { requireFeature } from '#src/accounts/plans.ts';
 import { addressGuesser, unknownCode } from '#src/ballots/confirm-ballot.ts';
-import { normaliseCode } from '#src/ballots/confirmation-code.ts';
+import { normaliseCode } from '#src/ballots/waiting-ballot.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { codeTagOf, waitingTags } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf, waitingTags } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { openBallot, openWaitingTime } from '#src/ballots/sealed-entries.ts';
+import { openBallot, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Clock } from '#src/platform/clock.ts';

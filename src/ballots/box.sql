@@ -73,7 +73,7 @@ CREATE OR REPLACE FUNCTION tag_head(p_tag bytea) RETURNS bigint LANGUAGE sql IMM
   SELECT ('x' || encode(substring(p_tag FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
 $$;
 
--- The ID of a ballot whose block keeps none, because it follows from salt and tag (`sealed-entries.ts`).
+-- The ID of a ballot whose block keeps none, because it follows from salt and tag (`waiting-ballot.ts`).
 CREATE OR REPLACE FUNCTION ballot_id(p_salt bytea, p_tag bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT 'bal_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', substring(h.bits FROM n * 5 + 1 FOR 5)::bit(5)::integer + 1, 1), '' ORDER BY n)
   FROM (SELECT ('x' || encode(sha256('ballot id'::bytea || p_salt || p_tag), 'hex'))::bit(256) AS bits) AS h, generate_series(0, 25) AS n;

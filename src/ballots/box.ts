@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { packList, splitList } from './block-encoding.ts';
-import { ballotIdOf } from './sealed-entries.ts';
 import { BLOCK_BALLOTS } from './tables.ts';
+import { ballotIdOf } from './waiting-ballot.ts';
 
 /** A ballot as it stands in the box, its entries packed in clear. */
 export interface SealedBallot {

@@ -28,10 +28,10 @@ import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
-import { generateConfirmationCode } from './confirmation-code.ts';
 import { startPaidVote } from './pay-to-vote.ts';
 import { insufficientCredits, judgeCastParts, prepareBallot, refusedVoter } from './prepare-ballot.ts';
 import type { BallotWriter } from './repository.ts';
+import { generateConfirmationCode } from './waiting-ballot.ts';
 
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
 

@@ -26,10 +26,18 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type ConfirmationView, confirmationView, confirmBody } from './ballot.ts';
 import { unpackEntries } from './ballot-encoding.ts';
-import { codeTagOf, normaliseCode, openTimes, sealTimes, waitingTags } from './confirmation-code.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import { type BallotWriter, type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
-import { openBallot, openWaitingTime, sealWaitingTime } from './sealed-entries.ts';
+import {
+  codeTagOf,
+  normaliseCode,
+  openBallot,
+  openTimes,
+  openWaitingTime,
+  sealTimes,
+  sealWaitingTime,
+  waitingTags,
+} from './waiting-ballot.ts';
 
 /** Confirms ballots (contract, "Confirm result"). */
 export function confirmRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {

@@ -16,9 +16,9 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { Price } from '#src/voting-events/voting-event.ts';
 import type { PaidCastBody } from './ballot.ts';
-import { codeTagOf, generateConfirmationCode } from './confirmation-code.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
 import { castPaidBallot, dropPendingBallot } from './repository.ts';
+import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 
 interface PaidVoteDeps {
   readonly db: Database;

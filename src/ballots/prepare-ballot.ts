@@ -24,9 +24,8 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
 import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
-import { codeTagOf, newTag } from './confirmation-code.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
-import { sealEntries, sealSecretBallot } from './sealed-entries.ts';
+import { codeTagOf, newTag, sealEntries, sealSecretBallot } from './waiting-ballot.ts';
 
 interface PrepareDeps {
   readonly db: Database;

@@ -17,7 +17,7 @@ export interface CastRow {
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
-  /** What the ballot is found by (`confirmation-code.ts`). */
+  /** What the ballot is found by (`waiting-ballot.ts`). */
   readonly codeTag: Buffer;
   readonly entries: Buffer;
   /** What is sealed with the entries, in millionths; undefined where no weight is. */

@@ -28,9 +28,9 @@ export const pendingBallots = pgTable(
     participant: text().notNull(),
     /** Everything that identifies the participant; each may vote once. */
     participants: text().array().notNull(),
-    /** What the ballot is found by: of an election a keyed hash of its code (`confirmation-code.ts`), of a poll SHA-256 of "code" and the code. */
+    /** What the ballot is found by: of an election a keyed hash of its code (`waiting-ballot.ts`), of a poll SHA-256 of "code" and the code. */
     codeTag: bytes('code_tag').notNull(),
-    /** The sealed ballot; `sealed-entries.ts` reads and writes it. */
+    /** The sealed ballot; `waiting-ballot.ts` reads and writes it. */
     entries: bytes('entries').notNull(),
     weightMicro: micro('weight_micro').notNull(),
     /** Polls: what becomes visible once confirmed. */
@@ -76,7 +76,7 @@ const boxColumns = () => ({
   id: text().notNull(),
   /** SHA-256 of "code" and the confirmation code; while it waits, what the pending ballot was found by. */
   codeTag: bytes('code_tag').notNull(),
-  /** In the box packed (`ballot-encoding.ts`), while it waits sealed (`sealed-entries.ts`). */
+  /** In the box packed (`ballot-encoding.ts`), while it waits sealed (`waiting-ballot.ts`). */
   entries: bytes('entries').notNull(),
   weightMicro: micro('weight_micro').notNull(),
   /** Empty while a secret ballot waits: it is sealed with the entries. */

@@ -3,7 +3,7 @@ import { openClose } from '#src/ballot-log/close-opening.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
-import { isSealed, openBallot } from '#src/ballots/sealed-entries.ts';
+import { isSealed, openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';

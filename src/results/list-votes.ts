@@ -3,7 +3,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
-import { openBallot } from '#src/ballots/sealed-entries.ts';
+import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';

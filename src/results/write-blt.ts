@@ -1,7 +1,7 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { listBallotWeights } from '#src/ballots/box.ts';
-import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { openEntries } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';

@@ -1,6 +1,6 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
-import { openEntries } from '#src/ballots/sealed-entries.ts';
+import { openEntries } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { base32 } from '#src/platform/ids.ts';

@@ -1,3 +1,60 @@
+-- The stored forms that a key may have for a voter, one for each of the service's secret keys (32 bytes one after the other).
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text) RETURNS bytea[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
+  FROM generate_series(1, length(p_key_hash), 32) AS i;
+$$;
+
+-- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
+-- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
+-- approves the voter where approval is automatic: `use_keys` writes it down. A set of one row, so that it becomes part of the
+-- statement that asks for many voters.
+--
+-- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
+-- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
+-- row from its key on, in the order of that index: no other index gives it for less.
+CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
+RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean) LANGUAGE sql STABLE AS $$
+  SELECT CASE
+      WHEN NOT key.genuine THEN 'voter_key_invalid'
+      WHEN v.status = 'rejected' THEN 'voter_rejected'
+      WHEN v.status = 'pending' AND p_approval <> 'automatic' THEN 'voter_pending'
+      WHEN key.voted THEN 'already_voted'
+      ELSE 'eligible' END,
+    v.id, v.weight_micro, v.group_id,
+    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic')
+  FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
+  LEFT JOIN LATERAL (
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
+    ) AS w WHERE asked.kind = 'email'
+    UNION ALL
+    SELECT * FROM (
+      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
+    ) AS w WHERE asked.kind <> 'email'
+  ) AS v ON v.deleted_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
+        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''))) OFFSET 0) AS genuine,
+      EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
+    -- Asked once, however often the answer is used.
+    OFFSET 0
+  ) AS key;
+$$;
+
+-- Writes down that voters have used a key. Once for each voter: planned each time. The events are held, so that none is
+-- approved by a key that the end of a rehearsal wipes at this moment.
+CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
+  FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
+    EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
+    EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
+      WHERE voting_event_id = $1 AND id = $2
+        AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
+    USING p_event[i], p_voter[i];
+  END LOOP;
+END $$;
+
 -- The one rule of whether a ballot may be cast now: `cast`, or what stands against it. Casts (alone, together, paid) and the
 -- eligibility check ask it. A set of one row, so that it becomes part of the statement that asks for many requests; nothing is
 -- locked or written here. Call with the event's row locked, where the answer has to last.

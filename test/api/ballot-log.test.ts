@@ -7,7 +7,7 @@ import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { checkCount } from '#src/results/check-count.ts';
 import { EventCounter } from '#src/results/count-event.ts';

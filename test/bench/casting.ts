@@ -1,6 +1,5 @@
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
-import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
+import { codeTagOf, generateConfirmationCode, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import type { Bench } from './bench-service.ts';
 import { prepareTwelve } from './casting.ts';
 import { addPendingBallots } from './elections.ts';

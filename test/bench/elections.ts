@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { codeTagOf, waitingTags } from '#src/ballots/confirmation-code.ts';
-import { ballotIdOf, sealSecretBallot, sealWaitingTime } from '#src/ballots/sealed-entries.ts';
+import { ballotIdOf, codeTagOf, sealSecretBallot, sealWaitingTime, waitingTags } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hashStoredKey } from '#src/voters/voter-key.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { type BallotToSeal, findSealedLeaf, insertBallots, readSealedBallots } from '#src/ballots/box.ts';
 import { packBallots } from '#src/ballots/pack-ballots.ts';
-import { ballotIdOf } from '#src/ballots/sealed-entries.ts';
+import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readBox } from '#src/results/read-box.ts';
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
-import { openBallot } from '#src/ballots/sealed-entries.ts';
+import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, finishEvent, votePoll } from '#test/harness/elections.ts';

@@ -1,9 +1,8 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg, { type Pool } from 'pg';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
 import type { CastRequest, ConfirmRow } from '#src/ballots/repository.ts';
-import { sealSecretBallot } from '#src/ballots/sealed-entries.ts';
+import { codeTagOf, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';

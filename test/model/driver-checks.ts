@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import type { Deps } from '#src/deps.ts';
 import { confirmationCodePlace } from '#src/payments/payment.ts';
 import { checkCount } from '#src/results/check-count.ts';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
 import { type CastRequest, type CastVerdict, castBallots } from '#src/ballots/repository.ts';
+import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { codeTagOf, generateConfirmationCode } from '#src/ballots/confirmation-code.ts';
 import { BallotWriter, type CastRequest } from '#src/ballots/repository.ts';
+import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { Batcher } from '#src/database/batcher.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
-import { openBallot } from '#src/ballots/sealed-entries.ts';
+import { codeTagOf, openBallot } from '#src/ballots/waiting-ballot.ts';
 import { createSecrets, type Secrets } from '#src/platform/secrets.ts';
 
 /** Bytes that lie on a disk: the pages of a relation, or a stretch of the write-ahead log. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';

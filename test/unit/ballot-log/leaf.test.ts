@@ -9,7 +9,7 @@ import {
   hashOfJson,
   voidLeaf,
 } from '#src/ballot-log/leaf.ts';
-import { codeTagOf } from '#src/ballots/confirmation-code.ts';
+import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 
 const sha256 = (...parts: (string | Uint8Array)[]): string =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');

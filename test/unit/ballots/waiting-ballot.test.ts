@@ -4,17 +4,15 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import {
   codeTagOf,
   generateConfirmationCode,
-  openTimes,
-  sealTimes,
-  waitingTags,
-} from '#src/ballots/confirmation-code.ts';
-import {
   openBallot,
+  openTimes,
   openWaitingTime,
   sealEntries,
   sealSecretBallot,
+  sealTimes,
   sealWaitingTime,
-} from '#src/ballots/sealed-entries.ts';
+  waitingTags,
+} from '#src/ballots/waiting-ballot.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 
 const [older, newer] = [randomBytes(32), randomBytes(32)];
