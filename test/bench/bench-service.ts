@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type Pool } from 'pg';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
@@ -45,12 +46,21 @@ export interface Bench {
 /** The limits of a plan are made for customers; the load comes from one key here. */
 const PLANS = { enterprise: { voteRequestsPerMinute: 600_000_000, organizerRequestsPerMinute: 600_000_000 } };
 
+/** Times that a call is made again which the service has no time for, such as right after a line that sends too much. */
+const TRIES = 10;
+
 async function call(server: ServerProcess, key: string, method: string, target: string, body?: unknown) {
-  const answer = await fetch(`http://127.0.0.1:${server.port}${target}`, {
-    method,
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const send = () =>
+    fetch(`http://127.0.0.1:${server.port}${target}`, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  let answer = await send();
+  for (let tries = 1; tries < TRIES && answer.headers.has('Retry-After'); tries += 1) {
+    await pause(Number(answer.headers.get('Retry-After')) * 1_000);
+    answer = await send();
+  }
   if (!answer.ok) throw new Error(`${method} ${target} answered ${answer.status}: ${await answer.text()}`);
   if (answer.status === 204) return {};
   return ((await answer.json()) as { data: Record<string, unknown> }).data;
