@@ -1,9 +1,8 @@
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
-import { removeDeadRowsJob } from '#src/ballot-log/remove-dead-rows.ts';
-import { type SealDeps, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
-import { sequenceLogJob } from '#src/ballot-log/sequence-log-job.ts';
+import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
+import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { packBallots } from '#src/ballots/pack-ballots.ts';
 import { readNow } from '#src/database/database-clock.ts';

@@ -1,6 +1,35 @@
+import { eq, sql } from 'drizzle-orm';
+import type { Config } from '#src/config.ts';
+import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import type { CompactRange } from './compact-range.ts';
 import { HASH_BYTES } from './merkle-tree.ts';
-import { NoteRefused, type NoteSigner, type NoteVerifier, openNote, signNote } from './signed-note.ts';
+import type { StoredCheckpoint } from './repository.ts';
+import {
+  createNoteSigner,
+  NoteRefused,
+  type NoteSigner,
+  type NoteVerifier,
+  openNote,
+  signNote,
+} from './signed-note.ts';
+import { ballotLogs, checkpointQueue, logCheckpoints } from './tables.ts';
+
+export { findCheckpointAt } from './repository.ts';
+
+/**
+ * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or one derived from the first SECRET_KEY that the database was
+ * used with. Its name is the host name that BASE_URL had then: name and key are kept with the database from the first start on.
+ */
+export function createLogKey(
+  { baseUrl, logName, logSigningKey }: Pick<Config, 'baseUrl' | 'logName' | 'logSigningKey'>,
+  secrets: Secrets,
+): NoteSigner {
+  return createNoteSigner(logName ?? new URL(baseUrl).hostname, logSigningKey ?? secrets.derive('log-signing'));
+}
 
 /**
  * Checkpoints of the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and the
@@ -66,4 +95,81 @@ export function signCheckpoint(checkpoint: Checkpoint, signer: NoteSigner): stri
 /** The checkpoint of a note that the key has signed. @throws NoteRefused */
 export function openCheckpoint(note: string, verifier: NoteVerifier): Checkpoint {
   return parseCheckpointBody(openNote(note, verifier));
+}
+
+/** Stores the note that is served from now on. */
+async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {
+  await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, eventId));
+}
+
+async function insertCheckpoint(
+  tx: Transaction,
+  { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
+  checkpoint: StoredCheckpoint,
+  nowMs: number,
+): Promise<void> {
+  await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
+  // The log of a rehearsal is no leaf of the service's own: nothing of it lasts.
+  if (rehearsalSince !== null) return;
+  await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
+}
+
+/**
+ * Signs the head of a log, stores it as a checkpoint and publishes `log.checkpoint`, in the transaction that
+ * appended to the log. Every checkpoint comes to be here and nowhere else.
+ * @param confirmed ballots confirmed so far, in the log or on their way
+ * @returns the signed note
+ */
+export async function recordCheckpoint(
+  tx: Transaction,
+  deps: RecordDeps & { readonly logKey: NoteSigner },
+  event: VotingEvent,
+  frontier: CompactRange,
+  confirmed: number,
+): Promise<string> {
+  const { size } = frontier;
+  const rootHash = Buffer.from(frontier.root());
+  const note = await renewNote(tx, deps, event, frontier, confirmed);
+  await insertCheckpoint(tx, event, { size, rootHash, note }, await readNow(tx));
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  const fact = { votingEventId: event.id, size, rootHash: rootHash.toString('base64'), checkpoint: note };
+  await publish(tx, deps, about, 'log.checkpoint', [fact]);
+  return note;
+}
+
+/** Signs the head as it stands with the number of ballots confirmed so far, for readers of the log; its size is one that was signed. */
+export async function renewNote(
+  tx: Transaction,
+  { logKey }: { readonly logKey: NoteSigner },
+  event: VotingEvent,
+  frontier: CompactRange,
+  confirmed: number,
+): Promise<string> {
+  const head = { origin: originOf(logKey.name, event), size: frontier.size, rootHash: frontier.root() };
+  const note = signCheckpoint({ ...head, confirmed }, logKey);
+  await updateNote(tx, event.id, confirmed, note);
+  return note;
+}
+
+interface QueuedCheckpoint {
+  readonly eventId: string;
+  readonly size: number;
+  /** 32 bytes. */
+  readonly rootHash: Buffer;
+}
+
+/**
+ * Takes up to `limit` checkpoints that have no leaf in the service's own log yet, smaller ones of an event first. What other
+ * processes write meanwhile is left for the next time.
+ */
+export async function takeQueuedCheckpoints(tx: Transaction, limit: number): Promise<QueuedCheckpoint[]> {
+  const { rows } = await tx.execute<{ event: string; size: string; root: Buffer }>(sql`
+    WITH taken AS (
+      DELETE FROM checkpoint_queue q USING (
+        SELECT voting_event_id, size FROM checkpoint_queue ORDER BY voting_event_id, size LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      ) AS next WHERE q.voting_event_id = next.voting_event_id AND q.size = next.size
+      RETURNING q.voting_event_id, q.size)
+    SELECT t.voting_event_id AS event, t.size, c.root_hash AS root FROM taken t
+    JOIN log_checkpoints c ON c.voting_event_id = t.voting_event_id AND c.size = t.size ORDER BY t.voting_event_id, t.size`);
+  return rows.map(({ event, size, root }) => ({ eventId: event, size: Number(size), rootHash: root }));
 }

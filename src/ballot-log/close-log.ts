@@ -5,17 +5,17 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { appendLeaves } from './append-leaves.ts';
 import { agreeInWeight } from './check-repository.ts';
+import { recordCheckpoint } from './checkpoint.ts';
 import { isLogClosed } from './due-repository.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
-import { recordCheckpoint } from './record-checkpoint.ts';
 import { isReadyToClose, recordCosignature } from './record-cosignature.ts';
+import { countParticipants, readElectorate, readRollChanges } from './record-roll.ts';
 import { findHead, type LogHead, lockHead, sumCountingBallots, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
-import { countParticipants, readElectorate, readRollChanges } from './roll-repository.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
+import { appendLeaves } from './tree-store.ts';
 
 /**
  * Writes the `close` leaf, once, when no ballot can come any more: it commits with a salt to the result and all that it

@@ -4,14 +4,14 @@ import { MINUTE_MS } from '#src/platform/clock.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { appendLeaves } from './append-leaves.ts';
+import { recordCheckpoint } from './checkpoint.ts';
 import { isLogClosed } from './due-repository.ts';
 import { encodeLeaf } from './leaf.ts';
-import { recordCheckpoint } from './record-checkpoint.ts';
-import { countQueue, findHead, listVoidsToLog, lockHead, takeSequencer, updateHead } from './repository.ts';
+import { countQueue, findHead, lockHead, takeSequencer, updateHead } from './repository.ts';
 import { requireUndisputed } from './require-undisputed.ts';
 import type { SealDeps } from './seal-ballots.ts';
-import { eventTree } from './tree-store.ts';
+import { appendLeaves, eventTree } from './tree-store.ts';
+import { listVoidsToLog } from './void-ballot.ts';
 
 /** How long the close of an event waits for witnesses who do not sign. Then it closes without them. */
 const PATIENCE_MS = 10 * MINUTE_MS;

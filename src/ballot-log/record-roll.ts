@@ -1,10 +1,48 @@
-import type { Transaction } from '#src/database/client.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { appendLeaves } from './append-leaves.ts';
 import { encodeLeaf } from './leaf.ts';
 import type { LogHead } from './repository.ts';
-import { readElectorate, readRollChanges, readWithheldApprovals } from './roll-repository.ts';
+import { appendLeaves } from './tree-store.ts';
+
+interface VoterSum {
+  readonly heads: number;
+  readonly weightMicro: bigint;
+}
+
+/** @param source rows with `heads` and `weight_micro` */
+async function sumVoters(executor: Executor, source: SQL): Promise<VoterSum> {
+  const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
+    SELECT coalesce(sum(s.heads), 0)::text AS heads, coalesce(sum(s.weight_micro), 0)::text AS weight FROM ${source}`);
+  return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
+}
+
+/** The approved voters of an election, and their weight in millionths. */
+export const readElectorate = (executor: Executor, eventId: string): Promise<VoterSum> =>
+  sumVoters(executor, sql`electorate_changes AS s WHERE s.voting_event_id = ${eventId}`);
+
+/** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
+export async function readRollChanges(
+  executor: Executor,
+  eventId: string,
+): Promise<{ readonly identityChanges: number; readonly rollChanges: number }> {
+  const { rows } = await executor.execute<{ identityChanges: number; rollChanges: number }>(sql`
+    SELECT identity_changes AS "identityChanges", roll_changes AS "rollChanges" FROM voting_events WHERE id = ${eventId}`);
+  return rows[0] ?? { identityChanges: 0, rollChanges: 0 };
+}
+
+/** Approved voters whose approval by their first key is kept back: to all readers they are not approved yet. */
+const readWithheldApprovals = (executor: Executor, eventId: string): Promise<VoterSum> =>
+  sumVoters(executor, sql`withheld_approvals(${eventId}) AS s`);
+
+/** How many voters of an election took part. */
+export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
+  const { rows } = await executor.execute<{ count: string }>(
+    sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,
+  );
+  return Number(rows[0]?.count ?? 0);
+}
 
 /** The roll of an event as the log records it: approved voters, their weight, and what was changed by hand since the opening. */
 type RecordedRoll = Pick<LogHead, 'rollHeads' | 'rollWeight' | 'rollIdentityChanges' | 'rollOtherChanges'>;

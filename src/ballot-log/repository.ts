@@ -1,9 +1,8 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { CompactRange } from './compact-range.ts';
-import { ballotLogs, checkpointQueue, logCheckpoints, logLeaves, logTiles, voidedBallots } from './tables.ts';
+import { ballotLogs, logCheckpoints, logLeaves, logTiles } from './tables.ts';
 
 export interface LogHead {
   readonly frontier: CompactRange;
@@ -53,11 +52,6 @@ export async function findHead(executor: Executor, eventId: string): Promise<Log
 export async function lockHead(tx: Transaction, eventId: string): Promise<LogHead | undefined> {
   const [row] = await tx.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId)).for('update');
   return row === undefined ? undefined : headOf(row);
-}
-
-/** Stores the note that is served from now on. */
-export async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {
-  await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, eventId));
 }
 
 function headColumns(head: LogHead) {
@@ -146,18 +140,6 @@ export interface StoredCheckpoint {
 }
 
 const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
-
-export async function insertCheckpoint(
-  tx: Transaction,
-  { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
-  checkpoint: StoredCheckpoint,
-  nowMs: number,
-): Promise<void> {
-  await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
-  // The log of a rehearsal is no leaf of the service's own: nothing of it lasts.
-  if (rehearsalSince !== null) return;
-  await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
-}
 
 export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
   const [row] = await executor
@@ -263,41 +245,6 @@ export async function findBallotLeaf(
   if (queued.rows.length > 0) return { leafIndex: null };
   const leafIndex = await findSealedLeaf(executor, eventId, codeTag);
   return leafIndex === undefined ? undefined : { leafIndex };
-}
-
-/** Marks a confirmed ballot as void. Nothing happens when it is void already, or when no confirmed ballot has this code. */
-export async function insertVoid(tx: Transaction, eventId: string, codeTag: Buffer): Promise<void> {
-  await tx.execute(sql`
-    INSERT INTO voided_ballots (voting_event_id, code_tag)
-    SELECT ${eventId}, ${codeTag} WHERE
-      EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}) OR
-      (SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})) IS NOT NULL
-    ON CONFLICT DO NOTHING`);
-}
-
-/** Void ballots whose own leaf stands, and whose `void` leaf does not. */
-export async function listVoidsToLog(
-  tx: Transaction,
-  eventId: string,
-  limit: number,
-): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
-  const { rows } = await tx.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
-    SELECT v.code_tag, b.leaf_index FROM voided_ballots v
-    CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b
-    WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL AND b.leaf_index IS NOT NULL ORDER BY b.leaf_index LIMIT ${limit}`);
-  return rows.map((row) => ({ codeTag: row.code_tag, leafIndex: Number(row.leaf_index) }));
-}
-
-export async function noteVoidLeaf(
-  tx: Transaction,
-  eventId: string,
-  codeTag: Buffer,
-  leafIndex: number,
-): Promise<void> {
-  await tx
-    .update(voidedBallots)
-    .set({ leafIndex })
-    .where(and(eq(voidedBallots.votingEventId, eventId), eq(voidedBallots.codeTag, codeTag)));
 }
 
 /** The ballots that count, all of them in the box: how many, and their weight. */

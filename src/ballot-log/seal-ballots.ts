@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
 import { openBallot, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -13,8 +15,8 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { appendLeaves } from './append-leaves.ts';
 import { raiseAlarm } from './check-repository.ts';
+import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { CompactRange } from './compact-range.ts';
@@ -23,23 +25,14 @@ import { isAnyBallotDue, isLogClosed, isSealedOnce, listEventsToTend } from './d
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
-import { recordCheckpoint, renewNote } from './record-checkpoint.ts';
 import type { CosignedHead } from './record-cosignature.ts';
 import { readRoll, recordRoll } from './record-roll.ts';
-import {
-  countQueue,
-  insertHead,
-  type LogHead,
-  listVoidsToLog,
-  lockHead,
-  noteVoidLeaf,
-  takeQueue,
-  takeSequencer,
-  updateHead,
-} from './repository.ts';
+import { countQueue, insertHead, type LogHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import type { NoteSigner } from './signed-note.ts';
+import { appendLeaves } from './tree-store.ts';
+import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
 
 /** Moved together as soon as so many wait. */
 export const FULL_QUEUE = 32;
@@ -315,4 +308,12 @@ async function appendVoids(
   const leaves = voids.map(({ codeTag, leafIndex }) => encodeLeaf(voidLeaf(eventId, codeTag, leafIndex)));
   await appendLeaves(tx, eventId, frontier, leaves);
   return voids.length;
+}
+
+const payload = z.strictObject({ eventId: z.string() });
+/** Enqueued by the database with every opening, change and close, and when a process saw a full queue go by. */
+export const SEQUENCE_LOG = { name: 'tend_ballot_log', maxAttempts: 5, payload } as const;
+
+export function sequenceLogJob(deps: SealDeps): Job<z.output<typeof payload>> {
+  return defineJob({ ...SEQUENCE_LOG, work: ({ eventId }) => sequenceLog(deps, eventId, FULL_QUEUE) });
 }

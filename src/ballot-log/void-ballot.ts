@@ -1,5 +1,6 @@
+import { and, eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
-import { insertVoid } from './repository.ts';
+import { voidedBallots } from './tables.ts';
 
 /**
  * SQL. Of a row `v` of `voided_ballots`: its `void` leaf stands behind the `close` leaf, or will. The final result keeps such
@@ -19,5 +20,35 @@ export const NOT_COUNTED = `EXISTS (SELECT 1 FROM voided_ballots v
  * @param codeTag SHA-256("code" ‖ confirmation code), 32 bytes
  */
 export async function voidBallot(tx: Transaction, eventId: string, codeTag: Buffer): Promise<void> {
-  await insertVoid(tx, eventId, codeTag);
+  await tx.execute(sql`
+    INSERT INTO voided_ballots (voting_event_id, code_tag)
+    SELECT ${eventId}, ${codeTag} WHERE
+      EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${codeTag}) OR
+      (SELECT leaf_index FROM find_sealed(${eventId}, ${codeTag})) IS NOT NULL
+    ON CONFLICT DO NOTHING`);
+}
+
+/** Void ballots whose own leaf stands, and whose `void` leaf does not. */
+export async function listVoidsToLog(
+  tx: Transaction,
+  eventId: string,
+  limit: number,
+): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
+  const { rows } = await tx.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
+    SELECT v.code_tag, b.leaf_index FROM voided_ballots v
+    CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b
+    WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL AND b.leaf_index IS NOT NULL ORDER BY b.leaf_index LIMIT ${limit}`);
+  return rows.map((row) => ({ codeTag: row.code_tag, leafIndex: Number(row.leaf_index) }));
+}
+
+export async function noteVoidLeaf(
+  tx: Transaction,
+  eventId: string,
+  codeTag: Buffer,
+  leafIndex: number,
+): Promise<void> {
+  await tx
+    .update(voidedBallots)
+    .set({ leafIndex })
+    .where(and(eq(voidedBallots.votingEventId, eventId), eq(voidedBallots.codeTag, codeTag)));
 }

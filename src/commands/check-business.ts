@@ -7,8 +7,7 @@ import {
   type ProviderKind,
 } from '#src/payment-providers/provider.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
-import { findBusiness } from '#src/payments/business-repository.ts';
-import { openCredentials } from '#src/payments/credentials.ts';
+import { findBusiness, openCredentials } from '#src/payments/business-repository.ts';
 import type { PaymentBusiness } from '#src/payments/payment.ts';
 import { findNewestEvent } from '#src/payments/provider-event-repository.ts';
 import { notFound } from '#src/platform/errors.ts';

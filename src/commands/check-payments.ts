@@ -1,8 +1,7 @@
 import type { Deps } from '#src/deps.ts';
 import { isAttemptId, type ListedPayment } from '#src/payment-providers/provider.ts';
 import { findAttemptById } from '#src/payments/attempt-repository.ts';
-import { findBusinessEver } from '#src/payments/business-repository.ts';
-import { openCredentials } from '#src/payments/credentials.ts';
+import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 

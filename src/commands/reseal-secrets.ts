@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { z } from 'zod';
 import { earlierSeedPlace, lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
-import { credentialsPlace } from '#src/payments/credentials.ts';
+import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';

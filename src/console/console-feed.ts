@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { TraceableRequest } from '#src/http/log-request.ts';
 import type { RequestTrace } from '#src/http/read-traces.ts';
 import type { Mail } from '#src/mail/mailer.ts';
-import type { InboxVerdict } from '#src/webhooks/verify-at-inbox.ts';
+import type { InboxVerdict } from '#src/webhooks/own-inbox.ts';
 
 interface Numbered<Item> {
   readonly version: number;

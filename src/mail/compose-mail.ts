@@ -1,5 +1,5 @@
 import { type Html, html } from '#src/reference/html.ts';
-import type { Language } from './language.ts';
+import type { Language } from './mail-words.ts';
 import type { Mail } from './mailer.ts';
 
 /** A paragraph, or what a reader does something with. */

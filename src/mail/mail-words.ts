@@ -1,8 +1,11 @@
-import type { Language } from './language.ts';
 import { de } from './words/de.ts';
 import { en } from './words/en.ts';
 import { es } from './words/es.ts';
 import { fr } from './words/fr.ts';
+
+/** Languages that mails are written in. */
+export const LANGUAGES = ['en', 'de', 'es', 'fr'] as const;
+export type Language = (typeof LANGUAGES)[number];
 
 /** What mails of an event say, in one language. Titles and names are marked as the words of others wherever they stand. */
 export interface MailWords {

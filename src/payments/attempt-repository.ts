@@ -4,9 +4,29 @@ import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
-import { ALLOWED_FROM } from './attempt-states.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
+
+/**
+ * Every move that a payment attempt can make (completions 7.1). What stands in no row never happens: the statements that
+ * change a status name the ones they may come from, so that a late or repeated message can move nothing backwards.
+ */
+const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
+  created: [],
+  /** The provider made a page. A provider that forgets one gets a second page for the same attempt. */
+  pending: ['created', 'pending'],
+  /** The money is there. `created` too: the page may have been paid before our own commit said that it exists. */
+  succeeded: ['created', 'pending'],
+  fulfilled: ['succeeded'],
+  failed: ['created', 'pending'],
+  /** No one paid in time; or what was paid for cannot be given any more, and the money goes back. */
+  cancelled: ['created', 'pending', 'succeeded'],
+};
+
+/** Whether money may still come for it. */
+export function isOpen(status: AttemptStatus): boolean {
+  return status === 'created' || status === 'pending';
+}
 
 export type NewAttempt = typeof paymentAttempts.$inferInsert;
 

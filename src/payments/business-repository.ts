@@ -1,6 +1,9 @@
 import { and, asc, eq, gte, isNull, or, sql } from 'drizzle-orm';
+import { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
+import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { PaymentBusiness } from './payment.ts';
 import { paymentBusinesses } from './tables.ts';
 
@@ -104,4 +107,24 @@ export async function listUnreadyBusinesses(executor: Executor): Promise<Payment
     .where(and(eq(paymentBusinesses.ready, false), isNull(paymentBusinesses.disconnectedAt)))
     .orderBy(asc(paymentBusinesses.updatedAt))
     .limit(CHECKED_AT_ONCE);
+}
+
+const schema = z.object({
+  secretKey: z.string(),
+  webhookSecret: z.string().optional(),
+  accountId: z.string().optional(),
+});
+
+export const credentialsPlace = (id: string) => ({ table: 'payment_businesses', column: 'credentials', row: id });
+
+export function sealCredentials(secrets: Secrets, businessId: string, credentials: ProviderCredentials): string {
+  return secrets.seal(JSON.stringify(credentials), credentialsPlace(businessId));
+}
+
+/** @throws Error when the text was moved, changed, or sealed under a key that is not configured */
+export function openCredentials(
+  secrets: Secrets,
+  business: Pick<PaymentBusiness, 'id' | 'credentials'>,
+): ProviderCredentials {
+  return schema.parse(JSON.parse(secrets.open(business.credentials, credentialsPlace(business.id)).toString('utf8')));
 }

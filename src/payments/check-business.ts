@@ -8,8 +8,13 @@ import {
 } from '#src/payment-providers/provider.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { findBusiness, listUnreadyBusinesses, setReady, updateBusiness } from './business-repository.ts';
-import { openCredentials } from './credentials.ts';
+import {
+  findBusiness,
+  listUnreadyBusinesses,
+  openCredentials,
+  setReady,
+  updateBusiness,
+} from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 

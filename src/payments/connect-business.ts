@@ -6,8 +6,14 @@ import { conflict, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { findTakenPayment } from './attempt-repository.ts';
-import { findBusiness, insertBusiness, isBusinessLinked, updateBusiness } from './business-repository.ts';
-import { openCredentials, sealCredentials } from './credentials.ts';
+import {
+  findBusiness,
+  insertBusiness,
+  isBusinessLinked,
+  openCredentials,
+  sealCredentials,
+  updateBusiness,
+} from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentProviders } from './payment-providers.ts';
 

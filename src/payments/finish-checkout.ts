@@ -5,8 +5,7 @@ import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
 import { askProvider, payerPatience } from './ask-provider.ts';
-import { findAttempt, lockAttempt, moveAttempt } from './attempt-repository.ts';
-import { isOpen } from './attempt-states.ts';
+import { findAttempt, isOpen, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import {
   answerPlace,
   confirmationCodePlace,

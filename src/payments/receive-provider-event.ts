@@ -8,10 +8,9 @@ import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
-import { findBusinessEver } from './business-repository.ts';
+import { findBusinessEver, openCredentials } from './business-repository.ts';
 import { planBusinessCheck } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
-import { openCredentials } from './credentials.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import {

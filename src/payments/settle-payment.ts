@@ -8,8 +8,14 @@ import {
 } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { type AttemptRef, lockAttempt, moveAttempt, type NewAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { isOpen } from './attempt-states.ts';
+import {
+  type AttemptRef,
+  isOpen,
+  lockAttempt,
+  moveAttempt,
+  type NewAttempt,
+  noteOnAttempt,
+} from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';

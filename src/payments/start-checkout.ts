@@ -15,16 +15,15 @@ import {
   findAttempt,
   findAttemptByRequest,
   insertAttempt,
+  isOpen,
   moveAttempt,
   type NewAttempt,
   noteOnAttempt,
   releaseRequest,
   takePageNumber,
 } from './attempt-repository.ts';
-import { isOpen } from './attempt-states.ts';
-import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { findBusiness, findBusinessEver, openCredentials } from './business-repository.ts';
 import { noteRefusal } from './check-business.ts';
-import { openCredentials } from './credentials.ts';
 import {
   type CheckoutTerms,
   type PaymentAttempt,

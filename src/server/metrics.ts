@@ -2,7 +2,29 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObservedRequest } from '#src/http/log-request.ts';
-import { ALARMS } from '#src/platform/alarms.ts';
+
+/**
+ * Everything that a person has to look at. Each is a line of level `error` with the field `alarm`, stands in the metric
+ * `voting_alarms_total` with 0 from the start, and has a row in docs/operations.md.
+ */
+export const ALARMS = [
+  'ballot_key_kept',
+  'ballot_key_missing',
+  'ballot_log_changed',
+  'ballot_log_set_back',
+  'business_not_ready',
+  'clock_drift',
+  'database_not_durable',
+  'jobs_stalled',
+  'payment_mismatch',
+  'payment_refused',
+  'payment_unmatched',
+  'refund_failed',
+  'refund_needs_attention',
+  'refund_refused',
+  'secret_unreadable',
+  'witness_ahead',
+] as const;
 
 /** Figures that are asked for when somebody reads the metrics. */
 export interface Readings {

@@ -1,7 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
-import { findCheckpointAt } from '#src/ballot-log/checkpoint-queue.ts';
+import { findCheckpointAt, logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
 import { noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';

@@ -1,9 +1,8 @@
-import { appendToTree } from '#src/ballot-log/append-leaves.ts';
-import { logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
-import { takeQueuedCheckpoints } from '#src/ballot-log/checkpoint-queue.ts';
+import { logOrigin, signCheckpoint, takeQueuedCheckpoints } from '#src/ballot-log/checkpoint.ts';
 import type { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
+import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';

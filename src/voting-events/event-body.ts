@@ -10,7 +10,7 @@ import {
   searchField,
   timeField,
 } from '#src/http/fields.ts';
-import { LANGUAGES } from '#src/mail/language.ts';
+import { LANGUAGES } from '#src/mail/mail-words.ts';
 import { votingPageUrlField } from './voting-page.ts';
 
 const price = z.strictObject({

@@ -1,6 +1,5 @@
 import { composeMail, type MailPart } from '#src/mail/compose-mail.ts';
-import type { Language } from '#src/mail/language.ts';
-import { type MailWords, mailWords } from '#src/mail/mail-words.ts';
+import { type Language, type MailWords, mailWords } from '#src/mail/mail-words.ts';
 import type { Mail } from '#src/mail/mailer.ts';
 import type { VotingEvent } from './voting-event.ts';
 

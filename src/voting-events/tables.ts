@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
-import type { Language } from '#src/mail/language.ts';
+import type { Language } from '#src/mail/mail-words.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
 import type { InviteRole, Price } from './voting-event.ts';
 

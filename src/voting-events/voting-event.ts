@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { LANGUAGES } from '#src/mail/language.ts';
+import { LANGUAGES } from '#src/mail/mail-words.ts';
 import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
 import { pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
 import type { votingEvents } from './tables.ts';

@@ -24,11 +24,11 @@ import {
   testEndpoint,
 } from './change-endpoint.ts';
 import { addDeliveries } from './delivery-routes.ts';
-import { endpointUrlFault } from './endpoint-url.ts';
 import { EVENT_TYPES } from './event-catalogue.ts';
 import { findEndpoint, listEndpoints } from './repository.ts';
 import {
   createEndpointBody,
+  endpointUrlFault,
   endpointView,
   endpointWithSecretView,
   eventTypeView,

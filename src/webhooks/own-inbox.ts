@@ -1,5 +1,11 @@
 import { isIPv6 } from 'node:net';
+import { like } from 'drizzle-orm';
+import type { Database } from '#src/database/client.ts';
+import { MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
+import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import { createPoster, type Poster } from './guarded-post.ts';
+import { openSecret, signMessage } from './signature.ts';
+import { webhookEndpoints } from './tables.ts';
 
 /** What may stand at the end of an address of the inbox. */
 export const INBOX_NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
@@ -45,4 +51,56 @@ export function posterWithInbox(guarded: Poster, inbox: OwnInbox): Poster {
       await Promise.all([guarded.close(), inside.close()]);
     },
   };
+}
+
+/** How old a message may be: what Standard Webhooks advises. */
+const TOLERANCE_MS = 5 * MINUTE_MS;
+
+/** What a receiver that verifies would make of a message, and the endpoint that it came from. */
+export interface InboxVerdict {
+  readonly verdict: 'verified' | 'wrong_signature' | 'too_old' | 'not_signed';
+  readonly endpointId: string | null;
+}
+
+interface InboxDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly ownInbox: OwnInbox;
+}
+
+/** The secrets of the endpoints whose messages go to an inbox. */
+async function listSecrets({ db, secrets, ownInbox }: InboxDeps, inbox: string) {
+  const { id, url, secret } = webhookEndpoints;
+  const rows = await db
+    .select({ id, url, secret })
+    .from(webhookEndpoints)
+    .where(like(url, `http://%/${inbox}`));
+  return rows
+    .filter((row) => ownInbox.nameOf(row.url) === inbox)
+    .map((row) => ({ id: row.id, secret: openSecret(secrets, row.id, row.secret) }));
+}
+
+/**
+ * Verifies a message as its receiver should (Standard Webhooks 1.0), by the present secrets of the endpoints that send to the inbox.
+ * @param inbox its name, as `INBOX_NAME` allows
+ * @param nowMs Unix milliseconds
+ */
+export async function verifyAtInbox(
+  deps: InboxDeps,
+  inbox: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  nowMs: number,
+): Promise<InboxVerdict> {
+  const { 'webhook-id': messageId, 'webhook-timestamp': time, 'webhook-signature': signatures } = headers;
+  if (messageId === undefined || time === undefined || signatures === undefined)
+    return { verdict: 'not_signed', endpointId: null };
+  const sent = signatures.split(' ').map((signature) => Buffer.from(signature));
+  const signer = (await listSecrets(deps, inbox)).find(({ secret }) => {
+    const own = Buffer.from(signMessage([secret], messageId, Number(time), body)['webhook-signature']);
+    return sent.some((signature) => equalSecrets(signature, own));
+  });
+  if (signer === undefined) return { verdict: 'wrong_signature', endpointId: null };
+  const isOld = Math.abs(nowMs - Number(time) * SECOND_MS) > TOLERANCE_MS;
+  return { verdict: isOld ? 'too_old' : 'verified', endpointId: signer.id };
 }

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
-import { findBusinessEver } from '#src/payments/business-repository.ts';
-import { openCredentials } from '#src/payments/credentials.ts';
+import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
 import {

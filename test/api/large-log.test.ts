@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { appendLeaves } from '#src/ballot-log/append-leaves.ts';
 import { checkLog } from '#src/ballot-log/check-log.ts';
+import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
-import { recordCheckpoint } from '#src/ballot-log/record-checkpoint.ts';
 import { insertHead } from '#src/ballot-log/repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
+import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';

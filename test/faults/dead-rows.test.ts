@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { JOINING_TABLES } from '#src/ballot-log/remove-dead-rows.ts';
+import { JOINING_TABLES } from '#src/ballot-log/rewrite-roll.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import { createLog } from '#src/platform/log.ts';

@@ -5,11 +5,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
 import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
-import { ALARMS } from '#src/platform/alarms.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { FACE_NAMES, fontPath } from '#src/results/report/font-shelf.ts';
-import { createMetrics } from '#src/server/metrics.ts';
+import { ALARMS, createMetrics } from '#src/server/metrics.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');

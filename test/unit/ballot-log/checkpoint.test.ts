@@ -6,7 +6,7 @@ import {
   parseCheckpointBody,
   signCheckpoint,
 } from '#src/ballot-log/checkpoint.ts';
-import { signLogPromise } from '#src/ballot-log/log-promise.ts';
+import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner, NoteRefused, parseVerifierKey, signNote } from '#src/ballot-log/signed-note.ts';
 import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 

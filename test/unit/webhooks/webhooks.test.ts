@@ -5,10 +5,10 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
-import { endpointUrlFault } from '#src/webhooks/endpoint-url.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { MAX_TRIES, pauseAfter } from '#src/webhooks/note-failure.ts';
 import { generateWebhookSecret, signMessage } from '#src/webhooks/signature.ts';
+import { endpointUrlFault } from '#src/webhooks/webhook-endpoint.ts';
 import { startReceiver, startSecureReceiver } from '#test/harness/receiver.ts';
 
 const CASES = path.resolve(import.meta.dirname, '../../../../shared/cases/payments');
