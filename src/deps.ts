@@ -15,7 +15,7 @@ import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Counting } from '#src/results/counting.ts';
 import type { ServiceLogKey } from '#src/service-log/service-log-key.ts';
-import type { DomainCheck } from '#src/voters/email-domain.ts';
+import type { DomainCheck } from '#src/voters/register-voter.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';

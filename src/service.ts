@@ -40,7 +40,7 @@ import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
 import { createServiceLogKey } from '#src/service-log/service-log-key.ts';
-import { acceptEveryDomain, canReceiveMail } from '#src/voters/email-domain.ts';
+import { acceptEveryDomain, canReceiveMail } from '#src/voters/register-voter.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';
 import { OwnInbox } from '#src/webhooks/own-inbox.ts';

@@ -4,8 +4,16 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { conflict, notFound } from '#src/platform/errors.ts';
 import type { VoterAuthor } from '#src/voters/create-voters.ts';
-import { beginImport, forgetImport, holdImport, type ImportProgress, saveImport } from '#src/voters/import-progress.ts';
-import { importVoters, rehearseImport, type TakeRows } from '#src/voters/import-voters.ts';
+import {
+  beginImport,
+  forgetImport,
+  holdImport,
+  type ImportProgress,
+  importVoters,
+  rehearseImport,
+  saveImport,
+  type TakeRows,
+} from '#src/voters/import-voters.ts';
 import { findAccess } from '#src/voting-events/access.ts';
 import { findAnyEvent } from '#src/voting-events/find-event.ts';
 import type { Answer, Cli } from './cli.ts';

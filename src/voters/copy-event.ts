@@ -1,9 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
+import { and, asc, eq, gt, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm';
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { type Plans, planLimit } from '#src/accounts/plans.ts';
-import { listPrices } from '#src/ballot-definition/ballot-definition.ts';
+import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
+import { findAccount } from '#src/accounts/repository.ts';
+import { listGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
-import type { Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -13,13 +16,16 @@ import type { Env } from '#src/http/env.ts';
 import { nameField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
-import { enqueue } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import { updateEvent } from '#src/voting-events/repository.ts';
+import { lockEvent, updateEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
-import { COPY_ROLL, countCopied, insertRollCopy } from './copy-roll.ts';
+import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
+import { rollCopies, voters } from './tables.ts';
+import { takeRoomForVoters } from './voter-places.ts';
 
 /** A copy of an event. */
 export const copyEventBody = z.strictObject({
@@ -123,4 +129,113 @@ export function copyRouter(deps: Deps): Hono<Env> {
       ),
   );
   return router;
+}
+
+const payload = z.strictObject({ eventId: z.string() });
+const COPY_ROLL = { name: 'copy_roll', maxAttempts: 25, payload } as const;
+
+const CHUNK_ROWS = 500;
+
+/**
+ * The voters of an event that go into its copies: approved ones as they are shown, and what else the organizer added. A
+ * registrant who waits, or whose approval by a first key is not disclosed, stays behind; so does one of a rehearsal.
+ */
+const copied = (sourceId: string) =>
+  and(
+    eq(voters.votingEventId, sourceId),
+    isNull(voters.deletedAt),
+    isNull(voters.erasedAt),
+    ne(voters.source, 'poll'),
+    eq(voters.approvedByKey, false),
+    or(eq(voters.status, 'approved'), eq(voters.source, 'organizer')),
+    or(isNotNull(voters.email), isNotNull(voters.voterId)),
+    sql`NOT coalesce(${voters.beforeRehearsal} ? 'new', false)`,
+  );
+
+async function countCopied(executor: Executor, sourceId: string): Promise<number> {
+  const [row] = await executor.select({ count: sql<number>`count(*)::int` }).from(voters).where(copied(sourceId));
+  return row?.count ?? 0;
+}
+
+async function insertRollCopy(tx: Transaction, row: typeof rollCopies.$inferInsert): Promise<void> {
+  await tx.insert(rollCopies).values(row);
+}
+
+/** Copies the voters of an event into its copy, chunk by chunk: cut off at any point, it goes on where it was. */
+export function copyRollJob(deps: VoterDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
+  return defineJob({
+    ...COPY_ROLL,
+    async work({ eventId }) {
+      try {
+        while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
+      } catch (fault) {
+        // The organizer has added voters meanwhile, and the plan has no room for the rest.
+        if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
+        await inTransaction(deps.db, (tx) => endCopy(tx, eventId));
+      }
+    },
+  });
+}
+
+/** @returns whether there is more to copy */
+async function copyChunk(tx: Transaction, deps: VoterDeps, eventId: string): Promise<boolean> {
+  const event = await lockEvent(tx, eventId);
+  const [copy] = await tx.select().from(rollCopies).where(eq(rollCopies.votingEventId, eventId));
+  if (event === undefined || copy === undefined) return false;
+  const page = await tx
+    .select()
+    .from(voters)
+    .where(and(copied(copy.sourceId), gt(voters.id, copy.copiedTo), lte(voters.id, copy.copyUntil)))
+    .orderBy(asc(voters.id))
+    .limit(CHUNK_ROWS);
+  const last = page.at(-1);
+  if (last === undefined) {
+    await endCopy(tx, eventId);
+    return false;
+  }
+  await insertCopies(tx, deps, event, copy, page);
+  await tx.update(rollCopies).set({ copiedTo: last.id }).where(eq(rollCopies.votingEventId, eventId));
+  // Voters who were approved meanwhile are copied, too.
+  const done = (event.copyDone ?? 0) + page.length;
+  await updateEvent(tx, eventId, { copyDone: done, copyTotal: Math.max(event.copyTotal ?? 0, done) });
+  return true;
+}
+
+async function insertCopies(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: VotingEvent,
+  { groups, keyId }: typeof rollCopies.$inferSelect,
+  page: readonly (typeof voters.$inferSelect)[],
+): Promise<void> {
+  const copyOf = new Map(groups);
+  const present = await listGroupIds(tx, event.id);
+  const rows = page.map(({ name, email, voterId, groupId, weightMicro, status }) => {
+    const own = groupId === null ? undefined : copyOf.get(groupId);
+    const input = {
+      name,
+      email,
+      voterId,
+      weight: weightMicro,
+      groupId: own !== undefined && present.has(own) ? own : null,
+    };
+    const source = { source: 'organizer', status: 'approved' } as const;
+    return newVoter(deps, event, { ...input, status: status === 'rejected' ? 'rejected' : 'approved' }, source);
+  });
+  // Whom the organizer has added meanwhile stays as added.
+  const inserted = await insertVoters(tx, rows);
+  const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
+  const author = { event, ownerPlan, caller: { keyId } };
+  const created = rows.filter(({ id }) => inserted.has(id));
+  await recordVoters(tx, deps, author, created);
+  await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer', created.length);
+}
+
+/** From here on the copy opens like every other event. */
+async function endCopy(tx: Transaction, eventId: string): Promise<void> {
+  const event = await lockEvent(tx, eventId);
+  if (event === undefined) return;
+  await tx.delete(rollCopies).where(eq(rollCopies.votingEventId, eventId));
+  await updateEvent(tx, eventId, { copyTotal: event.copyDone });
+  await renewBallotDefinition(tx, eventId, event.lockedAt);
 }

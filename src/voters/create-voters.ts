@@ -1,21 +1,43 @@
-import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
+import { and, eq, inArray, or, sql } from 'drizzle-orm';
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import type { Plans } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { binaryArray } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { created } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersCreated } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
+import { noOtherMethod } from '#src/http/find-operation.ts';
+import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { replayIfAnswered } from '#src/http/replay.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
-import type { Organizer } from '#src/voting-events/access.ts';
-import { lifeRefusal } from '#src/voting-events/life.ts';
+import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
-import { findTaken, insertVoters, type NewVoter, takeVotersFromPlan } from './repository.ts';
-import { TAKEN, type Voter, type VoterInput, viewVoter } from './voter.ts';
+import type { NewVoter } from './repository.ts';
+import { voters } from './tables.ts';
+import {
+  createVoterBody,
+  createVotersBody,
+  TAKEN,
+  type Voter,
+  type VoterInput,
+  viewVoter,
+  voterView,
+} from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
+import { takeRoomForVoters } from './voter-places.ts';
 
 export interface VoterDeps {
   readonly ids: Ids;
@@ -28,6 +50,63 @@ type FieldName = (index: number, field: string) => string;
 
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
+
+/** Both ways to create voters: one, or up to 100. */
+export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
+  const event = loadEvent(deps);
+  const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, [sent], singleField, isFaulty),
+  );
+  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
+    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
+  );
+  router.on(
+    ...operation({
+      operationId: 'createVoter',
+      summary: 'Create a voter',
+      method: 'POST',
+      path: '/',
+      scope: 'write',
+      answers: answersCreated(voterView, 'The new voter.'),
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      example: { name: 'Vera Okafor', email: 'vera@club.example' },
+    }),
+    event,
+    replayIfAnswered(),
+    createBody,
+    (c) =>
+      change(c, async (tx) => {
+        const [row] = await createVoters(tx, deps, c.get('target'), [c.get('body')], singleField);
+        return created(row === undefined ? null : viewVoter(row));
+      }),
+  );
+  router.on(
+    ...operation({
+      operationId: 'createVoters',
+      summary: 'Create up to 100 voters, all or none',
+      method: 'POST',
+      path: '/batch',
+      scope: 'write',
+      description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
+      answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
+      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      example: {
+        voters: [
+          { name: 'Vera Okafor', email: 'vera@club.example' },
+          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
+        ],
+      },
+    }),
+    event,
+    replayIfAnswered(),
+    batchBody,
+    (c) =>
+      change(c, async (tx) =>
+        created((await createVoters(tx, deps, c.get('target'), c.get('body').voters, batchField)).map(viewVoter)),
+      ),
+  );
+  router.all('/batch', noOtherMethod);
+}
 
 /** What is wrong with a row beyond its shape. @param isFaulty names what was sent in a wrong form: it is not missing */
 export function rowIssues(
@@ -46,7 +125,7 @@ export function rowIssues(
 }
 
 /** What is wrong with the values of rows whose form is wrong elsewhere. */
-export async function judgeRowParts(
+async function judgeRowParts(
   executor: Executor,
   event: VotingEvent,
   rows: readonly (SoundParts<VoterInput> | undefined)[],
@@ -90,6 +169,49 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
   } satisfies NewVoter;
 }
 
+/**
+ * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
+ * One array a column: a parameter a value would cost several times as much for each row.
+ */
+export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+  const texts = (value: (row: NewVoter) => string | null | undefined) =>
+    sql`${sql.param(
+      binaryArray(
+        'text',
+        rows.map((row) => value(row) ?? null),
+      ),
+    )}::text[]`;
+  const numbers = (value: (row: NewVoter) => number | bigint) =>
+    sql`${sql.param(binaryArray('bigint', rows.map(value)))}::bigint[]`;
+  const { rows: inserted } = await tx.execute<{ id: string }>(sql`
+    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
+      source, key_status, created_at, updated_at)
+    SELECT * FROM unnest(${texts((row) => row.votingEventId)}, ${texts((row) => row.id)}, ${texts((row) => row.name)},
+      ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
+      ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
+      ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
+      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)})
+    ON CONFLICT DO NOTHING RETURNING id`);
+  return new Set(inserted.map((row) => row.id));
+}
+
+/** Which of these e-mails and voter IDs the event already has. */
+export async function findTaken(tx: Executor, eventId: string, emails: string[], voterIds: string[]) {
+  const rows = await tx
+    .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
+    .from(voters)
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        or(
+          inArray(voters.emailKey, emails.length > 0 ? emails : ['']),
+          inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : ['']),
+        ),
+      ),
+    );
+  return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
+}
+
 /** A 409 that names every row whose e-mail or voter ID stands in the event, or earlier in the same batch. */
 function duplicates(
   rows: readonly NewVoter[],
@@ -119,27 +241,6 @@ function duplicates(
 interface NewVoterSource {
   readonly source: 'organizer' | 'registration';
   readonly status: 'approved' | 'pending';
-}
-
-/**
- * Takes room for voters from the plan of the event's account. Registrations have a ceiling of their own, as high as the
- * plan's: however many strangers register, the organizer's voters find room. The last step of a transaction that adds them:
- * all that add to the same event wait from here to the commit.
- * @throws ApiError 409 `event_closed`, 422 `plan_limit`: both undo what was added
- */
-export async function takeRoomForVoters(
-  tx: Transaction,
-  { plans }: Pick<VoterDeps, 'plans'>,
-  event: VotingEvent,
-  plan: PlanName,
-  place: 'organizer' | 'registration',
-  count: number,
-): Promise<void> {
-  const limit = plans[plan].votersPerEvent;
-  const room = await takeVotersFromPlan(tx, event.id, place, count, limit);
-  if (room === 'closed') throw lifeRefusal('event_closed');
-  if (room === 'full')
-    throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
 
 /**
@@ -234,7 +335,7 @@ async function recordCreation(
 }
 
 /** Publishes and audits the organizer's voters that were just inserted. */
-export async function tellOfVoters(
+export async function recordVoters(
   tx: Transaction,
   deps: VoterDeps,
   author: VoterAuthor,

@@ -13,8 +13,9 @@ import { countRollChange, type LockedEvent } from '#src/voting-events/repository
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { requireVoters } from './reject-voters.ts';
-import { findVoter, giveVotersBack, hasBallot, placeOf, removeDeletedVoters, updateVoters } from './repository.ts';
+import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
 import type { Voter } from './voter.ts';
+import { giveVotersBack, placeOf } from './voter-places.ts';
 
 /** Fields of an audit record that identify a voter. */
 const PERSONAL = ['name', 'email', 'voterId'];

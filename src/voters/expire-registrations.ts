@@ -9,7 +9,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
-import { giveVotersBack } from './repository.ts';
+import { giveVotersBack } from './voter-places.ts';
 
 export interface ExpiryDeps {
   readonly db: Database;

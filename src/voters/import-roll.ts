@@ -13,11 +13,11 @@ import { notFound } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
-import { groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
+import { findTaken, groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
-import { countOrganizersVoters, findTaken, holdVoterCount } from './repository.ts';
 import { rollImports } from './tables.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
+import { countOrganizersVoters, holdVoterCount } from './voter-places.ts';
 
 type Body = z.output<typeof importRollBody>;
 type ImportDeps = VoterDeps & { readonly db: Database };

@@ -22,7 +22,6 @@ import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { LIST_NOTIFIED, type ListNotified } from './list-notified-voters.ts';
 import {
   listNotificationsQuery,
   notificationView,
@@ -31,6 +30,7 @@ import {
   viewNotification,
 } from './notification.ts';
 import { countAudience, findNotification, insertNotification, listNotifications } from './notification-repository.ts';
+import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
 
 /**
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.

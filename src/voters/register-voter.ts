@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
 import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
@@ -11,11 +12,40 @@ import { lifeRefusal } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './create-voters.ts';
-import type { DomainCheck } from './email-domain.ts';
+import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
+import { takeRoomForVoters } from './voter-places.ts';
+
+export type DomainCheck = (address: string) => Promise<boolean>;
+
+const TIMEOUT_MS = 2_000;
+/** What a name server answers when it knows that there is nothing; everything else is a passing trouble, which accepts. */
+const NOTHING = new Set(['ENOTFOUND', 'ENODATA']);
+
+function codeOf(fault: unknown): string {
+  return fault instanceof Error ? String(Reflect.get(fault, 'code')) : '';
+}
+
+/** Whether a domain can accept mail: an MX record that is not the null MX (RFC 7505), or an address. Temporary failures accept. */
+export const canReceiveMail: DomainCheck = async (address) => {
+  const domain = address.slice(address.lastIndexOf('@') + 1);
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 1 });
+  try {
+    const records = await resolver.resolveMx(domain);
+    return records.some((record) => record.exchange !== '');
+  } catch (fault) {
+    if (!NOTHING.has(codeOf(fault))) return true;
+  }
+  const looks = await Promise.allSettled([resolver.resolve4(domain), resolver.resolve6(domain)]);
+  return looks.some((look) =>
+    look.status === 'fulfilled' ? look.value.length > 0 : !NOTHING.has(codeOf(look.reason)),
+  );
+};
+
+/** For settings without the look-up. */
+export const acceptEveryDomain: DomainCheck = async () => true;
 
 interface RegistrationDeps extends VoterDeps {
   readonly db: Database;

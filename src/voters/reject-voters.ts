@@ -8,9 +8,10 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { keepRejected, listVotersByIds, placeOf, updateVoters } from './repository.ts';
+import { listVotersByIds, updateVoters } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
+import { keepRejected, placeOf } from './voter-places.ts';
 
 /** Names each ID that is not a voter of the event. */
 export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Voter[]): Issue[] {

@@ -1,9 +1,7 @@
-import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
-import { binaryArray } from '#src/database/binary-array.ts';
+import { and, asc, eq, gt, inArray, isNull, lte, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
 import { voters } from './tables.ts';
 import type { Voter, VoterStatus } from './voter.ts';
 import type { Identity } from './voter-identity.ts';
@@ -165,49 +163,6 @@ export async function listVoters(
   return { voters: page, after: beyond === undefined ? null : (last?.id ?? null) };
 }
 
-/**
- * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
- * One array a column: a parameter a value would cost several times as much for each row.
- */
-export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
-  const texts = (value: (row: NewVoter) => string | null | undefined) =>
-    sql`${sql.param(
-      binaryArray(
-        'text',
-        rows.map((row) => value(row) ?? null),
-      ),
-    )}::text[]`;
-  const numbers = (value: (row: NewVoter) => number | bigint) =>
-    sql`${sql.param(binaryArray('bigint', rows.map(value)))}::bigint[]`;
-  const { rows: inserted } = await tx.execute<{ id: string }>(sql`
-    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
-      source, key_status, created_at, updated_at)
-    SELECT * FROM unnest(${texts((row) => row.votingEventId)}, ${texts((row) => row.id)}, ${texts((row) => row.name)},
-      ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
-      ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
-      ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
-      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)})
-    ON CONFLICT DO NOTHING RETURNING id`);
-  return new Set(inserted.map((row) => row.id));
-}
-
-/** Which of these e-mails and voter IDs the event already has. */
-export async function findTaken(tx: Executor, eventId: string, emails: string[], voterIds: string[]) {
-  const rows = await tx
-    .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
-    .from(voters)
-    .where(
-      and(
-        eq(voters.votingEventId, eventId),
-        or(
-          inArray(voters.emailKey, emails.length > 0 ? emails : ['']),
-          inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : ['']),
-        ),
-      ),
-    );
-  return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
-}
-
 export async function updateVoters(
   tx: Transaction,
   eventId: string,
@@ -253,92 +208,4 @@ export async function removeDeletedVoters(tx: Transaction, eventId: string, maxR
       keys AS (DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id)
     SELECT count(*)::int AS count FROM gone`);
   return rows[0]?.count ?? 0;
-}
-
-/** Voters of an event by how they count: what the organizer added, registrations that hold a place, and rejected ones, which hold none. */
-type VoterPlace = 'organizer' | 'registration' | 'rejected_registration';
-
-/** The place that a voter takes. Those of the organizer keep theirs whatever their status is. */
-export function placeOf({ source, status }: Pick<Voter, 'source' | 'status'>): VoterPlace {
-  if (source !== 'registration') return 'organizer';
-  return status === 'rejected' ? 'rejected_registration' : 'registration';
-}
-
-/** How the counters of an event change when it has more voters of a place, or fewer. */
-function countVoters(place: VoterPlace, count: number) {
-  return {
-    voterCount: sql`greatest(${votingEvents.voterCount} + ${count}, 0)`,
-    ...(place === 'registration'
-      ? { registrationCount: sql`greatest(${votingEvents.registrationCount} + ${count}, 0)` }
-      : {}),
-    ...(place === 'rejected_registration'
-      ? { rejectedRegistrationCount: sql`greatest(${votingEvents.rejectedRegistrationCount} + ${count}, 0)` }
-      : {}),
-  };
-}
-
-/** The organizer's own voters: all but those that registered themselves. */
-const organizersOwn = sql`${votingEvents.voterCount} - ${votingEvents.registrationCount} - ${votingEvents.rejectedRegistrationCount}`;
-
-/**
- * Adds voters to the event's counters within the ceiling of their place, while the roll is open: one conditional update,
- * which no race can pass, neither with other voters nor with the close.
- */
-export async function takeVotersFromPlan(
-  tx: Transaction,
-  eventId: string,
-  place: 'organizer' | 'registration',
-  count: number,
-  max: number,
-): Promise<'taken' | 'full' | 'closed'> {
-  const held = place === 'registration' ? sql`${votingEvents.registrationCount}` : organizersOwn;
-  const rows = await tx
-    .update(votingEvents)
-    .set(countVoters(place, count))
-    .where(
-      and(
-        eq(votingEvents.id, eventId),
-        sql`${held} + ${count} <= ${max}`,
-        sql`event_status(voting_events, now_ms()) <> 'closed'`,
-      ),
-    )
-    .returning({ id: votingEvents.id });
-  if (rows.length === 1) return 'taken';
-  const { rows: found } = await tx.execute<{ status: string }>(
-    sql`SELECT event_status(e, now_ms()) AS status FROM voting_events e WHERE id = ${eventId}`,
-  );
-  return found[0]?.status === 'closed' ? 'closed' : 'full';
-}
-
-/** How many voters of the organizer's own an event has. */
-export async function countOrganizersVoters(executor: Executor, eventId: string): Promise<number> {
-  const [row] = await executor
-    .select({ count: sql<number>`${organizersOwn}` })
-    .from(votingEvents)
-    .where(eq(votingEvents.id, eventId));
-  return row?.count ?? 0;
-}
-
-/** Holds the event's number of voters until the transaction ends: first the event, then its voters, as everywhere. */
-export async function holdVoterCount(tx: Transaction, eventId: string): Promise<number | undefined> {
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${eventId} FOR NO KEY UPDATE`,
-  );
-  return rows[0]?.count;
-}
-
-/** Gives places back, when voters are deleted or change their place. */
-export async function giveVotersBack(
-  tx: Transaction,
-  eventId: string,
-  place: VoterPlace,
-  count: number,
-): Promise<void> {
-  await tx.update(votingEvents).set(countVoters(place, -count)).where(eq(votingEvents.id, eventId));
-}
-
-/** Counts registrations as rejected: their places are free for others. */
-export async function keepRejected(tx: Transaction, eventId: string, count: number): Promise<void> {
-  await giveVotersBack(tx, eventId, 'registration', count);
-  await tx.update(votingEvents).set(countVoters('rejected_registration', count)).where(eq(votingEvents.id, eventId));
 }

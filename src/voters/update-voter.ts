@@ -1,33 +1,30 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
+import { takeMail } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import { eventMail } from '#src/voting-events/event-mail.ts';
 import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
 import { type LifeAction, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
+import { countRollChange, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import { takeRoomForVoters, type VoterDeps } from './create-voters.ts';
-import { mailOldAddress } from './mail-old-address.ts';
-import {
-  findVoter,
-  giveVotersBack,
-  hasBallot,
-  keepRejected,
-  type NewVoter,
-  placeOf,
-  storeVoter,
-} from './repository.ts';
+import type { VoterDeps } from './create-voters.ts';
+import { findVoter, hasBallot, type NewVoter, storeVoter } from './repository.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
+import { giveVotersBack, keepRejected, placeOf, takeRoomForVoters } from './voter-places.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
@@ -169,4 +166,52 @@ export async function updateVoter(
     },
   });
   return after;
+}
+
+/** The address is encrypted: the roll no longer holds it. */
+const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
+const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
+
+const oldAddressPlace = (eventId: string, voterId: string): SealedPlace => ({
+  table: 'jobs',
+  column: 'old_address',
+  row: `${eventId}/${voterId}`,
+});
+
+/** Mails the old address that a voter's keys no longer go there: only its owner knows whether the change is right. */
+async function mailOldAddress(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  voterId: string,
+  address: string,
+): Promise<void> {
+  const sealedAddress = secrets.seal(address, oldAddressPlace(eventId, voterId));
+  await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress });
+}
+
+export function mailOldAddressJob(deps: {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}): Job<z.output<typeof payload>> {
+  return defineJob({
+    ...MAIL_OLD_ADDRESS,
+    async work({ eventId, voterId, sealedAddress }, run) {
+      const event = await findEventById(deps.db, eventId);
+      if (event === undefined) return;
+      const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
+      // The attempts at a mail count as one.
+      if (
+        run.attempt === 1 &&
+        !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId, votingEventId: event.id }))
+      )
+        return;
+      const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
+        subject: addressChanged.subject(event.title),
+        parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],
+      }));
+      await deliverMail(deps, run, mail);
+    },
+  });
 }

@@ -1,17 +1,10 @@
 import { Hono } from 'hono';
-import { z } from 'zod';
-import type { Database } from '#src/database/client.ts';
+import { recordChange } from '#src/accounts/record-change.ts';
+import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, csv, list, ok, queued } from '#src/http/answer.ts';
+import { csv, list, ok, queued } from '#src/http/answer.ts';
 import { change, changeInSteps } from '#src/http/answer-once.ts';
-import {
-  answersBulkChange,
-  answersCreated,
-  answersOne,
-  answersPage,
-  answersQueued,
-  answersText,
-} from '#src/http/answer-shapes.ts';
+import { answersBulkChange, answersOne, answersPage, answersQueued, answersText } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
@@ -23,19 +16,17 @@ import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
-import { batchField, createVoters, judgeRowParts, singleField } from './create-voters.ts';
+import { addCreateVoters, type VoterDeps } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole } from './import-roll.ts';
 import { rejectVoters, strangerIssues } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
-import { tracingRefusals } from './trace-refusals.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import {
   changeVotersBody,
-  createVoterBody,
-  createVotersBody,
   importedRollView,
   importRollBody,
   listVotersQuery,
@@ -72,17 +63,15 @@ export async function* writeVotersCsv(db: Database, eventId: string): AsyncGener
 /** The voters of an event. The order is that of the API reference, and paths with a name stand before `/:id`. */
 export function voterRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
-  addListAndCreate(router, deps);
+  addList(router, deps);
+  addCreateVoters(router, deps);
   addManyAtOnce(router, deps);
   addOneVoter(router, deps);
   return router;
 }
 
-function addListAndCreate(router: Hono<Env>, deps: Deps): void {
+function addList(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
-  const createBody = body(createVoterBody, ({ event: of }: Organizer, sent, isFaulty) =>
-    judgeRowParts(deps.db, of, [sent], singleField, isFaulty),
-  );
   router.on(
     ...operation({
       operationId: 'listVoters',
@@ -111,34 +100,11 @@ function addListAndCreate(router: Hono<Env>, deps: Deps): void {
       return isCostly ? costly(c, c.get('caller').accountId, read) : answer(c, await read());
     },
   );
-  router.on(
-    ...operation({
-      operationId: 'createVoter',
-      summary: 'Create a voter',
-      method: 'POST',
-      path: '/',
-      scope: 'write',
-      answers: answersCreated(voterView, 'The new voter.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
-      example: { name: 'Vera Okafor', email: 'vera@club.example' },
-    }),
-    event,
-    replayIfAnswered(),
-    createBody,
-    (c) =>
-      change(c, async (tx) => {
-        const [row] = await createVoters(tx, deps, c.get('target'), [c.get('body')], singleField);
-        return created(row === undefined ? null : viewVoter(row));
-      }),
-  );
 }
 
-/** Batch, import, changes of many, and the whole roll as a table. */
+/** Import, changes of many, and the whole roll as a table. */
 function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
-  const batchBody = body(createVotersBody, ({ event: of }: Organizer, sent, isFaulty) =>
-    judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
-  );
   const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
     strangerIssues(
       voterIds,
@@ -150,32 +116,6 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     ),
   );
   const exported = loadEventWith('data_export', deps);
-  router.on(
-    ...operation({
-      operationId: 'createVoters',
-      summary: 'Create up to 100 voters, all or none',
-      method: 'POST',
-      path: '/batch',
-      scope: 'write',
-      description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
-      answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
-      example: {
-        voters: [
-          { name: 'Vera Okafor', email: 'vera@club.example' },
-          { name: 'Tomás Ruiz', voterId: 'M-1042', weight: 1.5 },
-        ],
-      },
-    }),
-    event,
-    replayIfAnswered(),
-    batchBody,
-    (c) =>
-      change(c, async (tx) =>
-        created((await createVoters(tx, deps, c.get('target'), c.get('body').voters, batchField)).map(viewVoter)),
-      ),
-  );
-  router.all('/batch', noOtherMethod);
   router.on(
     ...operation({
       operationId: 'importRoll',
@@ -332,4 +272,43 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
         return queued(c.get('target').row.id);
       }),
   );
+}
+
+/** A change of voters that somebody asks for. */
+interface Asked {
+  readonly voterIds: readonly string[];
+  /** What was to be changed: `weight`, `status`, `delete` and so on. Values do not matter here. */
+  readonly what: readonly string[];
+}
+
+/**
+ * Makes a change of voters. One that is refused because of a ballot shows the asker who voted, before anybody else is shown it:
+ * each such try stands in the audit trail (completions 5.6).
+ */
+async function tracingRefusals<T>(
+  deps: VoterDeps & { readonly db: Database },
+  { event, caller }: Organizer,
+  { voterIds, what }: Asked,
+  change: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await change();
+  } catch (fault) {
+    if (fault instanceof ApiError && fault.details?.['reason'] === 'event_has_ballots') {
+      const [only, ...others] = voterIds;
+      const one = others.length === 0 ? only : undefined;
+      // The change's own transaction is undone.
+      await inTransaction(deps.db, (tx) =>
+        recordChange(tx, deps, {
+          accountId: event.accountId,
+          votingEventId: event.id,
+          keyId: caller.keyId,
+          action: one === undefined ? 'voters.change_refused' : 'voter.change_refused',
+          resource: one ?? event.id,
+          after: { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) },
+        }),
+      );
+    }
+    throw fault;
+  }
 }

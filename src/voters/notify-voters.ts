@@ -1,15 +1,26 @@
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { takeMail } from '#src/accounts/take-mail.ts';
-import { inPatientTransaction, inTransaction } from '#src/database/client.ts';
+import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { defineJob, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
 import type { Notification } from './notification.ts';
-import { endMail, findNotification, isWaitingMail, type MailEnd } from './notification-repository.ts';
+import {
+  countWaitingMails,
+  endMail,
+  findNotification,
+  finishIfDone,
+  isWaitingMail,
+  listNextVoters,
+  lockUnlisted,
+  type MailEnd,
+} from './notification-repository.ts';
 import { findVoter } from './repository.ts';
 import type { SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
@@ -17,13 +28,55 @@ import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { keyMail } from './voter-key-mail.ts';
 import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
-const payload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
-type MailNotified = z.output<typeof payload>;
-export const MAIL_NOTIFIED = {
+const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });
+export type ListNotified = z.output<typeof listPayload>;
+export const LIST_NOTIFIED = { name: 'list_notified_voters', maxAttempts: 25, payload: listPayload } as const;
+
+/** Voters that one transaction looks at. */
+const VOTERS_AT_A_TIME = 500;
+/** Mails of one notification that wait in the queue: it never holds a whole large roll. */
+const MOST_WAITING = 1_000;
+const LOOK_AGAIN_MS = SECOND_MS;
+/** After so long the job makes room for others. */
+const RUN_MS = 5 * SECOND_MS;
+
+/** Turns the audience of a notification into mails, page by page: cut off at any point, it goes on where it was. */
+export function listNotifiedVotersJob(db: Database): Job<ListNotified> {
+  return defineJob({
+    ...LIST_NOTIFIED,
+    async work(request) {
+      const until = monotonicMs() + RUN_MS;
+      for (;;) {
+        const step = await inTransaction(db, (tx) => listPage(tx, request));
+        if (step === 'done') return;
+        if (step === 'full' || monotonicMs() > until) break;
+        await setImmediate();
+      }
+      const runAtMs = (await readNow(db)) + LOOK_AGAIN_MS;
+      await enqueue(db, LIST_NOTIFIED, request, { key: request.notificationId, runAtMs });
+    },
+  });
+}
+
+async function listPage(tx: Transaction, { eventId, notificationId }: ListNotified): Promise<'more' | 'full' | 'done'> {
+  const notification = await lockUnlisted(tx, eventId, notificationId);
+  if (notification === undefined) return 'done';
+  if ((await countWaitingMails(tx, notification, MOST_WAITING)) >= MOST_WAITING) return 'full';
+  const { voterIds, isLast } = await listNextVoters(tx, notification, VOTERS_AT_A_TIME);
+  const mails = voterIds.map((voterId) => ({ eventId, notificationId, voterId }));
+  if (mails.length > 0) await enqueueLast(tx, MAIL_NOTIFIED, mails);
+  if (!isLast) return 'more';
+  await finishIfDone(tx, eventId, notificationId);
+  return 'done';
+}
+
+const mailPayload = z.strictObject({ eventId: z.string(), notificationId: z.string(), voterId: z.string() });
+type MailNotified = z.output<typeof mailPayload>;
+const MAIL_NOTIFIED = {
   name: 'mail_notified_voter',
   maxAttempts: MAIL_ATTEMPTS,
   group: 'mails',
-  payload,
+  payload: mailPayload,
 } as const;
 
 /** One mail of a notification. Each attempt at it carries the same key and Message-ID; its end is counted once. */
