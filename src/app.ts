@@ -35,7 +35,7 @@ import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
-import { referenceRouter } from '#src/reference/reference-routes.ts';
+import { documentRouter, referenceRouter } from '#src/reference/reference-routes.ts';
 import { sdkRouter } from '#src/reference/sdk-routes.ts';
 import { verifierBundles, verifierRouter } from '#src/reference/verifier-routes.ts';
 import { exportRouter } from '#src/results/export-routes.ts';
@@ -54,7 +54,6 @@ import { inviteRouter } from '#src/voting-events/invite-routes.ts';
 import { webhookRouter } from '#src/webhooks/endpoint-routes.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps, registrationCheckout } from './fulfilments.ts';
-import { documentRouter } from './reference/reference-routes.ts';
 import { webhookMessages } from './webhook-messages.ts';
 
 const EVENT = '/voting-events/:idOrCode';

@@ -14,7 +14,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Counting } from '#src/results/counting.ts';
-import type { ServiceLogKey } from '#src/service-log/service-log-key.ts';
+import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { EventCache } from '#src/voting-events/event-cache.ts';

@@ -2,7 +2,7 @@ import {
   checkPaidCandidate,
   type RegistrationCheckout,
   registerPaidCandidate,
-} from '#src/ballot-definition/pay-to-register.ts';
+} from '#src/ballot-definition/register-candidate.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { checkPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
 import { fulfilCreditPurchase, requirePurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';

@@ -8,8 +8,7 @@ import { offersConsole } from '#src/console/offer-console.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { joinRunning } from '#src/prepare-start.ts';
-import { withSecretKey } from '#src/secret-key.ts';
+import { joinRunning, withSecretKey } from '#src/prepare-start.ts';
 import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
@@ -5,6 +7,7 @@ import type { Config } from '#src/config.ts';
 import { checkServer, type Finding, failed, StartRefused, withConnection } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
+import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { checkKeyFolders } from '#src/voting-events/check-ballot-keys.ts';
 
 /**
@@ -76,4 +79,15 @@ export async function joinRunning(config: Config, url: string): Promise<Config> 
     refuseFailed(await checkIdentity(config, client));
     return withLogIdentity(config, client);
   });
+}
+
+/** The secret key of embedded mode: made once, kept beside the data that is sealed under it. */
+export function withSecretKey(config: Config): Config {
+  if (config.secretKeys.length > 0) return config;
+  const file = path.join(config.dataDir, 'secret-key');
+  if (!existsSync(file)) {
+    mkdirSync(config.dataDir, { recursive: true });
+    writeFileSync(file, randomBytes(SECRET_KEY_BYTES).toString('base64'), { mode: 0o600, flag: 'wx' });
+  }
+  return { ...config, secretKeys: [Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')] };
 }

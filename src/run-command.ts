@@ -1,17 +1,20 @@
 import { readSandboxAddress } from '#sandbox/sandbox-address.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
-import { explainFault } from '#src/commands/explain-fault.ts';
 import { print } from '#src/commands/print.ts';
+import { RollRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
-import { migrate } from '#src/database/migrate.ts';
+import { StartRefused } from '#src/database/check-server.ts';
+import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
+import { migrate, SchemaRefused } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
 import { connectEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
+import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { conflict } from '#src/platform/errors.ts';
+import { ApiError, conflict, type Issue } from '#src/platform/errors.ts';
+import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';
-import { checkStart, joinRunning } from '#src/prepare-start.ts';
-import { withSecretKey } from '#src/secret-key.ts';
+import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 
 // What commands do their work with. Loaded when one does: help and completion need nothing of it.
@@ -82,7 +85,24 @@ export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], jso
   show(await work(readProgramFolders()), json);
 }
 
-/** What was wrong, in words for a person; undefined for a fault of our own, which keeps its stack. */
+function wordsOfRefusal(fault: ApiError): string {
+  if (fault.code === 'not_found') return 'there is nothing with this ID or code.';
+  const issues = (fault.details?.['issues'] ?? []) as readonly Issue[];
+  return issues.length > 1 ? issues.map(({ field, message }) => `\n  ${field}: ${message}`).join('') : fault.message;
+}
+
+/** What was wrong, for the person who typed the command; undefined for a fault of our own, which keeps its stack. */
 export function wordsOf(fault: unknown): string | undefined {
-  return fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse ? fault.message : explainFault(fault);
+  if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
+  if (fault instanceof RollRefused) return `Refused: ${fault.message}`;
+  if (fault instanceof ApiError) return `Refused: ${wordsOfRefusal(fault)}`;
+  if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused)
+    return `Refused: ${fault.message}. Check the credentials, and that the provider can be reached.`;
+  if (fault instanceof SchemaRefused || fault instanceof StartRefused) return `Refused: ${fault.message}.`;
+  const file = explainFileFault(fault);
+  if (file !== undefined) return `Refused: ${file}.`;
+  const reason = explainDatabaseFault(fault);
+  return reason === undefined
+    ? undefined
+    : `Refused: the database could not be used: ${reason}. Check DATABASE_URL, and that the database runs; then try again.`;
 }

@@ -13,8 +13,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { prepareStart } from '#src/prepare-start.ts';
-import { withSecretKey } from '#src/secret-key.ts';
+import { prepareStart, withSecretKey } from '#src/prepare-start.ts';
 import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
 

@@ -1,8 +1,9 @@
-import { VotingService } from '#sdk/index.ts';
+import { ConnectionError, type Issue, VotingService, VotingServiceError } from '#sdk/index.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
-import { type ApiFault, explainApiFault, wordsOfApiFault } from '#src/commands/explain-api-fault.ts';
+import { FileRefused } from '#src/commands/file-refused.ts';
 import { print } from '#src/commands/print.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
+import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 
 // What organizers' commands do their work with: a key and HTTP. Nothing of a database is loaded.
 
@@ -30,11 +31,74 @@ export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean
   if (answer.refused === true) process.exitCode = REFUSED;
 }
 
-/** What was wrong, for programs; undefined for a fault of our own, which keeps its stack. */
-export function faultOf(fault: unknown): ApiFault | undefined {
-  return fault instanceof ConfigError ? { message: fault.message } : explainApiFault(fault);
+/** What a service refused, for programs. */
+interface ApiFault {
+  readonly message: string;
+  readonly status?: number;
+  readonly code?: string;
+  readonly reason?: string;
+  readonly issues?: readonly Issue[];
+  readonly requestId?: string;
+  readonly docUrl?: string;
 }
 
-/** The same in words for a person. */
-export const wordsOf = (fault: unknown): string | undefined =>
-  fault instanceof ConfigError ? fault.message : wordsOfApiFault(fault);
+/** What to do about it, where the answer alone does not say so. */
+function cureOf({ status, code, reason }: VotingServiceError): string | undefined {
+  if (status === 401) return 'Check VOTING_API_KEY, and that VOTING_API is the service that the key is of.';
+  if (code === 'insufficient_scope') return 'VOTING_API_KEY needs the scopes read and write.';
+  if (code === 'not_found') return 'Check --event: the ID or code of an event that the account of VOTING_API_KEY sees.';
+  if (reason === 'not_a_draft')
+    return 'A scheduled event is a draft again once its startsAt is null (PATCH /voting-events/CODE). Give the file its startsAt last.';
+  if (code === 'unexpected_response') return 'Check VOTING_API: what answers there is no voting service.';
+  return undefined;
+}
+
+const messageOf = (fault: VotingServiceError): string =>
+  [fault.message, cureOf(fault)].filter((part) => part !== undefined).join(' ');
+
+/** ` (ECONNREFUSED)`: what the network said, below the words of `fetch`. */
+function causeOf({ cause }: Error): string {
+  if (!(cause instanceof Error)) return '';
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  const code: unknown = Reflect.get(inner, 'code');
+  return ` (${typeof code === 'string' ? code : inner.message})`;
+}
+
+/** What was wrong, for programs: as the service said it. Undefined for a fault of our own, which keeps its stack. */
+export function faultOf(fault: unknown): ApiFault | undefined {
+  if (fault instanceof ConfigError) return { message: fault.message };
+  if (fault instanceof VotingServiceError) {
+    const { status, code, reason, issues, requestId, docUrl } = fault;
+    return {
+      ...{ message: messageOf(fault), status, code },
+      ...(reason === undefined ? {} : { reason }),
+      ...(issues.length === 0 ? {} : { issues }),
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(docUrl === undefined ? {} : { docUrl }),
+    };
+  }
+  if (fault instanceof FileRefused)
+    return { message: fault.message, ...(fault.issues.length > 0 ? { issues: fault.issues } : {}) };
+  if (fault instanceof ConnectionError)
+    return { message: `${fault.message}${causeOf(fault)}. Check VOTING_API, and that the service runs.` };
+  const file = explainFileFault(fault);
+  return file === undefined ? undefined : { message: `${file}.` };
+}
+
+/** The same for the person who typed the command. */
+export function wordsOf(fault: unknown): string | undefined {
+  if (fault instanceof ConfigError) return fault.message;
+  const found = faultOf(fault);
+  if (found === undefined) return undefined;
+  const { message, status, code, reason, issues = [], requestId, docUrl } = found;
+  const named =
+    status === undefined ? [] : [`${status} ${code}`, ...(reason === undefined ? [] : [`reason ${reason}`])];
+  const lines = [
+    `Refused: ${message}${named.length === 0 ? '' : ` (${named.join(', ')})`}`,
+    ...(issues.length > 1 || (status === undefined && issues.length > 0)
+      ? issues.map(({ field, message: words }) => `  ${field === '' ? 'the file' : field}: ${words}`)
+      : []),
+    ...(docUrl === undefined ? [] : [`See ${docUrl}${requestId === undefined ? '' : ` (request ${requestId})`}`]),
+  ];
+  return lines.join('\n');
+}

@@ -8,8 +8,7 @@ import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.
 import { createLogKey } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
-import { ConsoleFeed, KEPT } from '#src/console/console-feed.ts';
-import { keepMails } from '#src/console/keep-mails.ts';
+import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
 import { isOfConsole } from '#src/console/routes.ts';
 import { connectDatabase, cutConnections } from '#src/database/client.ts';
@@ -39,7 +38,7 @@ import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
-import { createServiceLogKey } from '#src/service-log/service-log-key.ts';
+import { createServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/register-voter.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { EventCache } from '#src/voting-events/event-cache.ts';

@@ -29,8 +29,12 @@ import {
   viewRegisteredCandidate,
 } from './candidate.ts';
 import { candidateIssues } from './candidate-issues.ts';
-import type { RegistrationCheckout } from './pay-to-register.ts';
-import { checkRegistration, type Registration, registerCandidate } from './register-candidate.ts';
+import {
+  checkRegistration,
+  type Registration,
+  type RegistrationCheckout,
+  registerCandidate,
+} from './register-candidate.ts';
 
 export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationCheckout): Hono<Env> {
   const event = loadPublicEvent(deps);

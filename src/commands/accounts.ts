@@ -4,14 +4,14 @@ import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
-import { parseDays, parseEmail, parseName, parsePlan, parseScopes } from './options.ts';
+import { parseChoice, parseDays, parseEmail, parseName, parseScopes } from './options.ts';
 
 export function addAccountCommands({ command, group, withDeps }: Cli): void {
   const accounts = group('accounts', 'accounts of organizers');
 
   command(accounts, 'create', 'create an account', 'accounts create --name "Reading club" --plan pro')
     .requiredOption('--name <name>', 'its name', parseName)
-    .option('--plan <plan>', PLAN_NAMES.join(', '), parsePlan, 'pro')
+    .option('--plan <plan>', PLAN_NAMES.join(', '), parseChoice(PLAN_NAMES), 'pro')
     .option('--contact-email <address>', 'where to write when something of it stops working', parseEmail)
     .action((options: { name: string; plan: PlanName; contactEmail?: string }) =>
       withDeps(async (deps) => {
@@ -35,7 +35,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
 
   command(accounts, 'set-plan', 'put an account on another plan', 'accounts set-plan --account acc_… --plan enterprise')
     .requiredOption('--account <id>', 'the account')
-    .requiredOption('--plan <plan>', PLAN_NAMES.join(', '), parsePlan)
+    .requiredOption('--plan <plan>', PLAN_NAMES.join(', '), parseChoice(PLAN_NAMES))
     .action((options: { account: string; plan: PlanName }) =>
       withDeps(async (deps) => {
         const { updatePlan } = await import('#src/accounts/repository.ts');
@@ -84,7 +84,7 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
     .action(({ account: accountId, name, scopes, event, expiresInDays }: CreateKeyOptions) =>
       withDeps(async (deps) => {
         const { createApiKey } = await import('#src/accounts/create-api-key.ts');
-        const { findEventByReference } = await import('#src/voting-events/find-event.ts');
+        const { findEventByReference } = await import('#src/voting-events/access.ts');
         const found = event === undefined ? null : await findEventByReference(deps.db, accountId, event);
         const input = {
           accountId,

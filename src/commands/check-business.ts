@@ -9,7 +9,7 @@ import {
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { findBusiness, openCredentials } from '#src/payments/business-repository.ts';
 import type { PaymentBusiness } from '#src/payments/payment.ts';
-import { findNewestEvent } from '#src/payments/provider-event-repository.ts';
+import { findNewestEvent } from '#src/payments/receive-provider-event.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { type Answer, commandLine } from './cli.ts';
 

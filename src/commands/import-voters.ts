@@ -14,8 +14,7 @@ import {
   saveImport,
   type TakeRows,
 } from '#src/voters/import-voters.ts';
-import { findAccess } from '#src/voting-events/access.ts';
-import { findAnyEvent } from '#src/voting-events/find-event.ts';
+import { findAccess, findAnyEvent } from '#src/voting-events/access.ts';
 import type { Answer, Cli } from './cli.ts';
 import { answerOf, type ImportOptions, SHOWN } from './import-report.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
-import { parseChoice } from './parse-choice.ts';
+import { parseChoice } from './options.ts';
 
 const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed'];
 

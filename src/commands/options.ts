@@ -1,5 +1,4 @@
 import { InvalidArgumentError } from 'commander';
-import { PLAN_NAMES, type PlanName } from '#src/accounts/plan-names.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { emailFault } from '#src/platform/email-address.ts';
 import { nameFault, normaliseText, rawTextFault } from '#src/platform/text.ts';
@@ -20,12 +19,6 @@ export function parseEmail(text: string): string {
   const fault = emailFault(address);
   if (fault !== undefined) throw new InvalidArgumentError(fault);
   return address;
-}
-
-export function parsePlan(text: string): PlanName {
-  const plan = PLAN_NAMES.find((name) => name === text);
-  if (plan === undefined) throw new InvalidArgumentError(`must be one of ${PLAN_NAMES.join(', ')}`);
-  return plan;
 }
 
 const SCOPES: readonly Scope[] = ['read', 'write', 'vote', 'observe', 'log'];
@@ -61,4 +54,21 @@ export function parseServerMoment(text: string): string {
   parseMoment(text);
   const [, date = '', time = '', zone = ''] = MOMENT.exec(text.trim()) ?? [];
   return `${date} ${time}${zone === 'Z' ? '+00' : zone}`;
+}
+
+/** Reads an option that is one of some words. */
+export const parseChoice =
+  <Word extends string>(words: readonly Word[]) =>
+  (text: string): Word => {
+    const word = words.find((known) => known === text);
+    if (word === undefined) throw new InvalidArgumentError(`must be one of ${words.join(', ')}`);
+    return word;
+  };
+
+/** Whether a text can be the ID or the code of an event: then it can stand in a path. */
+export const isReference = (text: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(text);
+
+export function parseEvent(text: string): string {
+  if (isReference(text.trim())) return text.trim();
+  throw new InvalidArgumentError('must be the ID or the code of an event');
 }

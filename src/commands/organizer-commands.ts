@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import { parseChoice } from './parse-choice.ts';
-import { parseEvent } from './parse-event.ts';
+import { parseChoice, parseEvent } from './options.ts';
 
 /** What commands of organizers need, in their help. */
 const ACCESS_HELP = `

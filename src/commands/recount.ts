@@ -5,7 +5,7 @@ import { conflict, notFound } from '#src/platform/errors.ts';
 import { type CountCheck, checkCount, comparable, differencesOf, judged } from '#src/results/check-count.ts';
 import { EventCounter, type ResultsAudience } from '#src/results/count-event.ts';
 import type { EventResults } from '#src/results/event-results.ts';
-import { findAnyEvent } from '#src/voting-events/find-event.ts';
+import { findAnyEvent } from '#src/voting-events/access.ts';
 import { type Answer, commandLine, type Row } from './cli.ts';
 
 interface RecountOptions {

@@ -1,8 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
 import type { ImportOptions } from './import-report.ts';
-import { parseChoice } from './parse-choice.ts';
-import { parseEvent } from './parse-event.ts';
+import { parseChoice, parseEvent } from './options.ts';
 import type { RollFormat } from './read-roll.ts';
 
 function parseFormat(text: string): RollFormat {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { TraceableRequest } from '#src/http/log-request.ts';
 import type { RequestTrace } from '#src/http/read-traces.ts';
-import type { Mail } from '#src/mail/mailer.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { InboxVerdict } from '#src/webhooks/own-inbox.ts';
 
 interface Numbered<Item> {
@@ -213,4 +213,15 @@ export class ConsoleFeed {
   #wake(): void {
     for (const resolve of this.#waiting) resolve();
   }
+}
+
+/** Shows each mail in the console, too, once it was sent. @param now Unix milliseconds */
+export function keepMails(mailer: Mailer, feed: ConsoleFeed, now: () => number): Mailer {
+  return {
+    async send(mail) {
+      await mailer.send(mail);
+      feed.addMail(mail, now());
+    },
+    close: () => mailer.close(),
+  };
 }

@@ -6,8 +6,18 @@ import { findBusinessEver, openCredentials } from './business-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
-import { alarmForAttention, askAgain, markRefunded, REFUND_EARLIER_MS } from './refund-payment.ts';
-import { findRefund, insertRefund, listRefunds, moveRefund, OWED, type Refund } from './refund-repository.ts';
+import {
+  alarmForAttention,
+  askAgain,
+  findRefund,
+  insertRefund,
+  listRefunds,
+  markRefunded,
+  moveRefund,
+  OWED,
+  REFUND_EARLIER_MS,
+  type Refund,
+} from './refund-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
 /** A payment of an attempt that went back, or is to; without a row where its merchant did it at the provider. */

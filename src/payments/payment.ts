@@ -7,7 +7,7 @@ import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { CheckoutPage } from '#src/payment-providers/provider.ts';
 import { isProviderName, PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { Refund } from './refund-repository.ts';
+import type { Refund } from './refund-payment.ts';
 import type { paymentAttempts, paymentBusinesses } from './tables.ts';
 
 export type PaymentPurpose = 'vote' | 'candidate_registration' | 'quadratic_credits';

@@ -6,7 +6,7 @@ import { findAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { type AttemptBackground, type PaymentAttempt, viewAttempt, viewOrganizerAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { listRefunds } from './refund-repository.ts';
+import { listRefunds } from './refund-payment.ts';
 
 /**
  * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).

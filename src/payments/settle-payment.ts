@@ -20,8 +20,7 @@ import { findBusinessEver } from './business-repository.ts';
 import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { type PaymentFact, recordPayment } from './record-payment.ts';
-import { giveBack, markRefunded } from './refund-payment.ts';
-import { findRefund, insertRefund, moveRefund } from './refund-repository.ts';
+import { findRefund, giveBack, insertRefund, markRefunded, moveRefund } from './refund-payment.ts';
 
 /** A delayed method may take days: its attempt does not end with its page. */
 const PROCESSING_MS = 30 * DAY_MS;

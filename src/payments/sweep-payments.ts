@@ -9,9 +9,8 @@ import { listBusinessesSince, openCredentials } from './business-repository.ts';
 import { checkRefunds } from './check-refunds.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { listUnmatchedEvents } from './provider-event-repository.ts';
-import { matchAgain } from './receive-provider-event.ts';
-import { listRefunds } from './refund-repository.ts';
+import { listUnmatchedEvents, matchAgain } from './receive-provider-event.ts';
+import { listRefunds } from './refund-payment.ts';
 
 /** Payers may dispute a payment for about this long, and a refund may fail weeks after it had succeeded. */
 const LOOK_BACK_MS = 120 * DAY_MS;

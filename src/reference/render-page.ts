@@ -1,9 +1,22 @@
 import { createHash } from 'node:crypto';
-import { type Html, html, Html as Markup } from './html.ts';
-import { SCRIPT_TAG, SEARCH_BUTTON, SEARCH_DIALOG } from './page-script.ts';
+import { readFileSync } from 'node:fs';
+import { Html, html } from './html.ts';
 import { PAGE_STYLE, TOOLS_STYLE } from './page-style.ts';
 import { type Heading, renderLine } from './render-markdown.ts';
 import { OVERVIEW } from './write-reference.ts';
+
+/** The script of every page, as it is sent. */
+export const PAGE_SCRIPT = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
+
+const integrity = `sha256-${createHash('sha256').update(PAGE_SCRIPT).digest('base64')}`;
+
+/** Loads the script. Where it is not the one that the page was made for, it does not run, and the page is complete without. */
+const SCRIPT_TAG = html`<script src="/reference/page.js" integrity="${integrity}" defer></script>`;
+
+/** Shown by the script, which makes it work. */
+const SEARCH_BUTTON = html`<button class="find" type="button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" hidden>Search <kbd>Ctrl K</kbd></button>`;
+
+const SEARCH_DIALOG: Html = html`<dialog class="search" aria-label="Search" closedby="any"><div><input type="text" aria-label="Search" placeholder="Operations, guides, reasons of errors" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go"><button type="button">Close</button></div><p aria-live="polite"></p><ul aria-label="Hits"></ul></dialog>`;
 
 interface Link {
   readonly name: string;
@@ -69,7 +82,7 @@ export function renderPage(
   const { serviceName, guides, sections } = contents;
   const fullTitle = title === serviceName ? title : `${title} · ${serviceName}`;
   return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><link rel="alternate" type="text/markdown" href="${markdownAddress(current)}"><title>${fullTitle}</title><style>${new Markup(STYLE)}</style>${SCRIPT_TAG}</head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><link rel="alternate" type="text/markdown" href="${markdownAddress(current)}"><title>${fullTitle}</title><style>${new Html(STYLE)}</style>${SCRIPT_TAG}</head>
 <body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong>${SEARCH_BUTTON}<a class="to-contents" href="#contents">Contents</a><a class="to-openapi" href="${markdownAddress(current)}">Markdown</a><a class="to-openapi" href="/openapi.json">OpenAPI</a></header>
 <div class="frame${isBeside && ' beside'}"><main id="content">${content}${renderTurn(contents, current)}</main>
 ${isBeside && renderHeadings(headings)}<nav id="contents" aria-label="Contents">${renderLinks([{ name: '', title: 'Overview' }], current)}<p>Guides</p>${renderLinks(guides, current)}<p>Reference</p>${renderLinks(sections, current)}</nav></div>${SEARCH_DIALOG}</body></html>

@@ -1,11 +1,145 @@
-import { SAMPLES_WORDS, writeNames } from './call-samples.ts';
-import type { ReferenceDocument } from './document-shape.ts';
+import { LANGUAGES, SAMPLES_WORDS, samplesOf, writeNames } from './call-samples.ts';
+import type { OperationShape, ReferenceDocument, ResponseShape } from './document-shape.ts';
 import { type Html, html } from './html.ts';
+import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty, refusalsIn } from './operation-parts.ts';
+import { type Field, type FieldList, readFields, readType, schemaName } from './read-fields.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
 import { type Heading, renderCode, renderLine, renderMarkdown } from './render-markdown.ts';
-import { renderMessage, renderOperation, type ShownFields } from './render-operation.ts';
 import { type Contents, renderPage } from './render-page.ts';
+
+function renderField({ name, type, required, limits, description, within }: Field, isBody: boolean): Html {
+  return html`<li><code class="field">${name}</code> <span class="type">${type}</span>${
+    isBody && required && html` <span class="must">required</span>`
+  }${!isBody && !required && html` <span class="type">may be absent</span>`}${
+    limits !== '' && html` <span class="type">${limits}</span>`
+  }${description !== undefined && html`<div>${renderLine(description)}</div>`}${renderFields(within, isBody)}</li>`;
+}
+
+/** The fields of a body or an answer, those of objects within them below. */
+function renderFields(lists: readonly FieldList[], isBody: boolean): Html {
+  const choice = (index: number): Html =>
+    lists.length > 1 ? html`<p class="choice">${index === 0 ? 'Either' : 'Or'}</p>` : html``;
+  return html`${lists.map(
+    (fields, index) =>
+      html`${choice(index)}<ul class="fields">${fields.map((field) => renderField(field, isBody))}</ul>`,
+  )}`;
+}
+
+function renderParameters(placed: PlacedOperation, document: ReferenceDocument): Html {
+  const parameters = parametersOf(placed, document).filter(({ name }) => name !== 'idOrCode');
+  if (parameters.length === 0) return html``;
+  return html`<h3>Parameters</h3><ul class="fields">${parameters.map(
+    ({ name, in: place, required, description, schema }) =>
+      html`<li><code class="field">${name}</code> <span class="type">${place} · ${readType(schema, document.components.schemas)}</span>${
+        place !== 'path' && required && html` <span class="must">required</span>`
+      }${description !== undefined && html`<div>${renderLine(description)}</div>`}</li>`,
+  )}</ul>`;
+}
+
+function renderBody(operation: OperationShape, document: ReferenceDocument): Html {
+  const content = bodyOf(operation);
+  if (content?.schema === undefined) return html``;
+  const { schemas } = document.components;
+  const choices = content.schema['oneOf'];
+  if (!Array.isArray(choices)) return html`<h3>Body</h3>${renderFields(readFields(content.schema, schemas), true)}`;
+  return html`<h3>Body: one of these</h3>${choices.map((choice, index) => {
+    const name = schemaName(choice) ?? '';
+    const { summary = name } = content.examples?.[name] ?? {};
+    return html`<details${index === 0 && html` open`}><summary>${summary}</summary>${renderFields(readFields(choice, schemas), true)}</details>`;
+  })}`;
+}
+
+/** Fields that a page has shown, by their markup: the same again would be most of its weight. */
+type ShownFields = Map<string, { readonly anchor: string; readonly title: string }>;
+
+/** Fields that are this long are shown once a page. */
+const SHORT_FIELDS = 1_500;
+
+function renderAnswerFields(placed: PlacedOperation, fields: Html, shown: ShownFields): Html {
+  const before = shown.get(fields.text);
+  if (before !== undefined)
+    return html`<p>The fields are those of the answer of <a href="#${before.anchor}">${before.title}</a>.</p>`;
+  const { operationId, summary } = placed.operation;
+  if (fields.text.length > SHORT_FIELDS) shown.set(fields.text, { anchor: operationId, title: summary });
+  return html`<details><summary>Fields of the answer</summary>${fields}</details>`;
+}
+
+function renderAnswer(
+  placed: PlacedOperation,
+  [status, response]: readonly [string, ResponseShape],
+  document: ReferenceDocument,
+  shown: ShownFields,
+): Html {
+  const json = response.content?.['application/json'];
+  const [type] = Object.keys(response.content ?? {});
+  const fields = json?.schema === undefined ? [] : readFields(json.schema, document.components.schemas);
+  return html`<h3><span class="status">${status}</span> ${renderLine(response.description)}</h3>${
+    json === undefined && type !== undefined && html`<p>A body of the type <code>${type}</code>.</p>`
+  }${fields.some((list) => list.length > 0) && renderAnswerFields(placed, renderFields(fields, false), shown)}`;
+}
+
+/** Refusals with a reason of their own; the codes that any operation may answer stand in one line below. */
+function renderRefusals(operation: OperationShape, document: ReferenceDocument): Html {
+  const { reasons, codes } = refusalsIn(operation, document);
+  const rows = reasons.map(
+    ({ status, code, reason, when }) =>
+      html`<tr><td>${status}</td><td><code>${code}</code></td><td><code>${reason}</code></td><td>${renderLine(when)}</td></tr>`,
+  );
+  const table = html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>Code</th><th>Reason</th><th>When</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const list = codes.map(({ status, code }, index) => html`${index > 0 && ', '}${status} <code>${code}</code>`);
+  return html`<details><summary>Refusals</summary>${rows.length > 0 && table}<p>Codes: ${list}. See <a href="/reference/errors">Errors</a>.</p></details>`;
+}
+
+/** A call in every language, one of which is shown: chosen without a script, too. */
+function renderSamples(placed: PlacedOperation, document: ReferenceDocument): Html {
+  const { operationId } = placed.operation;
+  const samples = samplesOf(placed, document);
+  const tabs = LANGUAGES.map(
+    ({ name, title }, index) =>
+      html`<label><input type="radio" name="in-${operationId}" value="${name}"${index === 0 && html` checked`}>${title}</label>`,
+  );
+  const blocks = LANGUAGES.map(({ name, title, code }, index) => {
+    const label = `A call of ${operationId}${index === 0 ? '' : ` in ${title}`}`;
+    return html`<div class="in-${name}">${samples.map(
+      ({ summary, texts }) =>
+        html`${summary !== undefined && html`<p class="file">${summary}</p>`}${renderCode(texts[name], code, label)}`,
+    )}</div>`;
+  });
+  return html`<fieldset class="tabs"><legend class="unseen">Language</legend>${tabs}</fieldset>${blocks}`;
+}
+
+function renderExamples(placed: PlacedOperation, document: ReferenceDocument): Html {
+  const answers = answersOf(placed.operation, document).flatMap(([status, response]) => {
+    const example = response.content?.['application/json']?.example;
+    if (example === undefined) return [];
+    return html`<p class="file">${status}</p>${renderCode(pretty(example), 'json', `Answer ${status}`)}`;
+  });
+  return html`${renderSamples(placed, document)}${answers}`;
+}
+
+/**
+ * One operation: what it does and takes on one side, a call and its answers on the other.
+ * @param shown what the operations above it on the page have shown
+ */
+function renderOperation(placed: PlacedOperation, document: ReferenceDocument, shown: ShownFields): Html {
+  const { method, path, operation } = placed;
+  const answers = answersOf(operation, document);
+  return html`<article class="op" id="${operation.operationId}"><h2><a href="#${operation.operationId}">${operation.summary}</a></h2>
+<p class="line"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
+<div class="sides"><div>${renderMarkdown(operation.description)}${renderParameters(placed, document)}${renderBody(operation, document)}${answers.map(
+    (answer) => renderAnswer(placed, answer, document, shown),
+  )}${renderRefusals(operation, document)}</div><div class="examples">${renderExamples(placed, document)}</div></div></article>`;
+}
+
+/** One message to a webhook endpoint: what it means, its fields, and how it looks. */
+function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
+  const content = bodyOf(operation);
+  return html`<article class="op" id="${type}"><h2><a href="#${type}"><code>${type}</code></a></h2><div class="sides"><div>${renderMarkdown(operation.description)}${
+    content?.schema !== undefined &&
+    html`<details><summary>Fields</summary>${renderFields(readFields(content.schema, document.components.schemas), false)}</details>`
+  }</div><div class="examples">${renderCode(pretty(content?.example), 'json', `The body of ${type}`)}</div></div></article>`;
+}
 
 function renderOverview(document: ReferenceDocument, guides: readonly Guide[], sections: readonly Section[]): Html {
   const { title, version, description } = document.info;

@@ -1,8 +1,122 @@
-import { SAMPLES_WORDS, writeNames } from './call-samples.ts';
-import type { ReferenceDocument } from './document-shape.ts';
+import { LANGUAGES, SAMPLES_WORDS, samplesOf, writeNames } from './call-samples.ts';
+import type { OperationShape, ReferenceDocument, ResponseShape } from './document-shape.ts';
+import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty, refusalsIn } from './operation-parts.ts';
+import { type Field, type FieldList, readFields, readType, schemaName } from './read-fields.ts';
 import type { Guide } from './read-guides.ts';
 import { type ErrorRow, errorCodes, errorReasons, MESSAGES, type Section, sectionsOf } from './reference-content.ts';
-import { joinBlocks, writeCode, writeMessage, writeOperation, writeTable } from './write-operation.ts';
+
+const joinBlocks = (...blocks: readonly (string | undefined)[]): string =>
+  blocks.filter((block) => block !== undefined && block !== '').join('\n\n');
+
+const writeCode = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
+
+/** A table of Markdown; a bar within a cell would end it. */
+function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const writeEntry = (name: string, facts: readonly string[], description: string | undefined): string =>
+  `- \`${name}\` (${facts.filter((fact) => fact !== '').join(', ')})${description === undefined ? '' : `: ${description.replaceAll('\n', ' ')}`}`;
+
+const indent = (lines: string): string => lines.replaceAll(/^/gm, '  ');
+
+function writeField({ name, type, required, limits, description, within }: Field, isBody: boolean): string {
+  const presence = isBody ? (required ? 'required' : '') : required ? '' : 'may be absent';
+  const entry = writeEntry(name, [type, presence, limits], description);
+  return within.some((list) => list.length > 0) ? `${entry}\n${indent(writeFields(within, isBody))}` : entry;
+}
+
+function writeFields(lists: readonly FieldList[], isBody: boolean): string {
+  return lists
+    .map((fields, index) => {
+      const lines = fields.map((field) => writeField(field, isBody)).join('\n');
+      return lists.length === 1 ? lines : `- ${index === 0 ? 'Either' : 'Or'}:\n${indent(lines)}`;
+    })
+    .join('\n');
+}
+
+function writeParameters(placed: PlacedOperation, document: ReferenceDocument): string {
+  const parameters = parametersOf(placed, document);
+  if (parameters.length === 0) return '';
+  const entries = parameters.map(({ name, in: place, required, description, schema }) =>
+    writeEntry(name, [place, readType(schema, document.components.schemas), required ? 'required' : ''], description),
+  );
+  return joinBlocks('### Parameters', entries.join('\n'));
+}
+
+function writeBody(operation: OperationShape, { components: { schemas } }: ReferenceDocument): string {
+  const content = bodyOf(operation);
+  if (content?.schema === undefined) return '';
+  const choices = content.schema['oneOf'];
+  if (!Array.isArray(choices)) return joinBlocks('### Body', writeFields(readFields(content.schema, schemas), true));
+  const bodies = choices.map((choice) => {
+    const name = schemaName(choice) ?? '';
+    const { summary = name } = content.examples?.[name] ?? {};
+    return joinBlocks(`#### ${summary}`, writeFields(readFields(choice, schemas), true));
+  });
+  return joinBlocks('### Body: one of these', ...bodies);
+}
+
+function writeAnswer(status: string, response: ResponseShape, { components: { schemas } }: ReferenceDocument): string {
+  const json = response.content?.['application/json'];
+  const types = Object.keys(response.content ?? {}).map((type) => `\`${type}\``);
+  return joinBlocks(
+    `### ${status} ${response.description}`,
+    json === undefined && types.length > 0 ? `A body of the type ${types.join(' or ')}.` : '',
+    json?.schema === undefined ? '' : writeFields(readFields(json.schema, schemas), false),
+    json?.example === undefined ? '' : writeCode(pretty(json.example), 'json'),
+  );
+}
+
+function writeRefusals(operation: OperationShape, document: ReferenceDocument): string {
+  const { reasons, codes } = refusalsIn(operation, document);
+  const rows = reasons.map(({ status, code, reason, when }) => [status, `\`${code}\``, `\`${reason}\``, when]);
+  const list = codes.map(({ status, code }) => `${status} \`${code}\``).join(', ');
+  return joinBlocks(
+    '### Refusals',
+    rows.length > 0 ? writeTable(['Status', 'Code', 'Reason', 'When'], rows) : '',
+    `Codes: ${list}. See [Errors](/reference/errors).`,
+  );
+}
+
+function scopeText({ security, 'x-required-scope': scope }: OperationShape): string {
+  if (security.length === 0) return 'no key';
+  const scopes = [scope ?? []].flat().map((one) => `\`${one}\``);
+  return scopes.length === 0 ? 'any key' : `scope ${scopes.join(' or ')}`;
+}
+
+/** One operation in Markdown, with everything that its page shows. */
+function writeOperation(placed: PlacedOperation, document: ReferenceDocument): string {
+  const { method, path, operation } = placed;
+  const calls = samplesOf(placed, document).map(({ summary, texts }) =>
+    joinBlocks(summary, ...LANGUAGES.map(({ name, code }) => writeCode(texts[name], code))),
+  );
+  return joinBlocks(
+    `## ${operation.summary}`,
+    `\`${method} ${path}\` · operation \`${operation.operationId}\` · ${scopeText(operation)}`,
+    operation.description,
+    writeParameters(placed, document),
+    writeBody(operation, document),
+    '### Call',
+    ...calls,
+    ...answersOf(operation, document).map(([status, response]) => writeAnswer(status, response, document)),
+    writeRefusals(operation, document),
+  );
+}
+
+/** One message to a webhook endpoint in Markdown. */
+function writeMessage(type: string, operation: OperationShape, document: ReferenceDocument): string {
+  const content = bodyOf(operation);
+  const fields = content?.schema === undefined ? [] : readFields(content.schema, document.components.schemas);
+  return joinBlocks(
+    `## \`${type}\``,
+    operation.description,
+    writeFields(fields, false),
+    writeCode(pretty(content?.example), 'json'),
+  );
+}
 
 /** The name of the overview in Markdown, which has none as a page. */
 export const OVERVIEW = 'index';

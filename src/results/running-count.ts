@@ -2,6 +2,7 @@ import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ba
 import type { Candidate } from '#src/ballot-definition/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { Pauses } from '#src/platform/pauses.ts';
+import { WeightSum } from '#src/tally/ballot-sums.ts';
 import { startCount } from '#src/tally/start-count.ts';
 import type {
   PositionCount,
@@ -11,7 +12,6 @@ import type {
   SavedCount,
   TallyPosition,
 } from '#src/tally/types.ts';
-import { WeightSum } from '#src/tally/weight-sum.ts';
 
 const WHOLE_MICRO = 1_000_000n;
 

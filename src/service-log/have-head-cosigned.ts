@@ -1,9 +1,8 @@
 import { checkpointBody, logOrigin } from '#src/ballot-log/checkpoint.ts';
 import type { CosignedHead } from '#src/ballot-log/record-cosignature.ts';
 import { askWitnesses } from './ask-witnesses.ts';
-import { eventTag } from './checkpoint-leaf.ts';
 import { findFirstCosigned, findLeafAt, proveLeaf } from './repository.ts';
-import { type ServiceLogDeps, ServiceLogSetBack, sequenceServiceLog } from './sequence-service-log.ts';
+import { eventTag, type ServiceLogDeps, ServiceLogSetBack, sequenceServiceLog } from './sequence-service-log.ts';
 
 /**
  * What witnesses signed of the service's own log with an event's head of so many leaves in it: the first such head that one of them

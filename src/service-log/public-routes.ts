@@ -12,7 +12,6 @@ import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
-import { eventTag } from './checkpoint-leaf.ts';
 import {
   findLeafOf,
   listCosignatures,
@@ -21,7 +20,7 @@ import {
   type ServiceCheckpoint,
   serviceTree,
 } from './repository.ts';
-import type { ServiceLogDeps } from './sequence-service-log.ts';
+import { eventTag, type ServiceLogDeps } from './sequence-service-log.ts';
 
 const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
 

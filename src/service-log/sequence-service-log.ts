@@ -1,15 +1,23 @@
-import { logOrigin, signCheckpoint, takeQueuedCheckpoints } from '#src/ballot-log/checkpoint.ts';
+import {
+  type Checkpoint,
+  checkpointBody,
+  logOrigin,
+  signCheckpoint,
+  takeQueuedCheckpoints,
+} from '#src/ballot-log/checkpoint.ts';
+import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import type { CompactRange } from '#src/ballot-log/compact-range.ts';
 import { equalHashes } from '#src/ballot-log/merkle-tree.ts';
-import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
+import { type NoteSigner, renameSigner } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { enqueue } from '#src/jobs/queue.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
 import type { Log } from '#src/platform/log.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import { ASK_WITNESSES } from './ask-witnesses.ts';
-import { checkpointLeaf, eventTag } from './checkpoint-leaf.ts';
 import {
   findCompactRange,
   findServiceCheckpoint,
@@ -18,7 +26,36 @@ import {
   storeCompactRange,
   takeServiceSequencer,
 } from './repository.ts';
-import { REMEMBERED_AS, type ServiceLogKey } from './service-log-key.ts';
+
+/** What the service's own log is signed with, and what remembers its head outside of the database. */
+export interface ServiceLogKey {
+  /** The key of the ballot logs, under the origin of this log as its name. */
+  readonly signer: NoteSigner;
+  readonly memory: CheckpointMemory;
+}
+
+/** The name of its file among the checkpoints in DATA_DIR. */
+const REMEMBERED_AS = 'service-log';
+
+/** One origin for the whole service: `<name of the log key>/log`, where it is served, too. */
+export function createServiceLogKey(logKey: NoteSigner, dataDir: string): ServiceLogKey {
+  const signer = renameSigner(logKey, `${logKey.name}/log`);
+  return { signer, memory: new CheckpointMemory(dataDir, signer) };
+}
+
+/** Names an event's log in the service's own log, to those alone who know the event's ID. */
+export const eventTag = (origin: string): Buffer => sha256(`event${origin}`);
+
+/**
+ * The leaf of a checkpoint: canonical JSON of `{ v: 1, t: "checkpoint", e, c }` with two hashes in lowercase hex. `e` is
+ * SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ the first three lines of the checkpoint: origin, size, root).
+ * A reader of the event's log makes both again; everybody else learns neither size nor root of a log that is not open.
+ */
+export function checkpointLeaf({ origin, size, rootHash }: Checkpoint): Buffer {
+  const commitment = sha256(`checkpoint${checkpointBody({ origin, size, rootHash })}`);
+  const leaf = { v: 1, t: 'checkpoint', e: eventTag(origin).toString('hex'), c: commitment.toString('hex') };
+  return Buffer.from(canonicalJson(leaf));
+}
 
 export interface ServiceLogDeps {
   readonly db: Database;

@@ -23,13 +23,16 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import {
+  countAudience,
+  findNotification,
+  insertNotification,
+  listNotifications,
   listNotificationsQuery,
   notificationView,
   notifyVotersBody,
   queuedMailsView,
   viewNotification,
 } from './notification.ts';
-import { countAudience, findNotification, insertNotification, listNotifications } from './notification-repository.ts';
 import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
 
 /**

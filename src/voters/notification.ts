@@ -1,9 +1,14 @@
+import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import { createdWithin } from '#src/database/created-within.ts';
+import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { searchField } from '#src/http/fields.ts';
-import { windowFields } from '#src/http/newest.ts';
-import type { notifications } from './tables.ts';
+import { cutNewest, MOST_ROWS, type Newest, type TimeWindow, windowFields } from '#src/http/newest.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { notificationMails, notifications, notifiedVoters } from './tables.ts';
 
 /** Whom mails go to. */
 export const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
@@ -86,4 +91,235 @@ export function viewNotification(row: Notification, keepsBack: boolean): z.outpu
       ? { sent: sent + failed + skipped + voted, failed: 0, skipped: 0 }
       : { sent, failed, skipped: skipped + voted };
   return { id, kind: of, audience: to, total, ...figures, startedAt: createdAt, finishedAt };
+}
+
+/** One voter gets mails of one kind this far apart at least (completions 10.2). */
+const PAUSE_MS: Readonly<Record<NotificationKind, number>> = { key: 24 * HOUR_MS, reminder: 6 * HOUR_MS };
+
+/** Voters of larger rolls are counted while they are listed: until then their total is an estimate. */
+const COUNTED_EXACTLY = 200_000;
+
+/**
+ * The condition of an audience for voters `v`. Who voted in a secret event and is not disclosed counts as one who has not, here
+ * and in every figure (completions 5.6); the mail itself is left out when its turn comes.
+ */
+function inAudience(audience: Audience) {
+  const mailable = sql`v.email IS NOT NULL AND v.status = 'approved' AND NOT v.approved_by_key
+    AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
+  if (audience === 'all') return mailable;
+  if (audience === 'not_invited')
+    return sql`${mailable} AND NOT EXISTS (SELECT 1 FROM voter_keys k
+      WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`;
+  return sql`${mailable} AND NOT EXISTS (SELECT 1 FROM participation p
+    WHERE p.voting_event_id = v.voting_event_id AND p.participant = v.id AND NOT EXISTS (SELECT 1 FROM undisclosed_voters u
+      WHERE u.voting_event_id = v.voting_event_id AND u.voter_id = v.id))`;
+}
+
+const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified_voters n
+  WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
+    AND n.notified_at > now_ms() - ${PAUSE_MS[kind]}::bigint)`;
+
+interface AudienceSize {
+  readonly total: number;
+  /** Without those who got a mail of this kind a short time ago. */
+  readonly due: number;
+}
+
+/** How many voters an audience has now. */
+export async function countAudience(
+  tx: Transaction,
+  eventId: string,
+  audience: Audience,
+  kind: NotificationKind,
+): Promise<AudienceSize> {
+  const { rows } = await tx.execute<{ total: number; due: number; is_large: boolean; roll: number }>(sql`
+    WITH roll AS (SELECT v.* FROM voters v WHERE v.voting_event_id = ${eventId} LIMIT ${COUNTED_EXACTLY + 1})
+    SELECT count(*) FILTER (WHERE ${inAudience(audience)})::int AS total,
+      count(*) FILTER (WHERE ${inAudience(audience)} AND NOT ${isPausing(kind)})::int AS due,
+      count(*) > ${COUNTED_EXACTLY} AS is_large,
+      (SELECT e.voter_count FROM voting_events e WHERE e.id = ${eventId}) AS roll
+    FROM roll v`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('a count returned no row');
+  return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
+}
+
+export async function insertNotification(
+  tx: Transaction,
+  row: typeof notifications.$inferInsert,
+): Promise<Notification> {
+  const [inserted] = await tx.insert(notifications).values(row).returning();
+  if (inserted === undefined) throw new Error('an insert returned no row');
+  return inserted;
+}
+
+const byId = (eventId: string, id: string) => and(eq(notifications.votingEventId, eventId), eq(notifications.id, id));
+
+export async function findNotification(
+  executor: Executor,
+  eventId: string,
+  id: string,
+): Promise<Notification | undefined> {
+  const [row] = await executor.select().from(notifications).where(byId(eventId, id));
+  return row;
+}
+
+interface NotificationFilter extends TimeWindow {
+  readonly search?: string | undefined;
+  readonly audience?: Audience | undefined;
+  readonly kind?: NotificationKind | undefined;
+}
+
+/** The newest notifications of an event, newest first. */
+export async function listNotifications(
+  executor: Executor,
+  eventId: string,
+  { search, audience, kind, ...window }: NotificationFilter,
+): Promise<Newest<Notification>> {
+  const rows = await executor
+    .select()
+    .from(notifications)
+    .where(
+      and(
+        eq(notifications.votingEventId, eventId),
+        createdWithin(notifications, 'ntf', window),
+        audience === undefined ? undefined : eq(notifications.audience, audience),
+        kind === undefined ? undefined : eq(notifications.kind, kind),
+        holdsText(search, notifications.id, notifications.kind, notifications.audience),
+      ),
+    )
+    .orderBy(desc(notifications.id))
+    .limit(MOST_ROWS + 1);
+  return cutNewest(rows, false);
+}
+
+/** Locks a notification whose voters are still being listed. */
+export async function lockUnlisted(tx: Transaction, eventId: string, id: string): Promise<Notification | undefined> {
+  const [row] = await tx
+    .select()
+    .from(notifications)
+    .where(and(byId(eventId, id), isNull(notifications.listedAt)))
+    .for('update');
+  return row;
+}
+
+/** How many mails of a notification have not come to an end; counts up to `most`. */
+export async function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
+  const { rows } = await tx.execute<{ count: number }>(sql`
+    SELECT count(*)::int AS count FROM (SELECT 1 FROM notification_mails m
+      WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}) AS waiting`);
+  return rows[0]?.count ?? 0;
+}
+
+/**
+ * Lists the next voters of the audience. A voter is claimed by the row of the kind: whatever else mails voters at the same
+ * time, only one of them gets it. Call with the notification locked.
+ * @returns the voters to mail, and whether all are listed
+ */
+export async function listNextVoters(
+  tx: Transaction,
+  notification: Notification,
+  limit: number,
+): Promise<{ readonly voterIds: readonly string[]; readonly isLast: boolean }> {
+  const { votingEventId, id, kind, audience, listedTo, listUntil } = notification;
+  const { rows } = await tx.execute<{
+    last: string | null;
+    looked: number;
+    wanted: number;
+    claimed: string[] | null;
+  }>(sql`
+    WITH page AS (
+      SELECT v.* FROM voters v WHERE v.voting_event_id = ${votingEventId} AND v.id > ${listedTo} AND v.id <= ${listUntil}
+      ORDER BY v.id LIMIT ${limit}
+    ), wanted AS (
+      SELECT v.id FROM page v WHERE ${inAudience(audience)}
+    ), claimed AS (
+      INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at)
+      SELECT ${votingEventId}, w.id, ${kind}, now_ms() FROM wanted w ORDER BY w.id
+      ON CONFLICT (voting_event_id, voter_id, kind) DO UPDATE SET notified_at = excluded.notified_at
+      WHERE n.notified_at <= now_ms() - ${PAUSE_MS[kind]}::bigint
+      RETURNING voter_id
+    ), mails AS (
+      INSERT INTO notification_mails (voting_event_id, notification_id, voter_id)
+      SELECT ${votingEventId}, ${id}, c.voter_id FROM claimed c RETURNING voter_id
+    )
+    SELECT (SELECT max(p.id) FROM page p) AS last, (SELECT count(*)::int FROM page) AS looked,
+      (SELECT count(*)::int FROM wanted) AS wanted, (SELECT array_agg(m.voter_id ORDER BY m.voter_id) FROM mails m) AS claimed`);
+  const [row] = rows;
+  const voterIds = row?.claimed ?? [];
+  const isLast = (row?.looked ?? 0) < limit;
+  await tx
+    .update(notifications)
+    .set({
+      listedTo: row?.last ?? listedTo,
+      skipped: sql`${notifications.skipped} + ${(row?.wanted ?? 0) - voterIds.length}`,
+      ...(isLast ? { listedAt: sql`now_ms()` } : {}),
+    })
+    .where(byId(votingEventId, id));
+  return { voterIds, isLast };
+}
+
+/** How a mail of a notification ended. */
+export type MailEnd = 'sent' | 'failed' | 'skipped' | 'voted';
+
+/** Whether a mail has not come to an end. */
+export async function isWaitingMail(executor: Executor, { votingEventId, id }: Notification, voterId: string) {
+  const [row] = await executor
+    .select({ id: notificationMails.voterId })
+    .from(notificationMails)
+    .where(mailOf(votingEventId, id, voterId));
+  return row !== undefined;
+}
+
+const mailOf = (eventId: string, id: string, voterId: string) =>
+  and(
+    eq(notificationMails.votingEventId, eventId),
+    eq(notificationMails.notificationId, id),
+    eq(notificationMails.voterId, voterId),
+  );
+
+/** Counts the end of a mail, once, however often its job runs. @param forget whether the voter may be mailed again at once */
+export async function endMail(
+  tx: Transaction,
+  { votingEventId, id, kind }: Notification,
+  voterId: string,
+  end: MailEnd,
+  forget: boolean,
+): Promise<void> {
+  const ended = await tx
+    .delete(notificationMails)
+    .where(mailOf(votingEventId, id, voterId))
+    .returning();
+  if (ended.length === 0) return;
+  if (forget)
+    await tx
+      .delete(notifiedVoters)
+      .where(
+        and(
+          eq(notifiedVoters.votingEventId, votingEventId),
+          eq(notifiedVoters.voterId, voterId),
+          eq(notifiedVoters.kind, kind),
+        ),
+      );
+  await tx
+    .update(notifications)
+    .set({ [end]: sql`${notifications[end]} + 1` })
+    .where(byId(votingEventId, id));
+  await finishIfDone(tx, votingEventId, id);
+}
+
+/**
+ * Finishes a notification whose voters are all listed and whose mails have all come to an end. A statement of its own behind the
+ * count: of two that end at the same time, the later one then sees the end of the other. Voters who left the roll before they
+ * were listed count as passed over.
+ */
+export async function finishIfDone(tx: Transaction, eventId: string, id: string): Promise<void> {
+  await tx.execute(sql`
+    UPDATE notifications n SET finished_at = now_ms(),
+      total = CASE WHEN n.total > ${COUNTED_EXACTLY} THEN n.sent + n.failed + n.skipped + n.voted
+        ELSE greatest(n.total, n.sent + n.failed + n.skipped + n.voted) END,
+      skipped = CASE WHEN n.total > ${COUNTED_EXACTLY} THEN n.skipped
+        ELSE greatest(n.skipped, n.total - n.sent - n.failed - n.voted) END
+    WHERE n.voting_event_id = ${eventId} AND n.id = ${id} AND n.listed_at IS NOT NULL AND n.finished_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM notification_mails m WHERE m.voting_event_id = n.voting_event_id AND m.notification_id = n.id)`);
 }

@@ -10,7 +10,6 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
-import type { Notification } from './notification.ts';
 import {
   countWaitingMails,
   endMail,
@@ -20,12 +19,12 @@ import {
   listNextVoters,
   lockUnlisted,
   type MailEnd,
-} from './notification-repository.ts';
+  type Notification,
+} from './notification.ts';
 import { findVoter } from './repository.ts';
-import type { SendVoterKeyDeps } from './send-voter-key.ts';
+import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
-import { keyMail } from './voter-key-mail.ts';
 import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
 const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });

@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { type PlanFeature, type PlanName, type Plans, requireFeature } from '#src/accounts/plans.ts';
-import type { Database } from '#src/database/client.ts';
+import type { Database, Executor } from '#src/database/client.ts';
 import { type Caller, isKeyless } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
@@ -10,7 +10,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { EventCache } from './event-cache.ts';
 import { statusAt } from './lifecycle.ts';
-import { isCode } from './repository.ts';
+import { findEvent, isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
@@ -191,4 +191,18 @@ export async function findOpenAccess(db: Database, named: string): Promise<Event
     ? await statements.openByCode.execute({ reference: named.toLowerCase() })
     : await statements.openById.execute({ reference: named });
   return row === undefined ? undefined : { ...row, role: 'viewer' };
+}
+
+/** An event that an account may see, by ID or code. @throws ApiError `not_found` */
+export async function findEventByReference(db: Database, accountId: string, reference: string): Promise<VotingEvent> {
+  const found = await findAccess(db, accountId, reference);
+  if (found === undefined) throw notFound();
+  return found.event;
+}
+
+/** An event of any account, for the operator. @throws ApiError `not_found` */
+export async function findAnyEvent(executor: Executor, reference: string): Promise<VotingEvent> {
+  const event = await findEvent(executor, reference);
+  if (event === undefined) throw notFound();
+  return event;
 }

@@ -1,30 +1,40 @@
 import { randomBytes } from 'node:crypto';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
-import type { Transaction } from '#src/database/client.ts';
+import { takeMail } from '#src/accounts/take-mail.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { enqueue } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import { type Clock, DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
-import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
+import { eventMail } from './event-mail.ts';
 import { lockForChange } from './guard-change.ts';
-import { type createInviteBody, type Invite, inviteStatusAt } from './invite.ts';
 import {
   acceptInvite,
   countInvites,
+  type createInviteBody,
   deleteExpiredInvites,
   deleteInvite,
   findInvite,
   findInviteByToken,
+  findSealedToken,
+  forgetToken,
   hasAccepted,
+  type Invite,
   insertInvite,
-} from './invite-repository.ts';
-import { SEND_INVITE, sealedTokenPlace } from './send-invite.ts';
+  inviteStatusAt,
+} from './invite.ts';
+import { findEventById } from './repository.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 interface InviteDeps {
   readonly ids: Ids;
@@ -140,4 +150,61 @@ async function record(
 ): Promise<void> {
   const { id: votingEventId, accountId } = event;
   await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, ...change });
+}
+
+const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
+type SendInvite = z.output<typeof payload>;
+const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
+
+interface SendInviteDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+  /** Where the API is reached, for the line to paste. */
+  readonly config: { readonly baseUrl: string };
+}
+
+function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
+  return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
+}
+
+/** The token is opened here and forgotten once its mail is on the way; a retry sends the same one. */
+export function sendInviteJob(deps: SendInviteDeps): Job<SendInvite> {
+  return defineJob({ ...SEND_INVITE, work: (request, run) => sendInvite(deps, request, run) });
+}
+
+async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvite, run: JobRun): Promise<void> {
+  const event = await findEventById(deps.db, eventId);
+  const invite = await findInvite(deps.db, eventId, inviteId);
+  const sealed = await findSealedToken(deps.db, eventId, inviteId);
+  if (event === undefined || invite === undefined || sealed === undefined) return;
+  if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
+  const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
+  // The attempts at a mail count as one.
+  const counted = { to: invite.email, accountId: event.accountId, votingEventId: event.id };
+  if (run.attempt > 1 || (await takeMail(deps.db, deps.secrets, counted)))
+    await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
+  await forgetToken(deps.db, eventId, inviteId);
+}
+
+function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Omit<Mail, 'id'> {
+  const request = [
+    `curl ${baseUrl}/invites/accept \\`,
+    '  -H "Authorization: Bearer $YOUR_KEY" \\',
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '{"token":"${token}"}'`,
+  ].join('\n');
+  return eventMail(event, invite.email, ({ hello, invite: words }) => ({
+    subject: words.subject(event.title),
+    parts: [
+      hello(null),
+      words[invite.role](event.title),
+      words.token,
+      { code: token },
+      words.accept,
+      { code: request },
+      words.validity,
+    ],
+  }));
 }

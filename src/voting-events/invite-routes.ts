@@ -11,8 +11,15 @@ import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
 import { acceptWithToken, createInvite, withdrawInvite } from './change-invites.ts';
-import { acceptInviteBody, createInviteBody, inviteView, listInvitesQuery, viewInvite } from './invite.ts';
-import { findInvite, listInvites } from './invite-repository.ts';
+import {
+  acceptInviteBody,
+  createInviteBody,
+  findInvite,
+  inviteView,
+  listInvites,
+  listInvitesQuery,
+  viewInvite,
+} from './invite.ts';
 
 /** Sharing an event with other accounts (completions 2.5). */
 export function inviteRouter(deps: Deps): Hono<Env> {

@@ -74,6 +74,18 @@ const payments = {
   repeatVotes: z.boolean().meta({ description: 'Whether one visitor may pay for and confirm any number of ballots.' }),
 };
 
+/** What both views begin with. */
+const EVENT_EXAMPLE = {
+  id: EXAMPLE.event,
+  code: EXAMPLE.eventCode,
+  title: 'Board of the reading club',
+  description: null,
+  type: 'election',
+  status: 'open',
+  startsAt: EXAMPLE.openedAt,
+  endsAt: EXAMPLE.closesAt,
+  timeZone: 'Europe/Berlin',
+} as const;
 const BALLOT_EXAMPLE = { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' } as const;
 
 /** The organizer's shape of a voting event (completions 3). */
@@ -128,15 +140,7 @@ export const votingEventView = z
     description: 'An election or a poll, as its organizer sees it.',
     examples: [
       {
-        id: EXAMPLE.event,
-        code: EXAMPLE.eventCode,
-        title: 'Board of the reading club',
-        description: null,
-        type: 'election',
-        status: 'open',
-        startsAt: EXAMPLE.openedAt,
-        endsAt: EXAMPLE.closesAt,
-        timeZone: 'Europe/Berlin',
+        ...EVENT_EXAMPLE,
         voter: {
           requireVoterId: false,
           selfRegistration: true,
@@ -207,15 +211,7 @@ export const contextView = z
     description: 'The settings a voting page is built from.',
     examples: [
       {
-        id: EXAMPLE.event,
-        code: EXAMPLE.eventCode,
-        title: 'Board of the reading club',
-        description: null,
-        type: 'election',
-        status: 'open',
-        startsAt: EXAMPLE.openedAt,
-        endsAt: EXAMPLE.closesAt,
-        timeZone: 'Europe/Berlin',
+        ...EVENT_EXAMPLE,
         votingMethods: ['plurality'],
         voter: {
           requireVoterId: false,

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
 import { applyEvent } from '#src/commands/apply-event.ts';
 import type { Answer, Cli, Row } from '#src/commands/cli.ts';
-import { wordsOfApiFault } from '#src/commands/explain-api-fault.ts';
 import type { ImportOptions } from '#src/commands/import-report.ts';
 import { notifyVoters } from '#src/commands/notify-voters.ts';
 import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
+import { wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, votePoll } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
@@ -50,7 +50,7 @@ const CLI: Pick<Cli, 'json'> = { json: () => true };
 const clientOf = (baseUrl = address(), key = account.write): VotingService => new VotingService({ baseUrl, key });
 const apply = (file: string, dryRun = false): Promise<Answer> => applyEvent(clientOf(), { file, dryRun });
 /** The words for the person who typed a command that is refused. */
-const refusal = (work: Promise<unknown>): Promise<string | undefined> => work.then(() => undefined, wordsOfApiFault);
+const refusal = (work: Promise<unknown>): Promise<string | undefined> => work.then(() => undefined, wordsOf);
 
 const electionFile = (code: string, seats = 2): string => `# The board of the club
 version: 1

@@ -4,7 +4,7 @@ import type { Deps } from '#src/deps.ts';
 import { confirmationCodePlace } from '#src/payments/payment.ts';
 import { checkCount } from '#src/results/check-count.ts';
 import { EventCounter } from '#src/results/count-event.ts';
-import { findAnyEvent } from '#src/voting-events/find-event.ts';
+import { findAnyEvent } from '#src/voting-events/access.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 

@@ -143,7 +143,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'gaps of ranks stay open',
-    file: 'rank-reader.ts',
+    file: 'ranked-choice.ts',
     find: 'if (!this.#readWithoutGaps(ballot)) this.#readWithGaps(ballot);',
     replace: 'this.#readWithoutGaps(ballot);',
   },
@@ -239,7 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'sums of more than 64 weights are heads',
-    file: 'sums.ts',
+    file: 'ballot-sums.ts',
     find: 'weights[candidate] = (weights[candidate] ?? 0n) + value * weightMicro;',
     replace: 'weights[candidate] = (weights[candidate] ?? 0n) + value * 1_000_000n;',
   },
@@ -317,7 +317,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a sum of weights forgets the last run of one weight',
-    file: 'weight-sum.ts',
+    file: 'ballot-sums.ts',
     find: 'this.#sum = this.micro;',
     replace: '',
   },

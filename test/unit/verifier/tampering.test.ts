@@ -5,7 +5,7 @@ import { type CloseContent, closeCommitment, encodeLeaf, hashOfJson, voidLeaf } 
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
-import { checkpointLeaf } from '#src/service-log/checkpoint-leaf.ts';
+import { checkpointLeaf } from '#src/service-log/sequence-service-log.ts';
 import { keyOf } from '#test/harness/witness.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
