@@ -8,7 +8,7 @@ import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 
 /** The account and key behind a request (completions 2.3). */
-export const meView = z
+const meView = z
   .object({
     account: z.object({ id: z.string(), name: z.string(), plan: z.string() }),
     key: z.object({
@@ -36,7 +36,7 @@ export const meView = z
       },
     ],
   });
-export type MeView = z.output<typeof meView>;
+type MeView = z.output<typeof meView>;
 
 /** The account and scopes of the caller's key, for connection tests. */
 export function accountRouter(): Hono<Env> {

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Database, Executor } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
+import type { JobRun } from '#src/jobs/queue.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -62,6 +63,17 @@ export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail
   if (plan === undefined) return false;
   for (const quota of quotasOf(secrets, mail, plan)) if (!(await takeOne(db, quota))) return false;
   return true;
+}
+
+/** The same for a mail that a job sends about an event: the attempts at it count as one. */
+export async function takeMailOnce(
+  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
+  run: Pick<JobRun, 'attempt'>,
+  event: { readonly id: string; readonly accountId: string },
+  to: string,
+): Promise<boolean> {
+  if (run.attempt > 1) return true;
+  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id });
 }
 
 /** Removes what counts nothing any more. */

@@ -225,7 +225,7 @@ export const ballotView = z
     ],
   });
 
-export type BallotView = z.output<typeof ballotView>;
+type BallotView = z.output<typeof ballotView>;
 
 export const ballotQuery = z.strictObject({
   seed: z.string().max(200).optional().describe('The same seed gives the same order of candidates.'),

@@ -11,6 +11,7 @@ import { operation } from '#src/http/operation.ts';
 import { replayIfAnswered } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import {
   candidateView,
   changeCandidatesBody,
@@ -20,7 +21,7 @@ import {
   viewCandidate,
 } from './candidate.ts';
 import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-issues.ts';
-import { deleteCandidates, rejectCandidates, strangerIssues } from './change-candidates.ts';
+import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { createCandidate } from './create-candidate.ts';
 import { queueDeletion } from './delete-rows.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
@@ -40,6 +41,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
   );
   const bulkBody = body(changeCandidatesBody, async ({ event: of }: Organizer, { candidateIds: ids = [] }) =>
     strangerIssues(
+      'candidate',
       ids,
       await listCandidatesByIds(
         deps.db,

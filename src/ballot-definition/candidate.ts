@@ -148,7 +148,7 @@ export const candidateView = z
     ],
   });
 
-export type CandidateView = z.output<typeof candidateView>;
+type CandidateView = z.output<typeof candidateView>;
 
 /** What a registered candidate's own server gets back (contract, "Registered candidate"). */
 export const registeredCandidateView = z
@@ -172,4 +172,4 @@ export const registeredCandidateView = z
     ],
   });
 
-export type RegisteredCandidateView = z.output<typeof registeredCandidateView>;
+type RegisteredCandidateView = z.output<typeof registeredCandidateView>;

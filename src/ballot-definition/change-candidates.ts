@@ -1,9 +1,8 @@
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import type { Issue } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { guardChange, lockForChange, renewBallotDefinition, strangerIssues } from '#src/voting-events/guard-change.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
@@ -11,20 +10,10 @@ import { type BallotChangeDeps, recordBallotChange, requireNoIssues } from './re
 import { isAnyCandidatePaidFor, listCandidatesByIds, updateCandidates } from './repository.ts';
 import type { Candidate } from './types.ts';
 
-/** Names each ID that is not a candidate of the event. */
-export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Candidate[]): Issue[] {
-  const known = new Set(rows.map(({ id }) => id));
-  return ids.flatMap((id, index) =>
-    id === undefined || known.has(id)
-      ? []
-      : [{ field: `candidateIds[${index}]`, message: 'is not a candidate of this event' }],
-  );
-}
-
 /** @throws ApiError 422 naming each ID that is not a candidate of the event */
 async function requireCandidates(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Candidate[]> {
   const rows = await listCandidatesByIds(tx, eventId, ids);
-  requireNoIssues(strangerIssues(ids, rows));
+  requireNoIssues(strangerIssues('candidate', ids, rows));
   return rows;
 }
 

@@ -31,7 +31,7 @@ async function nameConflict<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Adds a group. @throws ApiError 409 for a name in use, 422 `plan_limit` */
-export async function createGroup(
+async function createGroup(
   tx: Transaction,
   deps: BallotChangeDeps,
   organizer: Organizer,
@@ -58,7 +58,7 @@ export async function createGroup(
 }
 
 /** Renames or describes a group. @throws ApiError 404; 409 for a name in use; 409 `results_final` for a new name */
-export async function changeGroup(
+async function changeGroup(
   tx: Transaction,
   deps: BallotChangeDeps,
   organizer: Organizer,

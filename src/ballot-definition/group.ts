@@ -45,4 +45,4 @@ export const groupView = z
     ],
   });
 
-export type GroupView = z.output<typeof groupView>;
+type GroupView = z.output<typeof groupView>;

@@ -214,7 +214,7 @@ export const positionView = z
       },
     ],
   });
-export type PositionView = z.output<typeof positionView>;
+type PositionView = z.output<typeof positionView>;
 
 /** How many candidates a ballot may mark: without a number of its own, as many as stand for the position. */
 export function limitOf(position: Position, candidates: readonly Candidate[]): number {

@@ -21,7 +21,7 @@ import { createSponsorBody, sponsorView, updateSponsorBody, viewSponsor } from '
 import type { Sponsor } from './types.ts';
 
 /** Adds a sponsor. @throws ApiError 422 `plan_limit` */
-export async function createSponsor(
+async function createSponsor(
   tx: Transaction,
   deps: BallotChangeDeps,
   organizer: Organizer,
@@ -48,7 +48,7 @@ export async function createSponsor(
 }
 
 /** Changes a sponsor. @throws ApiError 404 */
-export async function changeSponsor(
+async function changeSponsor(
   tx: Transaction,
   deps: BallotChangeDeps,
   organizer: Organizer,
@@ -69,12 +69,7 @@ export async function changeSponsor(
 }
 
 /** Deletes a sponsor at once (204). @throws ApiError 404 */
-export async function removeSponsor(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  organizer: Organizer,
-  id: string,
-): Promise<void> {
+async function removeSponsor(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer, id: string): Promise<void> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
   const before = await findSponsor(tx, eventId, id);

@@ -60,4 +60,4 @@ export const sponsorView = z
     ],
   });
 
-export type SponsorView = z.output<typeof sponsorView>;
+type SponsorView = z.output<typeof sponsorView>;

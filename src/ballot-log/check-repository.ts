@@ -83,7 +83,7 @@ export async function findUnaccounted(executor: Executor, eventId: string): Prom
 }
 
 /** Notes that a log is not what was signed; the first finding stands until a check finds the log well. */
-export async function insertAlarm(executor: Executor, eventId: string, alarm: string, nowMs: number): Promise<void> {
+async function insertAlarm(executor: Executor, eventId: string, alarm: string, nowMs: number): Promise<void> {
   await executor.insert(logAlarms).values({ votingEventId: eventId, alarm, foundAt: nowMs }).onConflictDoNothing();
 }
 

@@ -3,7 +3,7 @@ import { EMPTY_ROOT, HASH_BYTES, hashChildren, type TreeNode } from './merkle-tr
 const SIZE_BYTES = 8;
 
 /** Called for every node that an append completes, the leaf first. */
-export type OnNode = (node: TreeNode, hash: Uint8Array) => void;
+type OnNode = (node: TreeNode, hash: Uint8Array) => void;
 
 /**
  * The right edge of a growing tree: one hash for each 1 in the binary form of its size, the largest subtree first. That is

@@ -10,7 +10,7 @@ import { sha256 } from '#src/platform/secrets.ts';
  * SHA-256("ballot" ‖ salt ‖ canonical JSON of { votes, weight }), and `h` is SHA-256("code" ‖ confirmation code), the code
  * as 26 upper-case ASCII characters. It bears no time, so that no leaf can be joined with the moment somebody voted.
  */
-export interface BallotLeaf {
+interface BallotLeaf {
   readonly v: 1;
   readonly t: 'ballot';
   readonly e: string;
@@ -19,7 +19,7 @@ export interface BallotLeaf {
 }
 
 /** The first leaf. */
-export interface OpenLeaf {
+interface OpenLeaf {
   readonly v: 2;
   readonly t: 'open';
   readonly e: string;
@@ -35,7 +35,7 @@ export interface OpenLeaf {
 }
 
 /** The first leaf as versions up to 1.0.0 wrote it: `roll` is the number of voters, approved or not. */
-export interface FirstOpenLeaf extends Omit<OpenLeaf, 'v' | 'roll'> {
+interface FirstOpenLeaf extends Omit<OpenLeaf, 'v' | 'roll'> {
   readonly v: 1;
   readonly roll: number;
 }
@@ -44,7 +44,7 @@ export interface FirstOpenLeaf extends Omit<OpenLeaf, 'v' | 'roll'> {
  * The roll of an election as it is from here on: no more ballots than `heads` and no more weight than `weight` may stand before
  * the next one. It names no voter. `seq` counts them from 1.
  */
-export interface RollLeaf {
+interface RollLeaf {
   readonly v: 2;
   readonly t: 'roll';
   readonly e: string;
@@ -60,7 +60,7 @@ export interface RollLeaf {
 }
 
 /** A change of the configuration after the opening; `seq` counts them from 1. */
-export interface ConfigLeaf {
+interface ConfigLeaf {
   readonly v: 1;
   readonly t: 'config';
   readonly e: string;
@@ -73,7 +73,7 @@ export interface ConfigLeaf {
  * What witnesses signed of the log with all its ballots: the last leaf before the close, where witnesses are set. The service's own
  * log, whose head they signed, holds the head of this log as it was before this leaf.
  */
-export interface WitnessLeaf {
+interface WitnessLeaf {
   readonly v: 2;
   readonly t: 'witness';
   readonly e: string;
@@ -91,7 +91,7 @@ export interface WitnessLeaf {
  * The close: the last leaf but for `void` leaves, written once. It commits to the result and says nothing of it: `c` is
  * SHA-256("close" ‖ salt ‖ canonical JSON of what is closed), so that a hidden result cannot be found by trying counts out.
  */
-export interface CloseLeaf {
+interface CloseLeaf {
   readonly v: 2;
   readonly t: 'close';
   readonly e: string;
@@ -121,7 +121,7 @@ export interface CloseContent {
 }
 
 /** The close as versions up to 1.0.0 wrote it, its figures in clear; one more for each time that a closed event was opened again. */
-export interface FirstCloseLeaf {
+interface FirstCloseLeaf {
   readonly v: 1;
   readonly t: 'close';
   readonly e: string;
@@ -133,7 +133,7 @@ export interface FirstCloseLeaf {
 }
 
 /** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
-export interface VoidLeaf {
+interface VoidLeaf {
   readonly v: 1;
   readonly t: 'void';
   readonly e: string;

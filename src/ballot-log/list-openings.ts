@@ -87,7 +87,7 @@ export const openingsQuery = z.strictObject({
 const MAX_PAGE_BYTES = 131_072;
 
 /** Where a page begins, and how many ballots it may hold: by leaf, or by the cursor of the page before. */
-export type OpeningsQuestion = z.output<typeof openingsQuery>;
+type OpeningsQuestion = z.output<typeof openingsQuery>;
 
 /** @throws ApiError 400 for a page that is asked for both ways, or larger than its way allows */
 function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: OpeningsQuestion) {

@@ -21,7 +21,7 @@ export const tileAnswer = (content: Uint8Array<ArrayBuffer>, isLasting = true): 
 });
 
 /** The hashes of a tile, the first `width` of them: one row when it is full, at most 255 of the level below otherwise. */
-export async function readHashTileOf(
+async function readHashTileOf(
   tree: TreeReader,
   tile: { readonly level: number; readonly index: number; readonly width: number },
 ): Promise<Buffer | undefined> {

@@ -8,6 +8,7 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -43,9 +44,6 @@ const MOST_TOGETHER = 512;
 
 /** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
 const TENDED_TOGETHER = 4;
-
-/** What everybody weighs in a poll, in millionths. */
-const UNIT_WEIGHT = 1_000_000n;
 
 /** The published count of a finished event. */
 export interface FinalCount {
@@ -264,7 +262,8 @@ function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: Ball
   try {
     const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
     const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
-    const weightMicro = type === 'poll' ? UNIT_WEIGHT : (sealed?.weightMicro ?? row.weightMicro);
+    // In a poll everybody weighs the same.
+    const weightMicro = type === 'poll' ? MICRO : (sealed?.weightMicro ?? row.weightMicro);
     if (weightMicro !== row.weightMicro) return undefined;
     return { ...row, entries, sealedTime, ...sealed, weightMicro };
   } catch {

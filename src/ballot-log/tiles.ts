@@ -12,7 +12,7 @@ const MAX_TILE_LEVEL = 63;
 const MAX_ENTRY_BYTES = 0xffff;
 const LENGTH_BYTES = 2;
 
-export type TileLevel = number | 'entries';
+type TileLevel = number | 'entries';
 
 export interface Tile {
   readonly level: TileLevel;

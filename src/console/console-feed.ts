@@ -10,7 +10,7 @@ interface Numbered<Item> {
 }
 
 /** The newest items of a kind, each once, oldest first. */
-export class Ring<Item extends { readonly id: string }> {
+class Ring<Item extends { readonly id: string }> {
   readonly #max: number;
   readonly #items: Numbered<Item>[] = [];
   readonly #known = new Set<string>();

@@ -25,7 +25,7 @@ interface CreditAccount {
 }
 
 /** Adds credits that a payment bought. */
-export async function addCredits(
+async function addCredits(
   tx: Transaction,
   { votingEventId, positionId, visitorId }: CreditAccount,
   bought: { readonly base: number; readonly credits: number; readonly attemptId: string },
@@ -37,7 +37,7 @@ export async function addCredits(
 }
 
 /** Takes bought credits back, as far as they are not spent; answers how many are. */
-export async function takeBackCredits(
+async function takeBackCredits(
   tx: Transaction,
   { votingEventId, positionId, visitorId }: CreditAccount,
   credits: number,
@@ -50,7 +50,7 @@ export async function takeBackCredits(
 }
 
 /** The code tags of confirmed ballots that spent credits of a position, the newest first. */
-export async function listSpendingBallots(
+async function listSpendingBallots(
   executor: Executor,
   { votingEventId, positionId, visitorId }: CreditAccount,
 ): Promise<{ codeTag: Buffer; credits: number }[]> {

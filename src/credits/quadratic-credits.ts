@@ -77,7 +77,7 @@ export const balanceView = z
       },
     ],
   });
-export type BalanceView = z.output<typeof balanceView>;
+type BalanceView = z.output<typeof balanceView>;
 
 const common = {
   positionId: z.string(),
@@ -125,7 +125,7 @@ export const optionsView = z
       },
     ],
   });
-export type OptionsView = z.output<typeof optionsView>;
+type OptionsView = z.output<typeof optionsView>;
 
 /** A visitor's credits on a position (completions 4.10). What is available is what is neither spent nor held. */
 export function viewBalance(

@@ -187,7 +187,7 @@ export interface MessageTarget {
   readonly missingKinds: readonly string[];
 }
 
-export type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
+type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
 
 /** A hint that something happened. It is no proof: its receiver reads the checkout. */
 export interface WebhookNotice {
@@ -271,7 +271,7 @@ export interface PaymentProvider {
   close(): Promise<void>;
 }
 
-export type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
+type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
 
 /** The provider could not be asked, or gave no answer that can be used. Nothing is known; asking again may help. */
 export class PaymentProviderUnavailable extends Error {
@@ -338,7 +338,7 @@ export function failureOf(
 }
 
 /** A provider's error code, when it looks like one and not like a key: nothing else of an answer may reach a message. */
-export function safeCode(code: unknown): string | null {
+function safeCode(code: unknown): string | null {
   return typeof code === 'string' && /^(?!\w{2}_(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code) ? code : null;
 }
 
@@ -356,7 +356,7 @@ export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]{2}_live_/.test(secretKey);
 }
 
-export interface ExpectedPayment {
+interface ExpectedPayment {
   readonly attemptId: string;
   /** Every reference that was ever made for the attempt. */
   readonly references: readonly string[];

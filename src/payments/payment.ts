@@ -11,10 +11,10 @@ import type { Refund } from './refund-payment.ts';
 import type { paymentAttempts, paymentBusinesses } from './tables.ts';
 
 export type PaymentPurpose = 'vote' | 'candidate_registration' | 'quadratic_credits';
-export const PAYMENT_PURPOSES = ['vote', 'candidate_registration', 'quadratic_credits'] as const;
+const PAYMENT_PURPOSES = ['vote', 'candidate_registration', 'quadratic_credits'] as const;
 
 export type AttemptStatus = 'created' | 'pending' | 'succeeded' | 'fulfilled' | 'failed' | 'cancelled';
-export const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled'] as const;
+const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled'] as const;
 
 /** A merchant's account at a provider, as an operator connected it. Its credentials stay sealed. */
 export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
@@ -88,7 +88,7 @@ export const businessView = z
       },
     ],
   });
-export type BusinessView = z.output<typeof businessView>;
+type BusinessView = z.output<typeof businessView>;
 
 const ATTEMPT_EXAMPLE = {
   id: EXAMPLE.payment,
@@ -128,7 +128,7 @@ export const attemptView = z
     description: 'One payment, from the first call to its end.',
     examples: [ATTEMPT_EXAMPLE],
   });
-export type AttemptView = z.output<typeof attemptView>;
+type AttemptView = z.output<typeof attemptView>;
 
 /** What only the organizer sees of an attempt: what stands beside it in the provider's own lists (completions 7.4). */
 const organizerPart = {
@@ -180,7 +180,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
     },
   ],
 });
-export type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
+type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
 /** One object for each provider, of which the one that is paid through is present. */
 const pageViews = Object.fromEntries(
@@ -216,7 +216,7 @@ const paymentRequiredView = z
       },
     ],
   });
-export type PaymentRequiredView = z.output<typeof paymentRequiredView>;
+type PaymentRequiredView = z.output<typeof paymentRequiredView>;
 
 /** 402 `{ data }`: the one refusal without an envelope (contract, "Errors", rule 1). */
 export const PAYMENT_REQUIRED = {

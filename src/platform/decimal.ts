@@ -1,18 +1,26 @@
-/** Weights are kept in millionths, so that six decimals are exact. */
-export const MICRO = 1_000_000n;
+/** Decimals of a weight: weights are kept in millionths. */
+export const WEIGHT_DECIMALS = 6;
+export const MICRO = 10n ** BigInt(WEIGHT_DECIMALS);
 
 /** `1500000n` → `1.5`: the JSON number of a weight. Exact while the weight has at most 15 significant digits. */
 export function microToNumber(micro: bigint): number {
   return Number(microToDecimal(micro));
 }
 
-/** `1500000n` → `"1.5"`, without trailing zeros. */
-export function microToDecimal(micro: bigint): string {
-  const negative = micro < 0n;
-  const digits = (negative ? -micro : micro).toString().padStart(7, '0');
-  const whole = digits.slice(0, -6);
-  const fraction = digits.slice(-6).replace(/0+$/, '');
-  return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+/** `scaledToDecimal(12_500_000n, 6)` → `"12.5"`: the exact decimal string, without trailing zeros. */
+export function scaledToDecimal(value: bigint, decimals: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** `1500000n` → `"1.5"`. */
+export const microToDecimal = (micro: bigint): string => scaledToDecimal(micro, WEIGHT_DECIMALS);
+
+/** A share with six decimals, 0 of nothing: for reading and drawing, no decision depends on it. */
+export function shareOf(part: bigint, whole: bigint): number {
+  return whole === 0n ? 0 : Number((part * MICRO) / whole) / Number(MICRO);
 }
 
 /** A JSON number with at most six decimals to millionths, or undefined when it has more. */

@@ -31,7 +31,7 @@ function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>
  * Says of the answers of public operations, and of messages to webhook endpoints, that their `data` may be marked.
  * @param bodies schemas of whole answers and messages: what is under `data` is changed in place
  */
-export function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
+function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
   for (const body of bodies) allow(propertyOf(body, 'data'), components);
 }
 

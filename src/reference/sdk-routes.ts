@@ -11,7 +11,7 @@ import { makeOnce } from '#src/platform/make-once.ts';
 import { bundle } from './bundle-verifier.ts';
 
 /** A file of an archive. */
-export interface PackedFile {
+interface PackedFile {
   /** At most 100 ASCII characters. */
   readonly name: string;
   readonly content: Buffer;
@@ -46,7 +46,7 @@ function headerOf(name: string, bytes: number): Buffer {
 }
 
 /** Files as a tar archive (POSIX ustar). The same files give the same bytes. */
-export function packTar(files: readonly PackedFile[]): Buffer {
+function packTar(files: readonly PackedFile[]): Buffer {
   const entries = files.flatMap(({ name, content }) => [
     headerOf(name, content.length),
     content,
@@ -71,7 +71,7 @@ const readPacked = async (from: string): Promise<PackedFile> => ({
 });
 
 /** Compiles the SDK and packs it with its types. */
-export async function bundleSdk(): Promise<SdkPackage> {
+async function bundleSdk(): Promise<SdkPackage> {
   const { name, version }: { name: string; version: string } = JSON.parse(
     await readFile(path.join(FOLDER, 'package.json'), 'utf8'),
   );

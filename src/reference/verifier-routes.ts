@@ -30,12 +30,12 @@ button:disabled{opacity:.6;cursor:default}
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
 /** The page runs its own script, and asks nothing of any other address. */
-export const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const integrityOf = ({ sha256 }: Bundle): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
 
 /** @param script the program of the page @param file the verifier for a terminal */
-export function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): string {
+function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>Verify a ballot log · ${serviceName}</title><style>${new Html(STYLE)}</style></head>
 <body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a href="/reference/verifying-a-ballot">How it works</a></header>

@@ -59,7 +59,7 @@ interface Present {
 }
 
 /** What one count of an event says. */
-export interface Count {
+interface Count {
   readonly results: EventResults;
   /** All confirmed ballots of that moment, those included that are kept back from the audience. */
   readonly confirmed: number;

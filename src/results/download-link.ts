@@ -32,7 +32,7 @@ export function fileNameHeader(event: Pick<VotingEvent, 'title' | 'code'>, kind:
   };
 }
 
-export const DOWNLOAD_KINDS = ['pdf', 'csv', 'table', 'json', 'cvr', 'blt'] as const;
+const DOWNLOAD_KINDS = ['pdf', 'csv', 'table', 'json', 'cvr', 'blt'] as const;
 export type DownloadKind = (typeof DOWNLOAD_KINDS)[number];
 export const PAPER_SIZES = ['a4', 'letter'] as const;
 export type PaperSize = (typeof PAPER_SIZES)[number];

@@ -48,7 +48,7 @@ export const voteView = z
   });
 type Vote = z.output<typeof voteView>;
 
-export interface VoteFilter {
+interface VoteFilter {
   readonly positionId: string | undefined;
   readonly candidateId: string | undefined;
   /** Part of a position's title, a candidate's name or a voter's visible ID, in any case. */
@@ -61,7 +61,7 @@ interface PlacedVote {
   readonly key: string;
 }
 
-export interface VotePage {
+interface VotePage {
   readonly votes: readonly Vote[];
   /** Where the next page begins; null after the last vote. */
   readonly next: string | null;

@@ -18,7 +18,7 @@ const BYTES_PER_COPY = 512 * 1024;
 const COPIES = 2;
 
 /** A packed ballot within bytes that are good until the next one is asked for. */
-export type TakeBallot = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint) => void;
+type TakeBallot = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint) => void;
 
 const [FIRST_LEAF, BALLOTS, WEIGHTS, ENTRIES] = [0, 1, 2, 3];
 /** An array in binary form begins with so many bytes; each element follows its length. */

@@ -5,7 +5,7 @@ import type { Database } from '#src/database/client.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
-import { microToNumber } from '#src/platform/decimal.ts';
+import { microToNumber, shareOf } from '#src/platform/decimal.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -77,11 +77,6 @@ export const statsView = z
   });
 type StatsView = z.output<typeof statsView>;
 
-/** A share from 0 to 1 with six decimals; 0 of nothing. */
-function share(part: bigint, whole: bigint): number {
-  return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
-}
-
 /**
  * The figures of an event (completions 3, rule 6). What is counted moves as the results of the same audience do (completions 5.6).
  * Turnout is of the approved voters, in heads and in weight.
@@ -115,8 +110,8 @@ export async function readStats(
     status: shownStatusAt(event, nowMs),
     voters: { ...heads, weight: microToNumber(BigInt(weight)), votedWeight: microToNumber(BigInt(votedWeight)) },
     turnout: {
-      heads: share(BigInt(heads.voted), BigInt(heads.approved)),
-      weight: share(BigInt(votedWeight), BigInt(approvedWeight)),
+      heads: shareOf(BigInt(heads.voted), BigInt(heads.approved)),
+      weight: shareOf(BigInt(votedWeight), BigInt(approvedWeight)),
     },
     ballots: { cast: figures.pendingBallots + count.ballots, confirmed: count.ballots },
     votes: { total: count.entries },

@@ -121,7 +121,7 @@ const VOTE_BALLOTS = 200;
 export const WHOLE_BOX = String(2n ** 62n);
 
 /** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
-export interface PageStart {
+interface PageStart {
   readonly end: string;
   readonly place: string | undefined;
   readonly inclusive: boolean;
@@ -201,7 +201,7 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
  * Whether at least this many approved voters have each weight of an election. Where weights differ, that many in each class have to: a
  * class is a group with positions of its own, derived from the contests on a ballot, and everybody else.
  */
-export async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
+async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
   const { rows } = await executor.execute<{ common: boolean | null }>(sql`
     WITH roll AS (
       SELECT v.weight_micro, coalesce((SELECT min(p.group_id) FROM positions p
@@ -229,7 +229,7 @@ const record = (row: RecordRow): RecordBallot => ({
 });
 
 /** Where the box ended at one moment, and what waited to enter it. */
-export interface RecordMoment {
+interface RecordMoment {
   readonly last: string;
   readonly queue: readonly RecordBallot[];
 }

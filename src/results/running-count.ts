@@ -1,6 +1,7 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Candidate } from '#src/ballot-definition/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import { WeightSum } from '#src/tally/ballot-sums.ts';
 import { startCount } from '#src/tally/start-count.ts';
@@ -13,9 +14,7 @@ import type {
   TallyPosition,
 } from '#src/tally/types.ts';
 
-const WHOLE_MICRO = 1_000_000n;
-
-export interface StoredBallot {
+interface StoredBallot {
   readonly entries: Uint8Array;
   readonly weightMicro: bigint;
 }
@@ -24,7 +23,7 @@ export interface StoredBallot {
 export class BallotDefinitionLacks extends Error {}
 
 /** One position under way. */
-export interface Counted {
+interface Counted {
   readonly count: PositionCount;
   /** By a candidate's number: its index in the count, or -1. */
   readonly indexByNumber: Int32Array;
@@ -196,9 +195,9 @@ export class RunningCount {
     }
     this.ballots += times;
     this.#weight.add(weightMicro, times);
-    if (weightMicro === WHOLE_MICRO) return;
+    if (weightMicro === MICRO) return;
     this.weighted += times;
-    if (weightMicro % WHOLE_MICRO !== 0n) this.fractional += times;
+    if (weightMicro % MICRO !== 0n) this.fractional += times;
   }
 
   /** Some of the rounds of a position, by its number. */

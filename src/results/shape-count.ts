@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { microToNumber } from '#src/platform/decimal.ts';
+import { microToNumber, shareOf } from '#src/platform/decimal.ts';
 import type { Lot, ReportOptions } from '#src/tally/types.ts';
 import type { EventCounter, ResultsAudience } from './count-event.ts';
 import type { EventResults } from './event-results.ts';
@@ -11,11 +11,6 @@ import type { RunningCount } from './running-count.ts';
 export interface Counted {
   readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
   readonly positions: EventResults['positions'];
-}
-
-/** Shares are shown with six decimals; they are for reading, no decision depends on them. */
-function share(part: bigint, whole: bigint): number | null {
-  return whole === 0n ? null : Number((part * 1_000_000n) / whole) / 1_000_000;
 }
 
 /**
@@ -54,7 +49,8 @@ export async function shape(running: RunningCount, options: ReportOptions): Prom
       entries: running.entries,
       abstentions: positions.reduce((sum, position) => sum + position.abstentions, 0),
       electorate: electorateMicro === null ? null : microToNumber(electorateMicro),
-      turnout: electorateMicro === null ? null : share(running.weightMicro, electorateMicro),
+      turnout:
+        electorateMicro === null || electorateMicro === 0n ? null : shareOf(running.weightMicro, electorateMicro),
     },
     positions,
   };

@@ -3,12 +3,13 @@ import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding
 import { openEntries } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { COMMON_WEIGHT_HOLDERS, type RecordBallot, readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
-export interface RecordSource {
+interface RecordSource {
   readonly db: Database;
   readonly secrets: Secrets;
   readonly manufacturer: string;
@@ -19,7 +20,6 @@ export interface RecordSource {
 
 const UNIT_ID = 'unit-event';
 const DEVICE_ID = 'device-service';
-const ONE = 1_000_000n;
 
 const selectionId = (position: number, candidate: number): string => `selection-${position}-${candidate}`;
 const contestId = (position: number): string => `contest-${position}`;
@@ -114,9 +114,9 @@ function reportOf(source: RecordSource, definition: BallotDefinition, nowMs: num
 
 /** `1500000n` → `3/2`: exact, as the format wants it. */
 function fraction(micro: bigint): string {
-  let [left, right] = [micro < 0n ? -micro : micro, ONE];
+  let [left, right] = [micro < 0n ? -micro : micro, MICRO];
   while (right !== 0n) [left, right] = [right, left % right];
-  return `${micro / left}/${ONE / left}`;
+  return `${micro / left}/${MICRO / left}`;
 }
 
 function contestRecord(position: BallotPosition, packed: PackedPosition, weightMicro: bigint | undefined) {
@@ -124,7 +124,7 @@ function contestRecord(position: BallotPosition, packed: PackedPosition, weightM
   const selections = packed.entries.map(({ candidate, value }) => {
     const votes = ranked ? 1 : value;
     const weighted =
-      weightMicro === undefined || weightMicro === ONE || votes === 0
+      weightMicro === undefined || weightMicro === MICRO || votes === 0
         ? {}
         : { FractionalVotes: fraction(BigInt(votes) * weightMicro) };
     const rank = ranked ? { Rank: value } : {};

@@ -1,5 +1,6 @@
+import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import { scaledToDecimal, toWholeNumber, WEIGHT_DECIMALS } from './exact.ts';
+import { toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
 import { Participation } from './participation.ts';
 import type { CandidateResult, PositionBallot, SavedCount, TallyPosition } from './types.ts';
@@ -131,8 +132,6 @@ export class WeightSum {
   }
 }
 
-const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
-
 /** What a ballot of a summing method may hold. */
 export interface BallotRule {
   /** Most entries, unless the position says otherwise. */
@@ -231,6 +230,6 @@ export class BallotSums {
 }
 
 function wholeWeight(weightMicro: bigint): bigint {
-  requireThat(weightMicro % WHOLE === 0n, 'weights said to be whole add up to a fraction');
-  return weightMicro / WHOLE;
+  requireThat(weightMicro % MICRO === 0n, 'weights said to be whole add up to a fraction');
+  return weightMicro / MICRO;
 }

@@ -1,17 +1,6 @@
 import { requireThat } from './count-refused.ts';
 
-/** Decimals of a weight: weights are held in millionths. */
-export const WEIGHT_DECIMALS = 6;
-
 const LARGEST_WHOLE = BigInt(Number.MAX_SAFE_INTEGER);
-
-/** `scaledToDecimal(12_500_000n, 6)` → `"12.5"`: the exact decimal string, without trailing zeros. */
-export function scaledToDecimal(value: bigint, decimals: number): string {
-  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
-  const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
-  return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
-}
 
 /** The JSON number of a whole figure; refuses one that a number cannot hold exactly. */
 export function toWholeNumber(value: bigint): number {

@@ -1,10 +1,8 @@
-import { scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
+import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import type { Majority, Margin } from './types.ts';
 
-const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
-
 /** The smallest step in which votes change: whole votes where every weight is 1, millionths of weight otherwise. */
-export const stepOf = (unitWeights: boolean): bigint => (unitWeights ? WHOLE : 1n);
+export const stepOf = (unitWeights: boolean): bigint => (unitWeights ? MICRO : 1n);
 
 /** The smallest multiple of a step that is at least numerator / denominator. */
 export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bigint {
@@ -13,7 +11,7 @@ export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bi
 }
 
 /** The smallest multiple of a step that is more than numerator / denominator. */
-export function aboveTo(step: bigint, numerator: bigint, denominator: bigint): bigint {
+function aboveTo(step: bigint, numerator: bigint, denominator: bigint): bigint {
   return (numerator / (denominator * step) + 1n) * step;
 }
 
@@ -27,7 +25,7 @@ export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): M
 export const NO_MARGIN: Margin = { votes: '0', exact: true, bound: null };
 
 /** What decides the winners of a position whose candidates are compared by one figure each. */
-export interface Contest {
+interface Contest {
   /** Lowest first is of no matter: figures of the winners, and of the others who could have won. */
   readonly winning: readonly bigint[];
   readonly losing: readonly bigint[];

@@ -1,5 +1,6 @@
+import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BitCounts } from './bit-counts.ts';
-import { greatestCommonDivisor, largestAbove, scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
+import { greatestCommonDivisor, largestAbove } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 import type { Pairwise, TallyPosition } from './types.ts';
 

@@ -1,5 +1,6 @@
+import { WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import { greatestCommonDivisor, largestAbove, WEIGHT_DECIMALS } from './exact.ts';
+import { greatestCommonDivisor, largestAbove } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
 /** Ballots are worth a whole number of hundred-thousandths of themselves. */
@@ -9,7 +10,7 @@ const FULL_VALUE = 10 ** VALUE_DECIMALS;
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
 /** What one transfer moved to a receiver: a candidate, or the number after the last one for what found no candidate. */
-export interface Received {
+interface Received {
   readonly to: number;
   readonly weight: bigint;
   readonly heads: bigint;

@@ -1,11 +1,10 @@
+import { MICRO } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import { WEIGHT_DECIMALS } from './exact.ts';
 import type { RankingSink, SavedCount } from './types.ts';
 
 type Cells = Uint8Array | Uint16Array;
 type Column = Cells | Uint32Array | Float64Array;
 
-const WHOLE = 10n ** BigInt(WEIGHT_DECIMALS);
 const FIRST_GROUPS = 64;
 /** Groups are named by 32-bit integers, one above zero in the table. */
 const MAX_GROUPS = 2 ** 31 - 2;
@@ -79,7 +78,7 @@ export class Rankings implements RankingSink {
 
   /** Whether the weight of every ballot that is still in is a whole number. */
   areWeightsWhole(): boolean {
-    const fractional = this.weights.map((weight) => weight % WHOLE !== 0n);
+    const fractional = this.weights.map((weight) => weight % MICRO !== 0n);
     if (!fractional.includes(true)) {
       return true;
     }

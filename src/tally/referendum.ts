@@ -1,6 +1,6 @@
+import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BallotSums } from './ballot-sums.ts';
 import { requireThat } from './count-refused.ts';
-import { scaledToDecimal, WEIGHT_DECIMALS } from './exact.ts';
 import { marginOf, stepOf } from './margin.ts';
 import { MARK } from './mark-check.ts';
 import { Ties } from './ties.ts';

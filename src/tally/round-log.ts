@@ -1,16 +1,17 @@
+import { scaledToDecimal } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
 import { EarlierRounds } from './earlier-rounds.ts';
-import { cutToWholeNumber, scaledToDecimal } from './exact.ts';
+import { cutToWholeNumber } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import type { Round, RoundTally, RoundTransfer, TallyPosition, TieDecision } from './types.ts';
 
 /** Candidates that a round lists one by one; the others are summed up. */
-export const MAX_LISTED = 200;
+const MAX_LISTED = 200;
 /** Tallies that one answer holds. More rounds than that are left out of the results, and read in pages. */
-export const MAX_TALLIES = 2_000;
+const MAX_TALLIES = 2_000;
 
 /** What was decided in a round; candidates are indexes into the position's. */
-export interface RoundDecision {
+interface RoundDecision {
   readonly elected: readonly number[];
   readonly eliminated: readonly number[];
   readonly transfer: { readonly from: number; readonly passed: Passed } | null;

@@ -14,7 +14,7 @@ export interface SeatTie {
 }
 
 /** Which one of the tied is picked, where no seat depends on it. */
-export interface Pick {
+interface Pick {
   readonly picked: number;
   readonly decision: TieDecision;
   /** The lot is to decide and is not drawn yet. */

@@ -25,9 +25,9 @@ export interface Fraction {
 }
 
 /** What the share of yes is taken of: yes and no; those and the abstentions; the weight of the electorate. */
-export type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
+type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
 
-export interface Threshold extends Fraction {
+interface Threshold extends Fraction {
   /** Left out: `yes_no`. */
   readonly base?: ThresholdBase;
 }
@@ -190,7 +190,7 @@ export interface RoundTransfer {
 }
 
 /** The standing candidates that a round does not list one by one. */
-export interface OtherTallies {
+interface OtherTallies {
   readonly candidates: number;
   readonly votesWon: number;
   readonly weightWon: string;

@@ -33,7 +33,7 @@ function openConfirmation(secrets: Secrets, token: string): z.output<typeof link
  * a registration whose address is confirmed no longer expires.
  * @returns false for a link that was not made here, whose registration or address is gone, or whose event has closed
  */
-export async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
+async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
   const link = openConfirmation(secrets, token);
   if (link === undefined) return false;
   const [eventId, voterId, address] = link;

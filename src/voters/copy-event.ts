@@ -28,7 +28,7 @@ import { rollCopies, voters } from './tables.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 
 /** A copy of an event. */
-export const copyEventBody = z.strictObject({
+const copyEventBody = z.strictObject({
   title: nameField(),
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),
 });
@@ -38,7 +38,7 @@ export const copyEventBody = z.strictObject({
  * Voters follow as a job. Prices are taken along within an account alone: a payment business belongs to one.
  * @throws ApiError 422 `plan_limit` for events, or for the voters to copy
  */
-export async function copyEvent(
+async function copyEvent(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,

@@ -10,7 +10,8 @@ import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
-import { publish } from '#src/webhooks/record-event.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
@@ -24,7 +25,7 @@ const PERSONAL = ['name', 'email', 'voterId'];
  * Takes names, addresses and voter IDs of erased voters out of the audit trail of their event. That there was a change, by
  * which key and when, stays.
  */
-export async function eraseFromTrail(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+async function eraseFromTrail(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
   const personal = sql`${sql.param(PERSONAL)}::text[]`;
   await tx.execute(sql`
     UPDATE audit_entries SET before = before - ${personal}, after = after - ${personal}
@@ -116,12 +117,16 @@ async function takeOffRoll(
     // An erased person stays in every figure of the final result, so that nothing of the roll has changed.
     if (statusAt(event, event.lockedAt) === 'open') await countRollChange(tx, event.id, 'roll', rows.length);
   }
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  await publish(
-    tx,
-    deps,
-    about,
-    'voter.deleted',
-    ids.map((id) => ({ id })),
-  );
+  await publishDeleted(tx, deps, event, ids);
+}
+
+/** Publishes that voters are off the roll. */
+export async function publishDeleted(
+  tx: Transaction,
+  deps: RecordDeps,
+  { id, accountId }: Pick<VotingEvent, 'id' | 'accountId'>,
+  ids: readonly string[],
+): Promise<void> {
+  const facts = ids.map((voterId) => ({ id: voterId }));
+  await publish(tx, deps, { accountId, votingEventId: id }, 'voter.deleted', facts);
 }

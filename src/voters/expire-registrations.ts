@@ -6,8 +6,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publish } from '#src/webhooks/record-event.ts';
-import { REMOVE_DELETED_VOTERS } from './delete-voter.ts';
+import { publishDeleted, REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
 import { giveVotersBack } from './voter-places.ts';
 
@@ -28,17 +27,9 @@ async function recordExpiry(
   if (ids.length === 0) return;
   await giveVotersBack(tx, event.id, 'registration', ids.length);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-  const about = { accountId: event.accountId, votingEventId: event.id };
-  await publish(
-    tx,
-    deps,
-    about,
-    'voter.deleted',
-    ids.map((id) => ({ id })),
-  );
+  await publishDeleted(tx, deps, event, ids);
   await recordChange(tx, deps, {
-    ...about,
-    keyId: null,
+    ...{ accountId: event.accountId, votingEventId: event.id, keyId: null },
     action: 'registrations.expired',
     resource: event.id,
     before: { reason, count: ids.length, voterIds: ids },

@@ -166,7 +166,7 @@ export async function importPart(
 }
 
 /** How far a partial import has come. */
-export interface ImportProgress extends ImportedRoll {
+interface ImportProgress extends ImportedRoll {
   readonly rowsDone: number;
 }
 

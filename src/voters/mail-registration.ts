@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -51,12 +51,8 @@ async function mailRegistration(
   if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
   if (statusAt(event, await readNow(deps.db)) === 'closed') return;
   const { email } = voter;
-  // A registration that got no mail never expires. The attempts at a mail count as one.
-  if (
-    run.attempt === 1 &&
-    !(await takeMail(deps.db, deps.secrets, { to: email, accountId: event.accountId, votingEventId: event.id }))
-  )
-    return;
+  // A registration that got no mail never expires.
+  if (!(await takeMailOnce(deps, run, event, email))) return;
   const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
   // Before the mail: a link that is used at once must find its registration waiting for it.
   const expires = event.voterApproval === 'automatic';

@@ -39,7 +39,7 @@ import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
  * @throws ApiError 409 `not_an_election` in a poll, 409 `event_closed` once no one can vote any more
  */
-export async function notifyVoters(
+async function notifyVoters(
   tx: Transaction,
   deps: VoterDeps,
   organizer: Organizer,

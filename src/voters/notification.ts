@@ -11,11 +11,11 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
 
 /** Whom mails go to. */
-export const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
+const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
 
 export type Audience = (typeof AUDIENCES)[number];
 
-export const NOTIFICATION_KINDS = ['key', 'reminder'] as const;
+const NOTIFICATION_KINDS = ['key', 'reminder'] as const;
 
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -101,9 +101,7 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
   if (statusAt(event, nowMs) === 'closed') return end('skipped');
   if (notification.audience === 'not_voted' && voter.hasVoted) return end('voted');
-  // The attempts at a mail count as one.
-  const counted = { to: voter.email, accountId: event.accountId, votingEventId: event.id };
-  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return end('skipped');
+  if (!(await takeMailOnce(deps, run, event, voter.email))) return end('skipped');
   return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
 }
 

@@ -1,8 +1,8 @@
 import { recordChange } from '#src/accounts/record-change.ts';
 import type { Transaction } from '#src/database/client.ts';
-import { type Issue, validationError } from '#src/platform/errors.ts';
+import { validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { lockForChange, strangerIssues } from '#src/voting-events/guard-change.ts';
 import { requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
@@ -13,18 +13,10 @@ import { type Voter, viewVoter } from './voter.ts';
 import { deleteVoterKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
 
-/** Names each ID that is not a voter of the event. */
-export function strangerIssues(ids: readonly (string | undefined)[], rows: readonly Voter[]): Issue[] {
-  const known = new Set(rows.map(({ id }) => id));
-  return ids.flatMap((id, index) =>
-    id === undefined || known.has(id) ? [] : [{ field: `voterIds[${index}]`, message: 'is not a voter of this event' }],
-  );
-}
-
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
   const rows = await listVotersByIds(tx, eventId, ids);
-  const issues = strangerIssues(ids, rows);
+  const issues = strangerIssues('voter', ids, rows);
   if (issues.length > 0) throw validationError(issues);
   return rows;
 }

@@ -52,12 +52,7 @@ async function listCandidates(executor: Executor, eventId: string, points: reado
  * invented masks are spread as real ones are. A keyed hash picks the voters: the same ID gets the same mask every time, also
  * while the roll changes elsewhere. The oldest listed secret key picks them, because a rotation changes no real mask either.
  */
-export async function inventMask(
-  executor: Executor,
-  secrets: Secrets,
-  eventId: string,
-  voterIdKey: string,
-): Promise<string> {
+async function inventMask(executor: Executor, secrets: Secrets, eventId: string, voterIdKey: string): Promise<string> {
   const keyed = (...words: string[]): string => {
     const digest = secrets.macs('mask', JSON.stringify([eventId, voterIdKey, ...words])).at(-1);
     if (digest === undefined) throw new Error('there is no secret key');

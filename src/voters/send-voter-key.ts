@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -106,9 +106,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   if (event.rehearsalSince !== (request.rehearsalSince ?? null)) return;
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
-  // The attempts at a mail count as one.
-  const counted = { to: voter.email, accountId: event.accountId, votingEventId: event.id };
-  if (run.attempt === 1 && !(await takeMail(deps.db, deps.secrets, counted))) return;
+  if (!(await takeMailOnce(deps, run, event, voter.email))) return;
   if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
     const words = waitingMail(event, voter.email, voter.status);
     await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });

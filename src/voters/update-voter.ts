@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { differenceOf } from '#src/accounts/record-change.ts';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -201,12 +201,7 @@ export function mailOldAddressJob(deps: {
       const event = await findEventById(deps.db, eventId);
       if (event === undefined) return;
       const to = deps.secrets.open(sealedAddress, oldAddressPlace(eventId, voterId)).toString('utf8');
-      // The attempts at a mail count as one.
-      if (
-        run.attempt === 1 &&
-        !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId, votingEventId: event.id }))
-      )
-        return;
+      if (!(await takeMailOnce(deps, run, event, to))) return;
       const mail = eventMail(event, to, ({ hello, addressChanged }) => ({
         subject: addressChanged.subject(event.title),
         parts: [hello(null), addressChanged.intro(event.title), addressChanged.warning],

@@ -114,7 +114,7 @@ export function visitorKey(visitorId: string): string {
 }
 
 /** Whom wrong keys of one API key are counted for, in one event. */
-export function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
+function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
   return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
 }
 

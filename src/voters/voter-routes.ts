@@ -18,10 +18,11 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import { addCreateVoters, type VoterDeps } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole } from './import-roll.ts';
-import { rejectVoters, strangerIssues } from './reject-voters.ts';
+import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
@@ -47,7 +48,7 @@ const EVERYBODY = {
 };
 
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
-export async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
+async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
   yield `\ufeff${csvLine([...COLUMNS])}`;
   for (let after: string | undefined; ; ) {
     const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
@@ -107,6 +108,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
   const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
     strangerIssues(
+      'voter',
       voterIds,
       await listVotersByIds(
         deps.db,

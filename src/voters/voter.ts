@@ -217,7 +217,7 @@ export const registeredVoterView = z
       },
     ],
   });
-export type RegisteredVoterView = z.output<typeof registeredVoterView>;
+type RegisteredVoterView = z.output<typeof registeredVoterView>;
 
 export const keyRequestView = z
   .object({ sent: z.literal(true), maskedEmail: z.string().meta({ description: 'Part of the address, to show.' }) })

@@ -34,7 +34,7 @@ const writeChangesCsv = (db: Database, eventId: string): AsyncGenerator<string> 
   );
 
 /** One line of the audit trail (completions 3, "Results, votes, exports", 5). */
-export const changeView = z
+const changeView = z
   .object({
     id: z.string(),
     votingEventId: z.string().nullable(),
@@ -77,7 +77,7 @@ export const changeView = z
     ],
   });
 
-export type ChangeView = z.output<typeof changeView>;
+type ChangeView = z.output<typeof changeView>;
 
 const listChangesQuery = z.strictObject({
   search: searchField().optional(),

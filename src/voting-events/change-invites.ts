@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { planLimit } from '#src/accounts/plans.ts';
 import { recordChange } from '#src/accounts/record-change.ts';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -181,9 +181,7 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   if (event === undefined || invite === undefined || sealed === undefined) return;
   if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
-  // The attempts at a mail count as one.
-  const counted = { to: invite.email, accountId: event.accountId, votingEventId: event.id };
-  if (run.attempt > 1 || (await takeMail(deps.db, deps.secrets, counted)))
+  if (await takeMailOnce(deps, run, event, invite.email))
     await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
   await forgetToken(deps.db, eventId, inviteId);
 }

@@ -12,7 +12,7 @@ import { endRehearsal, lockForEnd } from './rehearsal.ts';
 import { hasConfirmedBallots, hasPayments, markDeleted, payWaitingBallotsBack, removeEventRows } from './repository.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
-export const REMOVE_DELETED_EVENT = {
+const REMOVE_DELETED_EVENT = {
   name: 'remove_deleted_event',
   maxAttempts: 25,
   group: 'deletions',

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { type Issue, notFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
 import { missingForOpening } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
@@ -18,6 +18,20 @@ export async function lockForChange(tx: Transaction, eventId: string): Promise<L
 /** Refuses what the event's phase does not allow, by the database's clock. Call with the event locked. @throws ApiError 409 as `LIFE` says */
 export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {
   await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
+}
+
+/** Names each ID of a change of many that the event does not have. */
+export function strangerIssues(
+  kind: 'voter' | 'candidate',
+  ids: readonly (string | undefined)[],
+  rows: readonly { readonly id: string }[],
+): Issue[] {
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.flatMap((id, index) =>
+    id === undefined || known.has(id)
+      ? []
+      : [{ field: `${kind}Ids[${index}]`, message: `is not a ${kind} of this event` }],
+  );
 }
 
 /** The fields of an update that differ from what is stored: a value that is sent back as it was is no change. */

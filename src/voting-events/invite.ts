@@ -39,7 +39,7 @@ export const inviteView = z
     ],
   });
 
-export type InviteView = z.output<typeof inviteView>;
+type InviteView = z.output<typeof inviteView>;
 
 export interface Invite {
   readonly id: string;
@@ -54,7 +54,7 @@ export interface Invite {
   readonly createdAt: number;
 }
 
-export const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
+const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
 type InviteStatus = (typeof INVITE_STATUSES)[number];
 
 const inviteRole = z.enum(['viewer', 'editor']);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
-import { takeMail } from '#src/accounts/take-mail.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -88,12 +88,7 @@ async function mailClosing(deps: MailClosingDeps, { eventId, endsAt }: Closing, 
   const account = await findAccount(deps.db, event.accountId);
   const to = account?.contactEmail ?? event.contactEmail;
   if (to === null) return;
-  // The attempts at a mail count as one.
-  if (
-    run.attempt === 1 &&
-    !(await takeMail(deps.db, deps.secrets, { to, accountId: event.accountId, votingEventId: event.id }))
-  )
-    return;
+  if (!(await takeMailOnce(deps, run, event, to))) return;
   const end = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone: event.timeZone });
   await deliverMail(deps, run, {
     to,

@@ -167,7 +167,7 @@ export const votingEventView = z
       },
     ],
   });
-export type VotingEventView = z.output<typeof votingEventView>;
+type VotingEventView = z.output<typeof votingEventView>;
 
 /** What a voting page is built from (completions 4.1). */
 export const contextView = z
@@ -236,7 +236,7 @@ export const contextView = z
       },
     ],
   });
-export type ContextView = z.output<typeof contextView>;
+type ContextView = z.output<typeof contextView>;
 
 /** Voters of a secret event are disclosed at least so many at a time (completions 5.6). */
 export const DISCLOSED_TOGETHER = 5;

@@ -19,7 +19,7 @@ import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tab
 export type EndpointStatus = 'active' | 'disabled';
 export type DisabledReason = 'manual' | 'consecutive_failures' | 'gone' | 'url_not_allowed';
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'skipped';
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
+const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
 
 /** A secret before a rotation: it signs too until its time is over. */
 export interface EarlierSecret {
@@ -132,7 +132,7 @@ const ENDPOINT_EXAMPLE = {
 export const endpointView = z
   .object(endpointFields)
   .meta({ id: 'WebhookEndpoint', description: 'Where events are sent.', examples: [ENDPOINT_EXAMPLE] });
-export type EndpointView = z.output<typeof endpointView>;
+type EndpointView = z.output<typeof endpointView>;
 
 export const endpointWithSecretView = z
   .object({
@@ -191,7 +191,7 @@ export const deliveryView = z
       },
     ],
   });
-export type DeliveryView = z.output<typeof deliveryView>;
+type DeliveryView = z.output<typeof deliveryView>;
 
 export const eventTypeView = z
   .object({ type: z.enum(EVENT_TYPE_NAMES as [string, ...string[]]), description: z.string() })

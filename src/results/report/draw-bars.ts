@@ -1,8 +1,9 @@
-import { decimalToScaled, groupDigits, ratio } from './exact-figures.ts';
+import { shareOf } from '#src/platform/decimal.ts';
+import { decimalToScaled, groupDigits } from './exact-figures.ts';
 import { ACCENT, INK, MUTED, RULE, type Sheet } from './sheet.ts';
 import type { TextStyle } from './text-setter.ts';
 
-export interface Bar {
+interface Bar {
   readonly label: string;
   /** The exact figure, a decimal. */
   readonly figure: string;
@@ -28,7 +29,7 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
   const figureWidth =
     Math.max(...shown.map(({ figure }) => sheet.text.width(groupDigits(figure), { ...LABEL, bold: true }))) + 8;
   const track = sheet.width - labelWidth - figureWidth;
-  const zero = sheet.left + labelWidth + track * ratio(-least, most - least);
+  const zero = sheet.left + labelWidth + track * shareOf(-least, most - least);
   const more = bars.length - shown.length;
   const height = shown.length * STEP + (more > 0 ? 14 : 0) + 4;
   sheet.ensure(height);
@@ -39,7 +40,7 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
     () => {
       shown.forEach((bar, index) => {
         const y = top + index * STEP;
-        const length = track * Math.abs(ratio(values[index] ?? 0n, most - least));
+        const length = track * Math.abs(shareOf(values[index] ?? 0n, most - least));
         const style = { ...LABEL, bold: bar.winner };
         const label = sheet.text.cut(bar.label, style, labelWidth - 8);
         sheet.text.draw(label, sheet.left + labelWidth - 8 - sheet.text.width(label, style), y + 1, style);
@@ -64,7 +65,7 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
   sheet.y = top + height + 4;
 }
 
-export interface Share {
+interface Share {
   readonly label: string;
   readonly figure: string;
   readonly color: string;
@@ -88,7 +89,7 @@ export function drawShares(
       sheet.doc.rect(sheet.left, top, sheet.width, 20).fill('#eaeef2');
       let x = sheet.left;
       shares.forEach(({ label, figure, color }, index) => {
-        const length = sheet.width * ratio(values[index] ?? 0n, whole);
+        const length = sheet.width * shareOf(values[index] ?? 0n, whole);
         if (length > 0) sheet.doc.rect(x, top, length, 20).fill(color);
         const text = `${label} ${groupDigits(figure)}`;
         const style = { size: 8.5, bold: true, color: '#ffffff' };

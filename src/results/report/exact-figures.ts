@@ -28,8 +28,3 @@ export function percent(part: bigint, whole: bigint): string {
   const text = quotient(part * 100n, whole, 1);
   return text === undefined ? '–' : `${text} %`;
 }
-
-/** Where a figure lies on a scale, for drawing only: what is printed is never taken from it. */
-export function ratio(part: bigint, whole: bigint): number {
-  return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
-}

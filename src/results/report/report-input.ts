@@ -4,7 +4,7 @@ import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-
 import { decimalToScaled } from './exact-figures.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
-export interface ReportRoll {
+interface ReportRoll {
   readonly approved: number;
   readonly voted: number;
   readonly approvedWeightMicro: bigint;

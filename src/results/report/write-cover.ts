@@ -1,3 +1,4 @@
+import { microToDecimal } from '#src/platform/decimal.ts';
 import { methodName } from './describe-rules.ts';
 import { type Cell, drawTable } from './draw-table.ts';
 import { groupDigits, percent } from './exact-figures.ts';
@@ -5,8 +6,6 @@ import { type ReportInput, standingOf } from './report-input.ts';
 import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
-
-const MICRO = 1_000_000n;
 
 /** `21 November 2026, 08:15 GMT+01:00`, in the event's own time zone. */
 export function dateText(timeMs: number | null, timeZone: string): string {
@@ -23,11 +22,7 @@ export function dateText(timeMs: number | null, timeZone: string): string {
   return format.format(timeMs).replace(' at ', ', ');
 }
 
-function weightText(micro: bigint): string {
-  const whole = micro / MICRO;
-  const fraction = (micro % MICRO).toString().padStart(6, '0').replace(/0+$/, '');
-  return groupDigits(fraction === '' ? whole : `${whole}.${fraction}`);
-}
+const weightText = (micro: bigint): string => groupDigits(microToDecimal(micro));
 
 /** Final, provisional or disputed: one must not be taken for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { scaledToDecimal } from '#src/tally/exact.ts';
+import { scaledToDecimal } from '#src/platform/decimal.ts';
 import type { Round } from '#src/tally/types.ts';
 import { position, ranking, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
