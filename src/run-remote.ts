@@ -1,7 +1,7 @@
 import { ConnectionError, type Issue, VotingService, VotingServiceError } from '#sdk/index.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
-import { FileRefused } from '#src/commands/file-refused.ts';
 import { print } from '#src/commands/print.ts';
+import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 

@@ -30,7 +30,7 @@ import { sendInviteJob } from '#src/voting-events/change-invites.ts';
 import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
 import { mailClosingJob, publishClosingJob } from '#src/voting-events/publish-closing.ts';
 import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
-import { mailDisabledEndpointJob } from '#src/webhooks/disable-endpoint.ts';
+import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps } from './fulfilments.ts';

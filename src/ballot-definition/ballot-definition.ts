@@ -2,8 +2,7 @@ import { type Database, type Executor, inTransaction, type Transaction } from '#
 import { findTarget } from '#src/http/find-target.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { requireVoteCaller } from '#src/voting-events/access.ts';
-import type { EventCache } from '#src/voting-events/event-cache.ts';
+import { type EventCache, requireVoteCaller } from '#src/voting-events/access.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { nameKeyOf } from './group.ts';

@@ -1,4 +1,4 @@
-import { differenceOf } from '#src/accounts/record-change.ts';
+import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor } from '#src/database/client.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';

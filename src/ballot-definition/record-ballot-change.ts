@@ -1,5 +1,5 @@
+import { recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit, requireFeature } from '#src/accounts/plans.ts';
-import { recordChange } from '#src/accounts/record-change.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';

@@ -1,4 +1,4 @@
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { differenceOf } from '#src/accounts/record-change.ts';
+import { differenceOf } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { notFound } from '#src/platform/errors.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { differenceOf } from '#src/accounts/record-change.ts';
+import { differenceOf } from '#src/accounts/changes.ts';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, notFound } from '#src/platform/errors.ts';

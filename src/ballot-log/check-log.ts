@@ -8,10 +8,9 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { deleteAlarm, findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
-import { CompactRange } from './compact-range.ts';
 import { listLogs } from './due-repository.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
-import { equalHashes, hashLeaf } from './merkle-tree.ts';
+import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import {
   findHead,
   findLastCheckpoint,

@@ -5,8 +5,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import type { CompactRange } from './compact-range.ts';
-import { HASH_BYTES } from './merkle-tree.ts';
+import { type CompactRange, HASH_BYTES } from './merkle-tree.ts';
 import type { StoredCheckpoint } from './repository.ts';
 import {
   createNoteSigner,

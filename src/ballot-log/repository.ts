@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { CompactRange } from './compact-range.ts';
+import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves, logTiles } from './tables.ts';
 
 export interface LogHead {

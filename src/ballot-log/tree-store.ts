@@ -1,6 +1,5 @@
 import type { Executor, Transaction } from '#src/database/client.ts';
-import type { CompactRange } from './compact-range.ts';
-import { hashLeaf, type TreeNode } from './merkle-tree.ts';
+import { type CompactRange, hashLeaf, type TreeNode } from './merkle-tree.ts';
 import { findTile, insertLeaves, insertTile, readLeaves, readTileRoots } from './repository.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 

@@ -4,9 +4,9 @@ import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { type Answer, commandLine, type Row } from './cli.ts';
-import { FileRefused } from './file-refused.ts';
 import { isReference } from './options.ts';
 import { type DefinitionFile, type FileRow, KINDS, type Kind, readDefinitionFile } from './read-definition-file.ts';
+import { FileRefused } from './read-lines.ts';
 
 const NAMES = { groups: 'name', positions: 'title', candidates: 'name', sponsors: 'name' } as const;
 

@@ -3,8 +3,8 @@ import { stat } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { load, YAMLException } from 'js-yaml';
 import { findJsonFaults } from '#src/http/json/json-fault.ts';
-import { FileRefused } from './file-refused.ts';
 import { parseMoment } from './options.ts';
+import { FileRefused } from './read-lines.ts';
 
 export const KINDS = ['groups', 'positions', 'candidates', 'sponsors'] as const;
 export type Kind = (typeof KINDS)[number];

@@ -41,19 +41,15 @@ function unprivilegedAccounts(): ServerUser[] {
     .map(({ uid, gid }) => ({ uid, gid }));
 }
 
-function succeeds(command: string, args: readonly string[], user: ServerUser | undefined): boolean {
-  const { status } = spawnSync(command, args, { ...user, cwd: '/', env: SERVER_ENVIRONMENT, stdio: 'ignore' });
-  return status === 0;
-}
-
 /** Whether a program runs and ends with status 0 as that user: file modes, ACLs, mount options and libraries all have a say. */
 export function canRun(program: string, args: readonly string[], user: ServerUser | undefined): boolean {
-  return succeeds(program, args, user);
+  const { status } = spawnSync(program, args, { ...user, cwd: '/', env: SERVER_ENVIRONMENT, stdio: 'ignore' });
+  return status === 0;
 }
 
 /** Whether the user can reach a folder through everything above it. */
 export function canEnter(folder: string, user: ServerUser | undefined): boolean {
-  return succeeds('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
+  return canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { CompactRange } from '#src/ballot-log/compact-range.ts';
+import { CompactRange } from '#src/ballot-log/merkle-tree.ts';
 import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
 import { splitBlock } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';

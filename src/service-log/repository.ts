@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
-import { CompactRange } from '#src/ballot-log/compact-range.ts';
-import { inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { CompactRange, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodesOf } from '#src/ballot-log/read-log.ts';
 import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';

@@ -6,8 +6,7 @@ import {
   takeQueuedCheckpoints,
 } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
-import type { CompactRange } from '#src/ballot-log/compact-range.ts';
-import { equalHashes } from '#src/ballot-log/merkle-tree.ts';
+import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import { type NoteSigner, renameSigner } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';

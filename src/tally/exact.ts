@@ -13,9 +13,9 @@ export function cutToWholeNumber(value: bigint, decimals: number): number {
   return toWholeNumber(value / 10n ** BigInt(decimals));
 }
 
-/** The largest of the values, or `floor` if none is above it. */
-export function largestAbove(floor: bigint, values: readonly bigint[]): bigint {
-  let largest = floor;
+/** The largest of the values, or 0 if none is above it. */
+export function largestOf(values: readonly bigint[]): bigint {
+  let largest = 0n;
   for (const value of values) {
     if (value > largest) {
       largest = value;

@@ -1,6 +1,6 @@
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BitCounts } from './bit-counts.ts';
-import { greatestCommonDivisor, largestAbove } from './exact.ts';
+import { greatestCommonDivisor, largestOf } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 import type { Pairwise, TallyPosition } from './types.ts';
 
@@ -42,7 +42,7 @@ function sumPairs(
   const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
   let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);
-  const largest = largestAbove(0n, weights) / unit;
+  const largest = largestOf(weights) / unit;
   const plain = BigInt(heads) * largest <= BigInt(Number.MAX_SAFE_INTEGER);
   return plain ? sumPlain(rankings, size, placeOf, unit) : sumWide(rankings, size, placeOf);
 }

@@ -1,6 +1,6 @@
 import { WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import { greatestCommonDivisor, largestAbove } from './exact.ts';
+import { greatestCommonDivisor, largestOf } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
 /** Ballots are worth a whole number of hundred-thousandths of themselves. */
@@ -239,7 +239,7 @@ interface Limbs {
 function cutIntoLimbs(rankings: Rankings): Limbs {
   const { weights } = rankings;
   const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
-  const largest = largestAbove(0n, weights) / unit;
+  const largest = largestOf(weights) / unit;
   const bits = 53 - Math.ceil(Math.log2(headsMoved(rankings) * FULL_VALUE + 1));
   requireThat(bits > 0, 'there are more ballots than the count can hold');
   const count = Math.max(1, Math.ceil(largest.toString(2).length / bits));

@@ -1,8 +1,8 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm';
 import type { Hono } from 'hono';
 import { z } from 'zod';
+import { recordChange } from '#src/accounts/changes.ts';
 import type { Plans } from '#src/accounts/plans.ts';
-import { recordChange } from '#src/accounts/record-change.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { binaryArray } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';

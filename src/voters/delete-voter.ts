@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';

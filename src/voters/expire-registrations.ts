@@ -1,4 +1,4 @@
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';

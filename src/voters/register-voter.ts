@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';

@@ -1,4 +1,4 @@
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';

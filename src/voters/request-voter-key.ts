@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { HOUR_MS } from '#src/platform/clock.ts';
 import { type MaskParts, maskEmail, maskPartsOf, writeMask } from '#src/platform/email-address.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -104,7 +103,7 @@ export async function requestVoterKey(
   // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
-  const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
+  const requests = await countKeyRequest(tx, event.id, counted);
   if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
   // Computed for every voter ID, so that the time of the answer does not show which ones exist.
@@ -126,7 +125,7 @@ export async function mailVoterKeyAgain(
   if (!isAllowed('mail_voters', event, deps.clock.now())) throw refuse('mails_closed');
   if (voter.email === null) throw refuse('no_email');
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
-  const requests = await countKeyRequest(tx, event.id, counted, HOUR_MS);
+  const requests = await countKeyRequest(tx, event.id, counted);
   if (requests > MAILS_PER_HOUR) return;
   await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));
   await recordChange(tx, deps, {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { differenceOf } from '#src/accounts/record-change.ts';
+import { differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';

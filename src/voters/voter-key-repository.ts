@@ -1,5 +1,6 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { stopConfirmation } from './registration-repository.ts';
@@ -71,18 +72,13 @@ export async function deleteVoterKey(
 }
 
 /** Counts one request of an identity within the hour; returns how many there were, this one included. */
-export async function countKeyRequest(
-  tx: Transaction,
-  eventId: string,
-  identity: Buffer,
-  windowMs: number,
-): Promise<number> {
+export async function countKeyRequest(tx: Transaction, eventId: string, identity: Buffer): Promise<number> {
   const { rows } = await tx.execute<{ requests: number }>(sql`
     INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
     VALUES (${eventId}, ${identity}, now_ms(), 1)
     ON CONFLICT (voting_event_id, identity) DO UPDATE SET
-      requests = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.requests + 1 ELSE 1 END,
-      window_started_at = CASE WHEN r.window_started_at > now_ms() - ${windowMs} THEN r.window_started_at ELSE now_ms() END
+      requests = CASE WHEN r.window_started_at > now_ms() - ${HOUR_MS} THEN r.requests + 1 ELSE 1 END,
+      window_started_at = CASE WHEN r.window_started_at > now_ms() - ${HOUR_MS} THEN r.window_started_at ELSE now_ms() END
     RETURNING requests`);
   return rows[0]?.requests ?? 1;
 }

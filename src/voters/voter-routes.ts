@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { recordChange } from '#src/accounts/record-change.ts';
+import { recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, list, ok, queued } from '#src/http/answer.ts';

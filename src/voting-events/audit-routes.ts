@@ -1,7 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { listChanges, listChangesAfter, type RecordedChange } from '#src/accounts/list-changes.ts';
-import { shortened } from '#src/accounts/record-change.ts';
+import { listChanges, listChangesAfter, type RecordedChange, shortened } from '#src/accounts/changes.ts';
 import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv } from '#src/http/answer.ts';

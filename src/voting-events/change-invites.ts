@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
-import { recordChange } from '#src/accounts/record-change.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';

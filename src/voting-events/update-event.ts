@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { differenceOf } from '#src/accounts/record-change.ts';
+import { differenceOf } from '#src/accounts/changes.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';

@@ -6,8 +6,8 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { EndpointQueue, RoundRobin } from './endpoint-queue.ts';
+import { noteFailure } from './failing-endpoint.ts';
 import type { Poster, PostOutcome } from './guarded-post.ts';
-import { noteFailure } from './note-failure.ts';
 import type { RecordDeps } from './record-event.ts';
 import {
   type DeliveredNote,

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { type Change, recordChange } from '#src/accounts/record-change.ts';
+import { type Change, recordChange } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
-import { CompactRange } from '#src/ballot-log/compact-range.ts';
-import { hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
+import { CompactRange, hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
 import { insertHead } from '#src/ballot-log/repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
-import { findAccess } from '#src/voting-events/access.ts';
-import { EventCache } from '#src/voting-events/event-cache.ts';
+import { EventCache, findAccess } from '#src/voting-events/access.ts';
 import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { PLURALITY, PRICE } from '#test/harness/payments.ts';
 import {

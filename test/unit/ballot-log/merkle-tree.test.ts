@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { CompactRange } from '#src/ballot-log/compact-range.ts';
 import {
+  CompactRange,
   consistencyProof,
   EMPTY_ROOT,
   hashLeaf,

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import { CompactRange } from '#src/ballot-log/compact-range.ts';
-import { hashLeaf, inclusionProof, nodesOfInclusion, type TreeNode } from '#src/ballot-log/merkle-tree.ts';
+import {
+  CompactRange,
+  hashLeaf,
+  inclusionProof,
+  nodesOfInclusion,
+  type TreeNode,
+} from '#src/ballot-log/merkle-tree.ts';
 import {
   encodeBundle,
   parseTilePath,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { PLACES, PrintQueue } from '#src/results/print-queue.ts';
+import { PLACES, PrintQueue } from '#src/results/print-report.ts';
 
 const STAYS = new AbortController().signal;
 
