@@ -18,7 +18,7 @@ export const ballotLogs = pgTable('ballot_logs', {
   /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. No note where an earlier version signed last. */
   confirmed: count('confirmed').notNull().default(0),
   note: text(),
-  /** The right edge of the tree (`compact-range.ts`). */
+  /** The right edge of the tree (`CompactRange`). */
   frontier: bytes('frontier').notNull(),
   /** The configuration that was recorded last, and the version of the definition it was read from. */
   configHash: text('config_hash').notNull(),
