@@ -1,7 +1,6 @@
 import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { MailFault, toMailFault } from './mail-fault.ts';
-import type { Mail, Mailer } from './mailer.ts';
+import { type Mail, type Mailer, MailFault, toMailFault } from './mailer.ts';
 
 /** With the queue's pauses, which grow to six hours, the last of these is two days after the first. */
 export const MAIL_ATTEMPTS = 18;

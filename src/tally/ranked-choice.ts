@@ -1,11 +1,11 @@
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
+import { Participation } from './ballot-sums.ts';
 import { refuseCount, requireThat } from './count-refused.ts';
 import { cutToWholeNumber } from './exact.ts';
 import { runInstantRunoff } from './instant-runoff.ts';
 import { ceilTo, NO_MARGIN, stepOf } from './margin.ts';
 import { MarkCheck } from './mark-check.ts';
 import { comparePairs } from './pairwise.ts';
-import { Participation } from './participation.ts';
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
 import { RankedCount, type RankedOutcome } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';

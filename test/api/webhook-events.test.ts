@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { MailFault } from '#src/mail/mail-fault.ts';
+import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
 import type { ApiContract } from '#test/harness/api-document.ts';
 import {

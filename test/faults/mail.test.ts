@@ -1,8 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { afterEach, describe, expect, test } from 'vitest';
-import { MailFault } from '#src/mail/mail-fault.ts';
-import { createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
+import { createSmtpMailer, type Mailer, MailFault } from '#src/mail/mailer.ts';
 import { createLog } from '#src/platform/log.ts';
 
 let server: SMTPServer;
