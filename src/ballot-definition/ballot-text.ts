@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { CachedJson } from '#src/http/cached-json.ts';
@@ -8,57 +7,8 @@ import { pick } from '#src/platform/pick.ts';
 import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
 import { referendumRoleShape } from './candidate.ts';
 import { votingMethodShape } from './position.ts';
+import { inOrder, pickOrder } from './shuffle.ts';
 import type { Candidate } from './types.ts';
-
-/** An order of a ballot, by its name: 128 bits, so that every permutation is as likely as any other. */
-const ORDER_BYTES = 16;
-
-function numbersFrom(...parts: string[]): (below: number) => number {
-  let block = 0;
-  let bytes = Buffer.alloc(0);
-  let at = 0;
-  const next = (): number => {
-    if (at + 4 > bytes.length) {
-      bytes = createHash('sha256')
-        .update(JSON.stringify([...parts, block]))
-        .digest();
-      block += 1;
-      at = 0;
-    }
-    at += 4;
-    return bytes.readUInt32BE(at - 4);
-  };
-  return (below) => {
-    // Numbers above the largest multiple would favour the first places.
-    const limit = Math.floor(2 ** 32 / below) * below;
-    let value = next();
-    while (value >= limit) value = next();
-    return value % below;
-  };
-}
-
-/** The order that a seed stands for in an event; a random one without a seed. */
-export function pickOrder(seed: string | undefined, eventId: string): string {
-  if (seed === undefined) return randomBytes(ORDER_BYTES).toString('hex');
-  return createHash('sha256')
-    .update(JSON.stringify([eventId, seed]))
-    .digest()
-    .subarray(0, ORDER_BYTES)
-    .toString('hex');
-}
-
-/** The same order for the same position and name, on every server and after every restart (Fisher–Yates). */
-export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
-  const below = numbersFrom(positionId, order);
-  const shuffled = [...items];
-  for (let index = shuffled.length - 1; index > 0; index -= 1) {
-    const other = below(index + 1);
-    const moved = shuffled[index] as Item;
-    shuffled[index] = shuffled[other] as Item;
-    shuffled[other] = moved;
-  }
-  return shuffled;
-}
 
 function viewBallotPosition(position: BallotPosition, groups: ReadonlyMap<string, { id: string; name: string }>) {
   return {
