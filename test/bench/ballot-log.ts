@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import type { BallotLogReport, BallotLogTask } from './ballot-log-program.ts';
 import type { Bench } from './bench-service.ts';
-import { addQueuedBallots, createElection } from './elections.ts';
+import { addQueuedBallots, addTurnout, addVoters, createElection } from './elections.ts';
 import { type BenchLine, figureOf } from './line.ts';
 
 const FULL = 1_000_000;
@@ -30,6 +30,9 @@ export const ballotLog: BenchLine = async (bench) => {
     ballot: { opening: 'public' },
     results: { visibility: 'live' },
   });
+  // A log closes only where as many took part as there are ballots.
+  await addVoters(bench, election.id, 0, ballots);
+  await addTurnout(bench, election.id, 0, ballots);
   await addQueuedBallots(bench, election, ballots);
   await bench.pool.query(
     'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',

@@ -198,6 +198,14 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
   });
 }
 
+/** Says of the voters `from` to before `to` that they took part, as their confirmed ballots would have. */
+export async function addTurnout(bench: Bench, eventId: string, from: number, to: number): Promise<void> {
+  await copyRows(bench.databaseUrl, {
+    ...{ table: 'participation', columns: ['voting_event_id', 'participant', 'exclusive'], rows: to - from },
+    row: (index) => [eventId, voterRowIdOf(from + index), true],
+  });
+}
+
 /** Ballots that are sealed by one statement here. */
 const SEALED_TOGETHER = 2_048;
 
