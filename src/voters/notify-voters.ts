@@ -100,10 +100,15 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   const nowMs = await readNow(deps.db);
   if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
   if (statusAt(event, nowMs) === 'closed') return end('skipped');
-  if (notification.audience === 'not_voted' && voter.hasVoted) return end('voted');
   if (!(await takeMailOnce(deps, run, event, voter.email))) return end('skipped');
   return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
 }
+
+/**
+ * Whether the voters show how their mails ended. Those of the audience `not_voted` must not: who got one, and who could not get one,
+ * has not voted (completions 5.6).
+ */
+const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';
 
 async function deliver(
   deps: SendVoterKeyDeps,
@@ -115,7 +120,14 @@ async function deliver(
   const key = makeVoterKey(deps.secrets, `${notification.id}/${voter.id}`);
   const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
-  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter.id, email, keyHash)))) return 'skipped';
+  const isStored = await inTransaction(deps.db, async (tx) => {
+    if (!(await insertVoterKey(tx, event, voter.id, email, keyHash))) return false;
+    if (!isTold(notification)) await showKeyMail(tx, event.id, voter.id, 'sent');
+    return true;
+  });
+  if (!isStored) return 'skipped';
+  // Who has voted gets no mail, but whatever else comes with one: a key that nobody knows, and a mail less within the limits.
+  if (!isTold(notification) && voter.hasVoted) return 'voted';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await end('failed');
@@ -123,33 +135,34 @@ async function deliver(
   });
   if (outcome === 'sent') return 'sent';
   // On a later attempt the key stays: the mail of an earlier one may have left, and a key that arrives must be valid.
-  if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
+  if (run.attempt === 1 && isTold(notification)) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   return 'failed';
 }
 
-/**
- * Counts how a mail ended and shows it at the voter. Failed mails of the audience `not_voted` are shown at no voter: they would
- * show who has not voted. For the same reason none of them may be mailed earlier than the others (completions 5.6).
- */
+/** Shows at a voter how the mail with a key ended. Call with the event held. */
+async function showKeyMail(tx: Transaction, eventId: string, voterId: string, end: 'sent' | 'failed'): Promise<void> {
+  await noteBeforeRehearsal(tx, eventId, voterId);
+  await storeKeyMailEnd(tx, eventId, voterId, end);
+}
+
+/** Counts how a mail ended, and shows it at the voter where the voters show it; nobody is to be mailed earlier than others where not. */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,
   notification: Notification,
   voterId: string,
   end: MailEnd,
 ): Promise<void> {
-  const isTold = notification.audience !== 'not_voted';
   await inPatientTransaction(deps.db, async (tx) => {
     // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
     const event = await holdEvent(tx, notification.votingEventId);
     // Wiped with its rehearsal meanwhile.
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
-    if (end !== 'skipped' && end !== 'voted') await noteBeforeRehearsal(tx, notification.votingEventId, voterId);
-    if (end === 'sent' || (end === 'failed' && isTold)) {
+    if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);
-      await storeKeyMailEnd(tx, notification.votingEventId, voterId, end);
+      await showKeyMail(tx, notification.votingEventId, voterId, end);
       if (end === 'failed' && event !== undefined && voter !== undefined)
         await publishMailFailure(tx, deps, event, { ...voter, keyStatus: end });
     }
-    await endMail(tx, notification, voterId, end, isTold && end !== 'sent');
+    await endMail(tx, notification, voterId, end, isTold(notification) && end !== 'sent');
   });
 }

@@ -148,6 +148,41 @@ describe('mails to many voters', () => {
     expect(final).toMatchObject({ total: 3, sent: 2, failed: 0, skipped: 1 });
   });
 
+  test.each([
+    ['key', true],
+    ['reminder', true],
+    ['key', false],
+    ['reminder', false],
+  ])('to those who have not voted (%s, new addresses: %s) leave voters and non-voters alike', async (kind, isMoved) => {
+    const event = await create();
+    const voters = addresses(event, 'a', 'b', 'c', 'd', 'e', 'f');
+    const ids = await addVoters(event, voters);
+    await notifyAll(event, 'all', 'key');
+    for (const voter of voters.slice(0, 2)) await vote(event, voter.email);
+    const moved = addresses(event, 'a2', 'b2', 'c2', 'd2', 'e2', 'f2');
+    for (const [at, id] of isMoved ? ids.entries() : [])
+      demand(await asOrganizer(event, 'PATCH', `/voters/${id}`, moved[at]), 200);
+    // A pause of mails that was claimed for the first ones.
+    await query('DELETE FROM notified_voters WHERE voting_event_id = $1', event.id);
+    // Without the notices of the change, which come at their own time.
+    const keyReceivers = () =>
+      mailsOf(event).flatMap(({ to, subject }) => (subject.includes('changed') ? [] : (to.split('@')[0] ?? '')));
+    const before = keyReceivers();
+    expect(await notifyAll(event, 'not_voted', kind)).toMatchObject({ queued: 6, total: 6, sent: 6 });
+    const shown = demand(await asOrganizer(event, 'GET', '/voters'), 200);
+    expect(shown).toHaveLength(6);
+    expect(new Set(shown.map(({ keyStatus }: { keyStatus: string }) => keyStatus))).toEqual(new Set(['sent']));
+    const mailed = ['c', 'd', 'e', 'f'].map((name) => (isMoved ? `${name}2` : name));
+    expect(keyReceivers().sort()).toEqual([...before, ...mailed].sort());
+    // Nor does what may be mailed next say who has none.
+    expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 0, total: 0 });
+    const { rows } = await query(
+      'SELECT count(DISTINCT voter_id)::int AS voters, count(*)::int AS keys FROM voter_keys WHERE voting_event_id = $1',
+      event.id,
+    );
+    expect(rows).toEqual([{ voters: 6, keys: isMoved ? 6 : 12 }]);
+  });
+
   test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
     const free = await createTestAccount(service, 'free');
     const event = await createTestEvent(service, free, { type: 'election' }, PLURALITY);

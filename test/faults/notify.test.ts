@@ -37,8 +37,8 @@ afterEach(async () => {
 
 type Roll = Awaited<ReturnType<typeof createRoll>>;
 
-const notify = async (roll: Roll): Promise<string> => {
-  const body = { audience: 'all', kind: 'key' };
+const notify = async (roll: Roll, audience = 'all'): Promise<string> => {
+  const body = { audience, kind: 'key' };
   const path = `/voting-events/${roll.event.id}/voters/notify`;
   return demand(await service.call('POST', path, body, { key: account.write }), 202).id;
 };
@@ -117,6 +117,17 @@ test('a mail that is refused for good counts as failed and stands so at its vote
   mails.answerWith(async () => undefined);
   const again = await notify(roll);
   expect(await ended(roll, again)).toMatchObject({ total: 3, sent: 1, failed: 1, skipped: 1 });
+});
+
+test('a mail to who has not voted that is refused for good looks at its voter like one that arrived', {
+  timeout: 90_000,
+}, async () => {
+  const roll = await createRoll(service, account, 3);
+  for (const { email } of roll.voters.slice(0, 2)) mails.refuse(email, 550);
+  await work();
+  const id = await notify(roll, 'not_voted');
+  expect(await ended(roll, id)).toMatchObject({ total: 3, sent: 3, failed: 0, skipped: 0 });
+  for (const { id: voterId } of roll.voters) expect(await roll.keyStatus(voterId)).toBe('sent');
 });
 
 test('a single voter key is mailed before the mails to many that wait', { timeout: 90_000 }, async () => {
