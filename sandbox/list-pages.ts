@@ -8,8 +8,17 @@ const MOST_LISTED = 100;
 function viewPage(checkout: Checkout, origin: string, isOpen: boolean) {
   const { pageId, provider, reference, title, email, status, declined } = checkout;
   return {
-    ...{ pageId, url: `${origin}/pay/${pageId}`, provider, reference, title, amount: shownAmount(checkout), email },
-    ...{ status, open: isOpen, declined, refunded: isAllBack(checkout) },
+    pageId,
+    url: `${origin}/pay/${pageId}`,
+    provider,
+    reference,
+    title,
+    amount: shownAmount(checkout),
+    email,
+    status,
+    open: isOpen,
+    declined,
+    refunded: isAllBack(checkout),
     createdAt: checkout.createdAtMs,
     expiresAt: checkout.expiresAtMs,
   };

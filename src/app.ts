@@ -134,7 +134,10 @@ export function createApp(
 function answeringDeps(deps: Deps): Env['Variables']['service'] {
   return {
     referenceUrl: deps.config.apiDocUrl,
-    ...{ db: deps.db, log: deps.log, costlyReads: new CostlyReads(), changePlaces: createChangePlaces() },
+    db: deps.db,
+    log: deps.log,
+    costlyReads: new CostlyReads(),
+    changePlaces: createChangePlaces(),
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),

@@ -70,7 +70,9 @@ export function faultOf(fault: unknown): ApiFault | undefined {
   if (fault instanceof VotingServiceError) {
     const { status, code, reason, issues, requestId, docUrl } = fault;
     return {
-      ...{ message: messageOf(fault), status, code },
+      message: messageOf(fault),
+      status,
+      code,
       ...(reason === undefined ? {} : { reason }),
       ...(issues.length === 0 ? {} : { issues }),
       ...(requestId === undefined ? {} : { requestId }),

@@ -173,7 +173,9 @@ async function checkDatabase(deps: Deps): Promise<Check> {
 function watchDatabase(deps: Deps, url: string, work: BackgroundWork): Heartbeat {
   const drift = new ClockDrift();
   return new Heartbeat({
-    ...{ url, log: deps.log, processId: deps.processId },
+    url,
+    log: deps.log,
+    processId: deps.processId,
     onBeat({ databaseMs, askedAt, answeredAt }) {
       deps.clock.follow(databaseMs, askedAt, answeredAt);
       const differenceMs = Math.round(systemClock.now() - databaseMs - (answeredAt - askedAt) / 2);

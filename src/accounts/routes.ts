@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { ok } from '#src/http/answer.ts';
 import { answersOne, listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { SCOPES } from '#src/http/caller.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
@@ -15,7 +16,7 @@ const meView = z
       id: z.string(),
       name: z.string(),
       hint: z.string().meta({ description: 'The prefix and the last characters, to recognise a key by.' }),
-      scopes: listShape(z.enum(['read', 'write', 'vote', 'observe', 'log'])),
+      scopes: listShape(z.enum(SCOPES)),
       expiresAt: timeShape().nullable(),
       createdAt: timeShape(),
     }),

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, timeMs } from '#src/database/columns.ts';
+import type { Scope } from '#src/http/caller.ts';
 
 export const accounts = pgTable('accounts', {
   id: text().primaryKey(),
@@ -24,7 +25,7 @@ export const apiKeys = pgTable(
     /** SHA-256 of the key; the key itself is shown once and kept nowhere. */
     hash: bytes('hash').notNull(),
     hint: text().notNull(),
-    scopes: text().array().$type<('read' | 'write' | 'vote' | 'observe' | 'log')[]>().notNull(),
+    scopes: text().array().$type<Scope[]>().notNull(),
     /** An observe or log key reads this event and no other. */
     votingEventId: text('voting_event_id'),
     expiresAt: timeMs('expires_at'),

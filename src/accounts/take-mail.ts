@@ -8,9 +8,9 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { PlanName } from './plans.ts';
 
 /** Mails of an account in a day, by plan (completions 10.2). */
-const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
+export const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
 /** Mails to one voter, whatever causes them (completions 4.3). A voter is one address in one event. */
-const PER_HOUR = 5;
+export const MAILS_AN_HOUR = 5;
 const PER_DAY = 20;
 /** Mails to one address that one account causes: a meeting may vote in several events on one day. */
 const PER_HOUR_FROM_ACCOUNT = 30;
@@ -37,7 +37,7 @@ function quotasOf(secrets: Secrets, { to, accountId, votingEventId }: CountedMai
   const address = emailKey(to);
   return [
     { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
-    { name: name('voter', accountId, votingEventId, address), windowMs: HOUR_MS, max: PER_HOUR },
+    { name: name('voter', accountId, votingEventId, address), windowMs: HOUR_MS, max: MAILS_AN_HOUR },
     { name: name('voter', accountId, votingEventId, address), windowMs: DAY_MS, max: PER_DAY },
     { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ACCOUNT },
     { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY_FROM_ACCOUNT },

@@ -8,7 +8,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
@@ -77,7 +77,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
       example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     creationBody,
     (c) =>
       change(c, async (tx) => created(viewCandidate(await createCandidate(tx, deps, c.get('target'), c.get('body'))))),
@@ -96,7 +96,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
       example: { action: 'reject', candidateIds: [EXAMPLE.candidate] },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     bulkBody,
     (c) =>
       change(c, async (tx) => {

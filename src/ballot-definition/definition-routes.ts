@@ -8,7 +8,7 @@ import { body } from '#src/http/body.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent } from '#src/voting-events/access.ts';
 import { viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
@@ -43,7 +43,7 @@ export function definitionRouter(deps: Deps): Hono<Env> {
       refusals: ['code_in_use', 'plan_limit', 'plan_feature', 'ballot_key_unavailable'],
       example: DEFINITION_EXAMPLE,
     }),
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(definitionBody),
     (c) =>
       change(c, async (tx) =>

@@ -10,7 +10,7 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
@@ -110,7 +110,7 @@ export function groupRouter(deps: Deps): Hono<Env> {
       example: { name: 'North' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(createGroupBody),
     (c) => change(c, async (tx) => created(viewGroup(await createGroup(tx, deps, c.get('target'), c.get('body'))))),
   );

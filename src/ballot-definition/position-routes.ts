@@ -6,7 +6,7 @@ import { answersCreated, answersList, answersOne, answersQueued } from '#src/htt
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { createPosition } from './create-position.ts';
@@ -58,7 +58,7 @@ export function positionRouter(deps: Deps): Hono<Env> {
       example: { title: 'Chair', votingMethod: 'plurality' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     creationBody,
     (c) =>
       change(c, async (tx) => created(await view(await createPosition(tx, deps, c.get('target'), c.get('body')), tx))),

@@ -29,10 +29,11 @@ interface MethodRule {
   readonly settings: Partial<Record<Setting, MethodSettings[Setting]>>;
 }
 
-const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
+/** What a referendum needs to pass, unless its position says otherwise. */
+export const MORE_THAN_HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
 
 /** Defaults of each method (completions 3, "Positions"), and the settings that belong to it. */
-const RULES: Readonly<Record<VotingMethod, MethodRule>> = {
+export const METHOD_RULES: Readonly<Record<VotingMethod, MethodRule>> = {
   plurality: { minSelections: 1, maxSelections: 1, single: true, settings: { majorityRequired: null } },
   approval: { minSelections: 0, maxSelections: null, single: false, settings: { majorityRequired: null } },
   referendum: {
@@ -70,7 +71,7 @@ type GivenSettings = {
 const OPTIONAL: ReadonlySet<Setting> = new Set(['quadraticTopUp', 'majorityRequired']);
 
 function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
-  const own = RULES[method].settings;
+  const own = METHOD_RULES[method].settings;
   return SETTINGS.filter((name) => !(name in own) && given[name] != null).map((field) => ({
     field,
     message: `does not belong to the method ${method}`,
@@ -78,7 +79,7 @@ function refuseForeign(method: VotingMethod, given: GivenSettings): Issue[] {
 }
 
 function refuseMissing(method: VotingMethod, given: GivenSettings): Issue[] {
-  const own = RULES[method].settings;
+  const own = METHOD_RULES[method].settings;
   return SETTINGS.filter((name) => name in own && !OPTIONAL.has(name) && given[name] === null).map((field) => ({
     field,
     message: `is required for the method ${method}`,
@@ -89,7 +90,7 @@ function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
   const issues: Issue[] = [];
   const { minSelections, maxSelections, votingMethod, scoreMin, scoreMax, seats } = settings;
   const isSound = (...names: (keyof MethodSettings)[]): boolean => !names.some((name) => isFaulty(name));
-  if (RULES[votingMethod].single && maxSelections !== 1) {
+  if (METHOD_RULES[votingMethod].single && maxSelections !== 1) {
     issues.push({ field: 'maxSelections', message: `is 1 for the method ${votingMethod}` });
   }
   if (isSound('minSelections', 'maxSelections') && maxSelections !== null && minSelections > maxSelections) {
@@ -108,7 +109,7 @@ function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
 
 /** The complete settings of a position: what was given, else what it had, else the method's default. */
 export function settle(method: VotingMethod, given: GivenSettings, had: MethodSettings | undefined): MethodSettings {
-  const rule = RULES[method];
+  const rule = METHOD_RULES[method];
   // A position that changes its method forgets the settings of the old one.
   const base = had?.votingMethod === method ? had : undefined;
   const pick = <Key extends Setting>(name: Key): MethodSettings[Key] => {

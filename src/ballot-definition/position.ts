@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
+  amountMinorField,
   BESIDE_FAULTY_ENTRIES,
   changesSomething,
+  currencyField,
   descriptionField,
   idField,
   nameField,
@@ -12,11 +14,14 @@ import {
   sortOrderField,
 } from '#src/http/fields.ts';
 import { pick } from '#src/platform/pick.ts';
-import { type Candidate, type Position, VOTING_METHODS } from './types.ts';
+import { METHOD_RULES, MORE_THAN_HALF } from './position-settings.ts';
+import { type Candidate, type Position, TIE_BREAKS, VOTING_METHODS } from './types.ts';
 
-const currency = z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
+const { score, cumulative, quadratic } = METHOD_RULES;
+
+const currency = currencyField();
 const credits = z.int().min(1).max(1_000_000);
-const amountMinor = z.int().min(1).max(99_999_999);
+const amountMinor = amountMinorField();
 
 const share = {
   numerator: z.int().min(1).max(1_000_000),
@@ -69,7 +74,7 @@ const topUp = z.discriminatedUnion('pricingModel', [
 ]);
 
 const rules = z.strictObject({
-  threshold: threshold.default({ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }),
+  threshold: threshold.default(MORE_THAN_HALF),
   turnoutQuorum: fraction.nullable().default(null),
   approvalQuorum: fraction.nullable().default(null),
 });
@@ -83,19 +88,34 @@ const positionFields = z.object({
   seats: z.int().min(1).max(50).describe('How many candidates win.'),
   minSelections: z.int().min(0).max(1_000).describe('How many candidates a ballot must mark at least.'),
   maxSelections: z.int().min(1).max(1_000).nullable().describe('How many it may mark; null: all of them.'),
-  scoreMin: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 0 when left out.'),
-  scoreMax: z.int().min(-1_000).max(1_000).nullable().describe('For `score`; 5 when left out.'),
-  cumulativePointBudget: z.int().min(1).max(1_000_000).nullable().describe('For `cumulative`; 10 when left out.'),
+  scoreMin: z
+    .int()
+    .min(-1_000)
+    .max(1_000)
+    .nullable()
+    .describe(`For \`score\`; ${score.settings.scoreMin} when left out.`),
+  scoreMax: z
+    .int()
+    .min(-1_000)
+    .max(1_000)
+    .nullable()
+    .describe(`For \`score\`; ${score.settings.scoreMax} when left out.`),
+  cumulativePointBudget: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .nullable()
+    .describe(`For \`cumulative\`; ${cumulative.settings.cumulativePointBudget} when left out.`),
   quadraticBaseCreditBudget: z
     .int()
     .min(0)
     .max(1_000_000)
     .nullable()
-    .describe('For `quadratic`: credits that everybody has; 100 when left out.'),
+    .describe(
+      `For \`quadratic\`: credits that everybody has; ${quadratic.settings.quadraticBaseCreditBudget} when left out.`,
+    ),
   quadraticTopUp: topUp.nullable().describe('For `quadratic` in polls: what more credits cost.'),
-  tieBreak: z
-    .enum(['joint', 'lot', 'candidate_order'])
-    .describe('Who wins a tie: nobody alone, one drawn by lot, or the first on the ballot.'),
+  tieBreak: z.enum(TIE_BREAKS).describe('Who wins a tie: nobody alone, one drawn by lot, or the first on the ballot.'),
   rules: rules.nullable().describe('For `referendum`: what it takes to pass.'),
   majorityRequired: majority
     .nullable()
@@ -171,7 +191,7 @@ export const positionView = z
     cumulativePointBudget: z.int().nullable(),
     quadraticBaseCreditBudget: z.int().nullable(),
     quadraticTopUp: quadraticTopUp.nullable(),
-    tieBreak: z.enum(['joint', 'lot', 'candidate_order']),
+    tieBreak: z.enum(TIE_BREAKS),
     rules: z
       .object({
         threshold: thresholdShape,

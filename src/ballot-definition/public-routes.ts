@@ -12,7 +12,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { markRehearsal } from '#src/http/rehearsal.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
@@ -146,7 +146,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     }),
     event,
     paidFeature,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     registrationBody,
     (c) =>
       claimFirst(c, async (claim) => {

@@ -17,8 +17,14 @@ function withDefaults({ event }: EventDefinition) {
   const { code, ...settings } = event;
   return {
     ...(code === undefined ? {} : { code }),
-    ...{ description: null, startsAt: null, endsAt: null, timeZone: 'UTC' },
-    ...{ votingPageUrl: null, contactEmail: null, language: 'en' as const, logoUrl: null },
+    description: null,
+    startsAt: null,
+    endsAt: null,
+    timeZone: 'UTC',
+    votingPageUrl: null,
+    contactEmail: null,
+    language: 'en' as const,
+    logoUrl: null,
     ...settings,
     voter: {
       requireVoterId: false,
@@ -29,7 +35,8 @@ function withDefaults({ event }: EventDefinition) {
     },
     candidate: { selfRegistration: false, ...event.candidate },
     ballot: {
-      ...{ candidateOrder: 'fixed' as const, opening: 'observer' as const },
+      candidateOrder: 'fixed' as const,
+      opening: 'observer' as const,
       receipt: event.type === 'poll' ? ('full' as const) : ('inclusion' as const),
       ...event.ballot,
     },
@@ -110,8 +117,10 @@ async function recordDefinition(
     action: 'voting_event.defined',
     resource: event.id,
     after: {
-      ...{ groups: groups.length, positions: positions.length },
-      ...{ candidates: candidates.length, sponsors: sponsors.length },
+      groups: groups.length,
+      positions: positions.length,
+      candidates: candidates.length,
+      sponsors: sponsors.length,
     },
   });
 }

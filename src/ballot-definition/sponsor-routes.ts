@@ -9,7 +9,7 @@ import { answersCreated, answersList, answersNothing, answersOne } from '#src/ht
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
@@ -109,7 +109,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
       example: { name: 'The corner bookshop', websiteUrl: 'https://bookshop.example/', tier: 'gold' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(createSponsorBody),
     (c) => change(c, async (tx) => created(viewSponsor(await createSponsor(tx, deps, c.get('target'), c.get('body'))))),
   );

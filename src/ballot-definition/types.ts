@@ -22,7 +22,9 @@ export const ENTRY_KINDS = {
   ranked_choice: 'rank',
 } as const satisfies Readonly<Record<VotingMethod, 'choice' | 'value' | 'rank'>>;
 
-export type TieBreak = 'joint' | 'lot' | 'candidate_order';
+/** What decides a tie: all share it, the lot, or the order on the ballot. */
+export const TIE_BREAKS = ['joint', 'lot', 'candidate_order'] as const;
+export type TieBreak = (typeof TIE_BREAKS)[number];
 export type ReferendumRole = 'yes' | 'no' | 'abstain';
 export type CandidateStatus = 'pending' | 'approved' | 'rejected' | 'withdrawn';
 export type CandidateSource = 'organizer' | 'registration';

@@ -75,7 +75,11 @@ async function describeClose(
       (participants === ballots && ballots <= electorate.heads && weightMicro <= electorate.weightMicro));
   if (!isPlausible) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   return {
-    ...{ title: event.title, config: configHash, ballots, weight: microToDecimal(weightMicro), abstentions },
+    title: event.title,
+    config: configHash,
+    ballots,
+    weight: microToDecimal(weightMicro),
+    abstentions,
     participants,
     electorate:
       electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },

@@ -30,19 +30,23 @@ const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 
-/** Whether a ballot waits that was promised to be in the log by now, give or take a day. */
-export async function isAnyBallotDue(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ due: boolean }>(
-    sql`SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND due_at <= now_ms()) AS due`,
-  );
-  return rows[0]?.due === true;
-}
+/**
+ * SQL. Of an event `e` and what waits of it, `q`: how many ballots must wait to be sealed (completions 6.2); null where none are
+ * before the close.
+ */
+const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
+  WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
 
-export async function isSealedOnce(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ once: boolean }>(
-    sql`SELECT ${sql.raw(SEALED_ONCE)} AS once FROM voting_events e WHERE e.id = ${eventId}`,
-  );
-  return rows[0]?.once === true;
+/** How many ballots of an event must wait to be sealed now; undefined where none are before its close. */
+export async function readLeastToSeal(
+  executor: Executor,
+  eventId: string,
+  leastWhileOpen: number,
+): Promise<number | undefined> {
+  const { rows } = await executor.execute<{ least: number | null }>(sql`
+    SELECT ${leastToSeal(leastWhileOpen)} AS least FROM voting_events e
+    CROSS JOIN (SELECT min(due_at) AS due_at FROM ballot_queue WHERE voting_event_id = ${eventId}) AS q WHERE e.id = ${eventId}`);
+  return rows[0]?.least ?? undefined;
 }
 
 /** Whether the log has its `close` leaf. */
@@ -58,13 +62,11 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ${WAITING} AS q ON q.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR e.opened_at IS NOT NULL OR (e.starts_at <= now_ms() AND e.ready) OR ${FINAL}) AND (
+    WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(e, now_ms()) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
       OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
-      OR coalesce(q.ballots, 0) >=
-        CASE WHEN ${FINAL} THEN 1 WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen} END
-      OR q.due_at <= now_ms() OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
+      OR coalesce(q.ballots, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

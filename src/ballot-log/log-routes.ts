@@ -11,11 +11,12 @@ import { body } from '#src/http/body.ts';
 import { isKeyless } from '#src/http/caller.ts';
 import type { Env, RequestContext } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { confirmationCodeField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
@@ -40,7 +41,7 @@ const sizeField = () =>
 const consistencyQuery = z.strictObject({ from: sizeField(), to: sizeField() });
 
 const proofBody = z.strictObject({
-  confirmationCode: z.string().min(1, 'must not be empty').max(64, 'must have at most 64 characters'),
+  confirmationCode: confirmationCodeField(),
 });
 
 /** The key that signs the logs of all events. */
@@ -125,7 +126,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(proofBody),
     (c) =>
       claimFirst(c, async () => {

@@ -13,7 +13,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { isFinalAt, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { raiseAlarm } from './check-repository.ts';
@@ -21,7 +21,7 @@ import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { configurationHash } from './configuration.ts';
-import { isAnyBallotDue, isLogClosed, isSealedOnce, listEventsToTend } from './due-repository.ts';
+import { isLogClosed, listEventsToTend, readLeastToSeal } from './due-repository.ts';
 import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
@@ -151,9 +151,8 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const closed = final && (await isLogClosed(tx, eventId));
     const configured = closed ? head : await appendConfiguration(deps, tx, definition, head);
-    const all = final || (await isAnyBallotDue(tx, eventId));
-    const waits = !all && (await isSealedOnce(tx, eventId));
-    const rows = waits ? [] : await takeQueue(tx, eventId, all ? 1 : least, MOST_TOGETHER);
+    const needed = await readLeastToSeal(tx, eventId, least);
+    const rows = needed === undefined ? [] : await takeQueue(tx, eventId, needed, MOST_TOGETHER);
     const seals = rows.length > 0 || final;
     const ballots = head.ballots + rows.length;
     const changed = closed ? head : await recordRoll(tx, definition.event, configured, { seals, ballots, nowMs });
@@ -199,8 +198,7 @@ const EMPTY_HEAD = {
 /** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
   if (event.rehearsalSince !== null) return statusAt(event, nowMs) === 'open';
-  if (event.openedAt !== null || isFinalAt(event, nowMs)) return true;
-  return event.startsAt !== null && event.startsAt <= nowMs && event.ready;
+  return wasOpened(event, nowMs) || isFinalAt(event, nowMs);
 }
 
 /** The `open` leaf of a new log with its roll, a `config` leaf where the configuration is another one. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { emailField, idField, returnUrlField } from '#src/http/fields.ts';
+import { confirmationCodeField, emailField, idField, returnUrlField } from '#src/http/fields.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/voter-identity.ts';
@@ -47,11 +47,7 @@ export const castPaidPollBody = (embedded: boolean, needs: readonly PayerNeed[])
 export type PaidCastBody = z.output<ReturnType<typeof castPollBody>>;
 
 export const confirmBody = z.strictObject({
-  confirmationCode: z
-    .string()
-    .overwrite((code) => code.trim())
-    .min(1, 'must not be empty')
-    .max(64, 'must have at most 64 characters'),
+  confirmationCode: confirmationCodeField(),
 });
 
 export type CastBody = {

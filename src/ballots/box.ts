@@ -124,7 +124,7 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
   });
 }
 
-export interface BoxRange {
+interface BoxRange {
   /** Ballots of later leaves are read. */
   readonly after: string | number;
   /** The last leaf that is read, where not all are. */

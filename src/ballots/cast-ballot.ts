@@ -11,20 +11,20 @@ import type { DeferredClaim } from '#src/http/claim.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { ApiError, notFound } from '#src/platform/errors.ts';
+import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
-import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
+import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
@@ -99,7 +99,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
     }),
     loadPublicEvent(deps),
     paidFeature,
-    replayIfAnswered(undefined, answerKeyOf(deps)),
+    takeIdempotencyKey(undefined, answerKeyOf(deps)),
     castBody,
     (c) => {
       const [target, ballot] = [c.get('target'), c.get('body')];
@@ -154,7 +154,7 @@ export async function castBallot(
     // A ballot that was sent in a rehearsal is never cast outside of it, or the other way round.
     requireSameWorld(event, definition.event);
     // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
-    if (definition.event.payToVote !== null) throw changedMeanwhile();
+    if (definition.event.payToVote !== null) throw worldChanged();
     const code = generateConfirmationCode();
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
     const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight);
@@ -172,13 +172,10 @@ export async function castBallot(
     if (shortage !== undefined) throw insufficientCredits(shortage);
     if (isRefusal(verdict))
       throw await refusedVoter(deps, definition.event, row.voter?.identity, verdict, caller.keyId);
+    if (verdict !== 'stale') throw new Error(`a cast was judged in an unknown way: ${verdict}`);
     const newer = await findEventById(deps.db, event.id);
     if (newer === undefined) throw notFound();
     current = newer;
   }
-  throw changedMeanwhile();
-}
-
-function changedMeanwhile(): ApiError {
-  return new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
+  throw worldChanged();
 }

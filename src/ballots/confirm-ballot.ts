@@ -12,7 +12,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RateLimiter, tooManyRequests } from '#src/http/rate-limit.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { type Clock, DAY_MS, monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -67,7 +67,7 @@ export function confirmRouter(deps: Deps, rateLimiter: RateLimiter, receipts: Lo
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     loadPublicEvent(deps),
-    replayIfAnswered(keepSecret, answerKeyOf(deps)),
+    takeIdempotencyKey(keepSecret, answerKeyOf(deps)),
     body(confirmBody),
     (c) => {
       return claimFirst(c, (claim) =>
@@ -297,7 +297,7 @@ function viewConfirmation(
 }
 
 /** A stored answer as it is given again: the choices of a secret ballot are shown while the event is open (completions 4.7). */
-export function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
+function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
   if (secrecyOf(event) !== 'secret' || statusAt(event, nowMs) === 'open') return answer;
   const body: unknown = JSON.parse(answer);
   if (typeof body !== 'object' || body === null || !('data' in body)) return answer;

@@ -4,6 +4,7 @@ import type { Database, Executor } from '#src/database/client.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
@@ -48,7 +49,7 @@ export async function prepareBallot(
   code: string,
   apiKeyId: string,
   executor: Executor = deps.db,
-  expectedWeight = UNIT_WEIGHT,
+  expectedWeight = MICRO,
 ): Promise<CastRow> {
   const { event } = definition;
   const isPoll = event.type === 'poll';
@@ -89,9 +90,6 @@ export async function prepareBallot(
     credits: event.type === 'poll' ? needsOf(definition, body.votes) : undefined,
   };
 }
-
-/** What a voter weighs unless the organizer says otherwise, in millionths. */
-const UNIT_WEIGHT = 1_000_000n;
 
 /** @throws ApiError 422 with everything that is wrong with a ballot, after what is missing beside it */
 function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly PackedPosition[] {

@@ -120,12 +120,26 @@ async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answ
   const { listApiKeys } = await import('#src/accounts/repository.ts');
   const keys = await listApiKeys(deps.db, accountId);
   const value = keys.map(({ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt }) => ({
-    ...{ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt },
+    id,
+    accountId,
+    name,
+    hint,
+    scopes,
+    expiresAt,
+    revokedAt,
+    lastUsedAt,
+    createdAt,
   }));
   // On a terminal there is room for what distinguishes keys, and for what ended them.
   const shown = value.map(
     ({ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt }): Row => ({
-      ...{ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt },
+      id,
+      name,
+      hint,
+      scopes,
+      expiresAt,
+      revokedAt,
+      lastUsedAt,
     }),
   );
   return { value, shown };

@@ -191,7 +191,9 @@ export async function applyEvent(client: VotingService, options: ApplyOptions): 
   const matched = matchDefinition({ ...file, event: { ...file.event, code } }, stored);
   const path = { idOrCode: event.id };
   const { data: differences } = await client.put('/voting-events/{idOrCode}/definition', {
-    ...{ path, body: bodyOf(matched), query: { dryRun: 'true' } },
+    path,
+    body: bodyOf(matched),
+    query: { dryRun: 'true' },
   });
   if (!Array.isArray(differences)) throw new Error('a dry run answers the differences');
   if (options.dryRun !== true && differences.length > 0)
@@ -200,7 +202,10 @@ export async function applyEvent(client: VotingService, options: ApplyOptions): 
   const nameOf = ({ id, kind, before, after }: Difference): string =>
     kind === 'event' ? titleOf(matched.event) : (names.get(id) ?? titleOf(after ?? before ?? {}));
   return answerOf({
-    ...{ options, code, votingEventId: event.id, action: differences.length === 0 ? 'unchanged' : 'updated' },
+    options,
+    code,
+    votingEventId: event.id,
+    action: differences.length === 0 ? 'unchanged' : 'updated',
     changes: differences.map((difference) => ({ ...difference, name: nameOf(difference) })),
     shown: differences.map((difference): Row => {
       const { kind, action } = difference;

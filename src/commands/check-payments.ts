@@ -44,14 +44,14 @@ export async function checkPayments(deps: Deps, businessId: string, sinceMs: num
     if (outcome === 'not known here' && payment.providerStatus !== 'refunded' && payment.providerStatus !== 'reversed')
       unknown += 1;
     rows.push({
-      ...{ payment: payment.providerPaymentId, paidAt: payment.atMs, amountMinor: payment.amountMinor },
-      ...{
-        currency: payment.currency,
-        atProvider: payment.providerStatus,
-        attempt: payment.attemptId,
-        status,
-        outcome,
-      },
+      payment: payment.providerPaymentId,
+      paidAt: payment.atMs,
+      amountMinor: payment.amountMinor,
+      currency: payment.currency,
+      atProvider: payment.providerStatus,
+      attempt: payment.attemptId,
+      status,
+      outcome,
     });
   }
   return {

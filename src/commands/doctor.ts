@@ -23,8 +23,12 @@ async function checkMailServer({ smtpUrl }: Config): Promise<Finding> {
   if (smtpUrl === undefined)
     return warned('mail server', 'mails are written to DATA_DIR/mail and reach no one', 'Set SMTP_URL.');
   const transport = createTransport({
-    ...{ url: smtpUrl, connectionTimeout: ASK_MS, greetingTimeout: ASK_MS, socketTimeout: TIME_LIMITS.smtpMs },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
+    url: smtpUrl,
+    connectionTimeout: ASK_MS,
+    greetingTimeout: ASK_MS,
+    socketTimeout: TIME_LIMITS.smtpMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
   });
   try {
     await transport.verify();

@@ -57,7 +57,11 @@ export function answerOf(ended: Ended): Answer {
   const { accepted, rejected, existing } = progress;
   const figures = {
     votingEventId: progress.votingEventId,
-    ...{ file: roll.file, lines: roll.lines, accepted, rejected, existing },
+    file: roll.file,
+    lines: roll.lines,
+    accepted,
+    rejected,
+    existing,
     dryRun: options.dryRun === true,
     finished: progress.finishedAt !== null,
     resumedAfterLine: begun.linesDone,

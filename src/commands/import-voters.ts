@@ -170,7 +170,14 @@ export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): 
   const report = new RejectedLines(roll, reportFile);
   const reportBytes = await report.resumeAt(begun.reportBytes);
   const run: Run = {
-    ...{ deps, author, roll, options, report, stop: listenForStop(), shown: [], lineDone: begun.linesDone },
+    deps,
+    author,
+    roll,
+    options,
+    report,
+    stop: listenForStop(),
+    shown: [],
+    lineDone: begun.linesDone,
     bar: cli.json() ? NO_PROGRESS : showProgress(roll.lines, begun.linesDone),
     groups: await listGroupIdsByName(deps.db, author.event.id),
   };

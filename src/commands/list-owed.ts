@@ -21,9 +21,15 @@ const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch
 export async function showOwed(deps: Deps, businessId: string): Promise<Answer> {
   if ((await findBusinessEver(deps.db, businessId)) === undefined) throw notFound();
   const owed = (await listOwed(deps.db, businessId)).map((payment) => ({
-    ...{ attempt: payment.attemptId, event: payment.votingEventId, payment: payment.providerPaymentId },
-    ...{ reference: payment.reference, amountMinor: payment.amountMinor, currency: payment.currency },
-    ...{ refund: payment.refund, since: payment.sinceMs, next: WHAT_TO_DO[payment.refund ?? 'mismatch'] },
+    attempt: payment.attemptId,
+    event: payment.votingEventId,
+    payment: payment.providerPaymentId,
+    reference: payment.reference,
+    amountMinor: payment.amountMinor,
+    currency: payment.currency,
+    refund: payment.refund,
+    since: payment.sinceMs,
+    next: WHAT_TO_DO[payment.refund ?? 'mismatch'],
   }));
   return { value: { businessId, payments: owed }, shown: owed, refused: owed.length > 0 };
 }

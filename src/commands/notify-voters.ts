@@ -3,15 +3,15 @@ import { type Answer, type Cli, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { listenForStop } from './stop-signal.ts';
 
+export type Notification = Resources['Notification'];
+
 interface NotifyOptions {
   readonly event: string;
-  readonly kind: 'key' | 'reminder';
-  readonly audience?: 'all' | 'not_invited' | 'not_voted';
+  readonly kind: Notification['kind'];
+  readonly audience?: Notification['audience'];
   /** Whether to wait until all of them are sent. */
   readonly wait: boolean;
 }
-
-type Notification = Resources['Notification'];
 
 /** How often the service is asked how far it is, milliseconds: short at first, for mails to a few. */
 const PAUSES_MS = [250, 500, 1_000, 2_000];

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Scope } from '#src/http/caller.ts';
+import { SCOPES } from '#src/http/caller.ts';
 import { emailFault } from '#src/platform/email-address.ts';
 import { nameFault, normaliseText, rawTextFault } from '#src/platform/text.ts';
 
@@ -20,8 +21,6 @@ export function parseEmail(text: string): string {
   if (fault !== undefined) throw new InvalidArgumentError(fault);
   return address;
 }
-
-const SCOPES: readonly Scope[] = ['read', 'write', 'vote', 'observe', 'log'];
 
 export function parseScopes(text: string): Scope[] {
   return text.split(',').map((part) => {

@@ -225,7 +225,13 @@ function parseTogether(roll: Roll, lines: readonly FileLine[]): (string[] | stri
 
 const TOO_LONG: Issue = { field: '', message: `is longer than ${MAX_LINE_LENGTH} characters` };
 const unreadable = ({ line, text }: FileLine, issue: Issue): RollLine => ({
-  ...{ line, text, input: undefined, values: undefined, issues: [issue], cells: undefined, row: undefined },
+  line,
+  text,
+  input: undefined,
+  values: undefined,
+  issues: [issue],
+  cells: undefined,
+  row: undefined,
 });
 
 function readCsvLine(

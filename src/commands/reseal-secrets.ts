@@ -20,32 +20,53 @@ interface KeptColumn {
 
 const KEPT: readonly KeptColumn[] = [
   {
-    ...{ name: 'webhook secrets', table: 'webhook_endpoints', column: 'secret', key: ['id'] },
+    name: 'webhook secrets',
+    table: 'webhook_endpoints',
+    column: 'secret',
+    key: ['id'],
     placeOf: ([id = '']) => endpointSecretPlace(id),
   },
   {
-    ...{ name: 'payment credentials', table: 'payment_businesses', column: 'credentials', key: ['id'] },
+    name: 'payment credentials',
+    table: 'payment_businesses',
+    column: 'credentials',
+    key: ['id'],
     placeOf: ([id = '']) => credentialsPlace(id),
   },
   {
-    ...{ name: 'keys of events', table: 'ballot_keys', column: 'wrapped', key: ['voting_event_id', 'id'] },
+    name: 'keys of events',
+    table: 'ballot_keys',
+    column: 'wrapped',
+    key: ['voting_event_id', 'id'],
     placeOf: ([eventId = '', id = '']) => wrappedKeyPlace(eventId, id),
   },
   {
-    ...{ name: 'seeds of lots', table: 'voting_events', column: 'tie_seed', key: ['id'] },
+    name: 'seeds of lots',
+    table: 'voting_events',
+    column: 'tie_seed',
+    key: ['id'],
     placeOf: ([id = '']) => earlierSeedPlace(id),
   },
   {
-    ...{ name: 'seeds of lots in logs', table: 'ballot_logs', column: 'lot_seed', key: ['voting_event_id'] },
+    name: 'seeds of lots in logs',
+    table: 'ballot_logs',
+    column: 'lot_seed',
+    key: ['voting_event_id'],
     placeOf: ([id = '']) => lotSeedPlace(id),
   },
   {
-    ...{ name: 'codes of paid ballots', table: 'payment_attempts', column: 'confirmation_code' },
-    ...{ key: ['voting_event_id', 'id'], placeOf: ([, id = '']) => confirmationCodePlace(id) },
+    name: 'codes of paid ballots',
+    table: 'payment_attempts',
+    column: 'confirmation_code',
+    key: ['voting_event_id', 'id'],
+    placeOf: ([, id = '']) => confirmationCodePlace(id),
   },
   {
-    ...{ name: 'answers to paid calls', table: 'payment_attempts', column: 'answer' },
-    ...{ key: ['voting_event_id', 'id'], placeOf: ([, id = '']) => answerPlace(id) },
+    name: 'answers to paid calls',
+    table: 'payment_attempts',
+    column: 'answer',
+    key: ['voting_event_id', 'id'],
+    placeOf: ([, id = '']) => answerPlace(id),
   },
 ];
 

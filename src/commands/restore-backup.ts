@@ -43,7 +43,7 @@ interface RestoredKeys {
  * itself are left out: SECRET_KEY opens them.
  * @param folder undefined where none was named
  */
-export async function compareKeys(folder: string | undefined, living: readonly LivingKey[]): Promise<RestoredKeys> {
+async function compareKeys(folder: string | undefined, living: readonly LivingKey[]): Promise<RestoredKeys> {
   const folders = folder === undefined ? undefined : new KeyFolders(path.resolve(folder));
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const lacking: string[] = [];
@@ -321,8 +321,13 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   await startToStay(place);
   const keys = await compareKeys(options.keys, recovered.livingKeys);
   const value = {
-    ...{ folder: data, port: options.port, database: manifest.database, followedTimeline: timeline },
-    ...{ lastCommitAt: recovered.lastCommitAt, events: recovered.eventCount, log: place.logFile },
+    folder: data,
+    port: options.port,
+    database: manifest.database,
+    followedTimeline: timeline,
+    lastCommitAt: recovered.lastCommitAt,
+    events: recovered.eventCount,
+    log: place.logFile,
     eventsWithoutKey: keys.lacking,
   };
   const shown = { ...value, eventsWithoutKey: keys.lacking.join(', ') || 'none' };

@@ -69,7 +69,8 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outc
     const voters = sent.map(({ values }) => values) as Body['voters'];
     const body: Body = { mode: 'partial', voters, ...(dryRun ? { dryRun } : {}) };
     const { data } = await client.post('/voting-events/{idOrCode}/voters/import', {
-      ...{ path: { idOrCode: eventId }, body },
+      path: { idOrCode: eventId },
+      body,
       // What a dry run says is of its moment.
       ...(dryRun ? {} : { idempotencyKey: nameOf(run, lastLine, body) }),
     });
@@ -116,7 +117,12 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
   const stop = listenForStop();
   const shown: { line: number; reason: string }[] = [];
   let progress: ImportFigures = {
-    ...{ votingEventId: run.eventId, linesDone: 0, accepted: 0, rejected: 0, existing: 0, finishedAt: null },
+    votingEventId: run.eventId,
+    linesDone: 0,
+    accepted: 0,
+    rejected: 0,
+    existing: 0,
+    finishedAt: null,
   };
   let reportBytes = 0;
   try {
@@ -162,7 +168,10 @@ export async function sendRoll(
   const reportFile = reportPathOf(roll, options);
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const run: Run = {
-    ...{ client: patient, options, eventId: event.id, named: new Set<string>() },
+    client: patient,
+    options,
+    eventId: event.id,
+    named: new Set<string>(),
     runId: options.again === true ? randomUUID() : '',
   };
   const bar = cli.json() ? NO_PROGRESS : showProgress(roll.lines, 0);

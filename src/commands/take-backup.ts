@@ -210,8 +210,12 @@ export async function takeBackup(source: BackupSource, to: string): Promise<Answ
     return {
       value: { folder, ...manifest },
       shown: {
-        ...{ folder, takenAt, server: `PostgreSQL ${server.version}`, timeline: manifest.timeline },
-        ...{ checked: 'every file is what the server sent', archived: manifest.lastWalFile },
+        folder,
+        takenAt,
+        server: `PostgreSQL ${server.version}`,
+        timeline: manifest.timeline,
+        checked: 'every file is what the server sent',
+        archived: manifest.lastWalFile,
       },
       next: [
         'Keep as well, each apart from this backup: SECRET_KEY, LOG_SIGNING_KEY, the folder checkpoints of DATA_DIR, and the archive.',

@@ -89,8 +89,14 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
     .action(async ({ key, ...options }: VerifyOptions) => {
       const printing = json() ? ['--json'] : [];
       const named = Object.entries({
-        ...{ 'base-url': options.baseUrl, event: options.event, since: options.since, save: options.save },
-        ...{ 'log-key': options.logKey, promise: options.promise, code: options.code, quorum: options.quorum },
+        'base-url': options.baseUrl,
+        event: options.event,
+        since: options.since,
+        save: options.save,
+        'log-key': options.logKey,
+        promise: options.promise,
+        code: options.code,
+        quorum: options.quorum,
       }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
       const witnesses = (options.witness ?? []).map((witness) => `--witness=${witness}`);
       // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
 import type { ImportOptions } from './import-report.ts';
+import type { Notification } from './notify-voters.ts';
 import { parseChoice, parseEvent } from './options.ts';
 import type { RollFormat } from './read-roll.ts';
 
@@ -9,9 +10,9 @@ function parseFormat(text: string): RollFormat {
   throw new InvalidArgumentError('must be csv or jsonl');
 }
 
-const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
+const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const satisfies readonly Notification['audience'][];
 type Audience = (typeof AUDIENCES)[number];
-const KINDS = ['key', 'reminder'] as const;
+const KINDS = ['key', 'reminder'] as const satisfies readonly Notification['kind'][];
 type Kind = (typeof KINDS)[number];
 
 const parseAudience = parseChoice(AUDIENCES);

@@ -31,7 +31,10 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
   return {
     value: { votingEventId: id, code, title, type, status, endsAt, voters, turnout, ballots, byGroup, updatedAt },
     shown: {
-      ...{ code, title, status, endsAt },
+      code,
+      title,
+      status,
+      endsAt,
       ...(type === 'poll' ? {} : { voters: voters.approved, voted: voters.voted, 'turnout %': share }),
       ballotsConfirmed: ballots.confirmed,
     },

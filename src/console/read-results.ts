@@ -42,9 +42,16 @@ export interface LiveResults {
 
 const shortPositions = (positions: EventResults['positions']): LiveResults['positions'] =>
   positions.slice(0, MOST_POSITIONS).map(({ id, title, votingMethod, ballots, candidates }) => ({
-    ...{ id, title, votingMethod, ballots },
+    id,
+    title,
+    votingMethod,
+    ballots,
     candidates: candidates.slice(0, MOST_CANDIDATES).map(({ id: candidate, name, votesWon, weightWon, winner }) => ({
-      ...{ id: candidate, name, votesWon, weightWon, winner },
+      id: candidate,
+      name,
+      votesWon,
+      weightWon,
+      winner,
     })),
   }));
 

@@ -9,7 +9,7 @@ import { bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
@@ -119,7 +119,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     }),
     event,
     paidFeature,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     purchaseBody,
     (c) =>
       claimFirst(c, async (claim) => {

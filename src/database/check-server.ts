@@ -18,10 +18,16 @@ export interface Finding {
 
 export const found = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, cure: '' });
 export const warned = (name: string, detail: string, cure: string): Finding => ({
-  ...{ name, status: 'warning', detail, cure },
+  name,
+  status: 'warning',
+  detail,
+  cure,
 });
 export const failed = (name: string, detail: string, cure: string): Finding => ({
-  ...{ name, status: 'failed', detail, cure },
+  name,
+  status: 'failed',
+  detail,
+  cure,
 });
 
 /** The oldest major version that the tests have run on. */
@@ -30,8 +36,11 @@ const CONNECT_MS = 5_000;
 
 export async function connectOnce(url: string): Promise<pg.Client> {
   const client = new pg.Client({
-    ...{ connectionString: url, application_name: 'voting-service check', connectionTimeoutMillis: CONNECT_MS },
-    ...{ statement_timeout: CONNECT_MS, query_timeout: CONNECT_MS },
+    connectionString: url,
+    application_name: 'voting-service check',
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: CONNECT_MS,
+    query_timeout: CONNECT_MS,
   });
   // A connection that is lost fails the query that waits on it.
   client.on('error', () => undefined);

@@ -72,9 +72,11 @@ export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
   return {
     pending: [...carryOver, ...migrations].map(({ tag }) => tag),
     functions: newer ? [] : functions.differing,
-    ...{ empty: tables === 0, foreign: newest === 0 && tables > 0 },
+    empty: tables === 0,
+    foreign: newest === 0 && tables > 0,
     tooOld: newest > 0 && newest < readCarryOver().oldest,
-    ...{ newer, mayMigrate: owner },
+    newer,
+    mayMigrate: owner,
   };
 }
 

@@ -26,7 +26,9 @@ function readJson(file: string): unknown {
 const toMigration =
   (folder: string) =>
   ({ tag, when }: { readonly tag: string; readonly when: number }): Migration => ({
-    ...{ tag, when, afterFunctions: tag.endsWith('_triggers') },
+    tag,
+    when,
+    afterFunctions: tag.endsWith('_triggers'),
     file: path.join(FOLDER, folder, `${tag}.sql`),
   });
 

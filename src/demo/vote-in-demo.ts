@@ -14,10 +14,9 @@ import type { Voter } from '#src/voters/voter.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { insertVoterKey } from '#src/voters/voter-key-repository.ts';
 import { voteCallerOf } from '#src/voting-events/access.ts';
+import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import type { EmptyDemo, MadePosition, Receipt } from './create-demo.ts';
 
-/** A secret event shows five voters at a time that they have voted (completions 5.6). */
-const DISCLOSED_TOGETHER = 5;
 /** So many of the 36 are sealed at once. Four wait: with the next ballot they are five, which the clock seals. */
 const SEALED = 32;
 const SEAL_TRIES = 50;

@@ -33,7 +33,8 @@ const MAX_WAITING_CHANGES = 200;
 
 export const createChangePlaces = (): AccountPlaces =>
   new AccountPlaces({
-    ...{ perAccount: CHANGES_PER_ACCOUNT, maxWaiting: MAX_WAITING_CHANGES },
+    perAccount: CHANGES_PER_ACCOUNT,
+    maxWaiting: MAX_WAITING_CHANGES,
     refusal: () =>
       tooManyRequests(1, 'Too many changes of this account are under way already. Send them one after another.'),
   });

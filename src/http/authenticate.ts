@@ -100,8 +100,16 @@ interface AuthenticationOptions {
 
 /** The caller of an operation that asks for no key, or may do without one. */
 const NOBODY: Caller = {
-  ...{ keyId: '', keyName: '', keyHint: '', keyExpiresAt: null, keyCreatedAt: 0 },
-  ...{ accountId: '', accountName: '', plan: '', scopes: [], votingEventId: null },
+  keyId: '',
+  keyName: '',
+  keyHint: '',
+  keyExpiresAt: null,
+  keyCreatedAt: 0,
+  accountId: '',
+  accountName: '',
+  plan: '',
+  scopes: [],
+  votingEventId: null,
   requestsPerMinute: OPEN_REQUESTS_PER_MINUTE,
 };
 

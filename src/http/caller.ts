@@ -1,4 +1,6 @@
-export type Scope = 'read' | 'write' | 'vote' | 'observe' | 'log';
+/** What an API key may be used for. */
+export const SCOPES = ['read', 'write', 'vote', 'observe', 'log'] as const;
+export type Scope = (typeof SCOPES)[number];
 
 /** The sender of a request, as authentication found it. Only authentication makes one. */
 export interface Caller {

@@ -11,7 +11,8 @@ const MAX_WAITING = 50;
 /** Lets an account have so many searches, files, statistics and long lists under way, and no more. */
 export class CostlyReads {
   readonly #places = new AccountPlaces({
-    ...{ perAccount: PER_ACCOUNT, maxWaiting: MAX_WAITING },
+    perAccount: PER_ACCOUNT,
+    maxWaiting: MAX_WAITING,
     refusal: () => tooManyRequests(1, 'Two searches, exports or statistics of this account are under way already.'),
   });
 

@@ -50,6 +50,20 @@ export const nameField = (max = 200) =>
     .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)))
     .meta({ minLength: 1, maxLength: max });
 
+/** An amount of money in the smallest unit of its currency: no provider takes more at once. */
+export const amountMinorField = () => z.int().min(1).max(99_999_999);
+
+/** ISO 4217, lower case. */
+export const currencyField = () => z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
+
+/** A confirmation code as somebody sends it, with the spaces that came along when it was copied. */
+export const confirmationCodeField = () =>
+  z
+    .string()
+    .overwrite((code) => code.trim())
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters');
+
 /** A longer text; empty means null. */
 export const descriptionField = (max = 5_000) =>
   normalisedText(max)
@@ -67,7 +81,7 @@ export const voterIdField = () => nameField(200);
 /** A reference to a row. Whether it names one is the rule's question, not the shape's. */
 export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is not an ID');
 
-const MAX_URL_LENGTH = 2_048;
+export const MAX_URL_LENGTH = 2_048;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** What is wrong with an absolute web address that people are sent to or shown (completions 1.4), or undefined. */

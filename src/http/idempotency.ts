@@ -260,7 +260,8 @@ export class IdempotencyStore {
       const { rowCount } = await executor
         .update(idempotencyKeys)
         .set({
-          ...{ status, body: this.#seal(request, body) },
+          status,
+          body: this.#seal(request, body),
           expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
         })
         .where(held());

@@ -29,7 +29,7 @@ function resourceOf(c: RequestContext): string {
  * @param keep what answers are stored under where that is not the secret key of the service; `never` where none is stored: a
  *   repeat is then answered as a new request
  */
-export function replayIfAnswered<Target>(
+export function takeIdempotencyKey<Target>(
   revise = (_target: Target, body: string): string => body,
   keep: (target: Target) => Promise<Secrets | undefined | 'never'> = async () => undefined,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {
@@ -41,8 +41,13 @@ export function replayIfAnswered<Target>(
         const [body, target] = [await readJsonBody(c), c.get('target')];
         const secrets = await keep(target);
         const request = {
-          ...{ apiKeyId: c.get('caller').keyId, key, method: c.get('operation').method },
-          ...{ path: resourceOf(c), query: c.get('query'), body: body?.value, rehearsal: wipedWithRehearsalOf(c) },
+          apiKeyId: c.get('caller').keyId,
+          key,
+          method: c.get('operation').method,
+          path: resourceOf(c),
+          query: c.get('query'),
+          body: body?.value,
+          rehearsal: wipedWithRehearsalOf(c),
           secrets: secrets === 'never' ? undefined : secrets,
         };
         // A body that cannot be kept was never taken: it is refused with all that is wrong with it.

@@ -42,7 +42,11 @@ export class RequestTraces {
       age: Math.round(nowMs - one.endedAt),
       account_id: one.accountId,
       key_hint: one.keyHint,
-      ...{ method: one.method, route: one.route, status: one.status, ms: one.ms, code: one.code },
+      method: one.method,
+      route: one.route,
+      status: one.status,
+      ms: one.ms,
+      code: one.code,
       reason: typeof one.reason === 'string' ? one.reason : undefined,
     }));
     await this.#pool.query({

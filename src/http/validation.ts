@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { badRequest, type Issue, MAX_ISSUES } from '#src/platform/errors.ts';
+import { quoteName } from './json/json-fault.ts';
 
 /** `['votes', 2, 'rank']` → `votes[2].rank` (completions 1.3). */
 function fieldPath(path: readonly PropertyKey[]): string {
@@ -56,16 +57,14 @@ function boundMessage(origin: string, word: string, bound: string, inclusive: bo
   return unit === undefined ? `must be ${word} ${bound}` : `must have ${word} ${bound}${unit}`;
 }
 
-/** A name is quoted up to this length: the answer to a body of one long name must not be as long. */
-const MAX_QUOTED_NAME = 64;
-const quoted = (name: string): string =>
-  name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
-
 /** An unknown field is named itself, not the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ field: fieldPath([...issue.path, quoted(key)]), message: 'is not a known field' }))
+      ? issue.keys.map((key) => ({
+          field: fieldPath([...issue.path, quoteName(key)]),
+          message: 'is not a known field',
+        }))
       : [{ field: fieldPath(issue.path), message: issue.message }],
   );
 }
@@ -83,7 +82,7 @@ export function parseQuery(schema: z.ZodType | undefined, pairs: readonly (reado
   }
   const parsed = (schema ?? noQuery).safeParse({ ...values }, { reportInput: true });
   if (parsed.success && repeated.size === 0) return parsed.data;
-  const given = [...repeated].map((name) => ({ field: quoted(name), message: 'must be given once' }));
+  const given = [...repeated].map((name) => ({ field: quoteName(name), message: 'must be given once' }));
   const issues = [...given, ...(parsed.success ? [] : issuesOf(parsed.error))].slice(0, MAX_ISSUES);
   const [first] = issues;
   const isUnknown = first?.message === 'is not a known field';

@@ -139,7 +139,12 @@ export function readPayments(answer: unknown): ListedPayment[] {
         paymentOf(transaction);
       const paid = transaction.status === 'success' || transaction.status === 'reversed';
       return {
-        ...{ providerPaymentId, amountMinor, currency, paid, feeMinor, providerStatus: transaction.status },
+        providerPaymentId,
+        amountMinor,
+        currency,
+        paid,
+        feeMinor,
+        providerStatus: transaction.status,
         attemptId: attemptId ?? attemptOfReference(reference ?? ''),
         atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
       };

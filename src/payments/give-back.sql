@@ -1,15 +1,23 @@
--- Gives back what was paid for a ballot that will not count: the row says so, a job asks the provider, once.
-CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  a payment_attempts%ROWTYPE;
+-- The key of the job that asks a provider for a refund: `refundJobKey`.
+CREATE OR REPLACE FUNCTION refund_job_key(p_attempt text, p_payment text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 'refund:' || p_attempt || ':' || p_payment;
+
+-- Gives a payment of an attempt back: a row says so, and a job asks the provider, once.
+CREATE OR REPLACE FUNCTION give_back(p_event text, p_attempt text, p_payment text, p_reference text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
-  -- No money came in a rehearsal, and none goes back.
-  IF a.provider_payment_id IS NULL OR a.rehearsal THEN RETURN; END IF;
   INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
-  VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
+  SELECT p_event, a.id, p_payment, p_reference, a.amount_minor, a.currency, 'due', now_ms(), now_ms()
+  -- No money came in a rehearsal, and none goes back.
+  FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND NOT a.rehearsal
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM graphile_worker.add_job('refund_payment', max_attempts => 20, job_key => 'refund:' || a.id || ':' || a.provider_payment_id,
-    payload => json_build_object('votingEventId', p_event, 'attemptId', a.id, 'providerPaymentId', a.provider_payment_id));
+  PERFORM graphile_worker.add_job('refund_payment', max_attempts => refund_tries(), job_key => refund_job_key(p_attempt, p_payment),
+    payload => json_build_object('votingEventId', p_event, 'attemptId', p_attempt, 'providerPaymentId', p_payment));
+END $$;
+
+-- Gives back what was paid for a ballot that will not count.
+CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''))
+  FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND a.provider_payment_id IS NOT NULL;
 END $$;

@@ -72,7 +72,8 @@ export async function linkBusiness(
       throw invalidField('paymentBusinessId', `cannot take a price of this event: ${fault.message}`);
   }
   await save(tx, deps, organizer, event, {
-    ...{ paymentBusinessId: business.id, paymentProvider: business.provider },
+    paymentBusinessId: business.id,
+    paymentProvider: business.provider,
     paymentLivemode: business.livemode,
   });
   return business;
@@ -86,7 +87,8 @@ export async function unlinkBusiness(tx: Transaction, deps: LinkDeps, organizer:
     throw refuse('paid_pricing_set');
   }
   await save(tx, deps, organizer, event, {
-    ...{ paymentBusinessId: null, paymentProvider: null },
+    paymentBusinessId: null,
+    paymentProvider: null,
     paymentLivemode: null,
   });
 }

@@ -30,7 +30,7 @@ function at(ref: RefundRef) {
   );
 }
 
-/** Marks a payment as one that goes back; false when that was done before. */
+/** Notes a refund that the provider made unasked. False when it was noted before. */
 export async function insertRefund(
   executor: Executor,
   row: RefundRef & { readonly reference: string; readonly amountMinor: number; readonly currency: string },
@@ -72,7 +72,7 @@ const LOST_AT_ONCE = 500;
  * oldest first.
  */
 async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
-  const key = sql`'refund:' || ${paymentRefunds.attemptId} || ':' || ${paymentRefunds.providerPaymentId}`;
+  const key = sql`refund_job_key(${paymentRefunds.attemptId}, ${paymentRefunds.providerPaymentId})`;
   return executor
     .select({
       votingEventId: paymentRefunds.votingEventId,
@@ -118,7 +118,8 @@ export async function moveRefund(
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
 /** With the queue's growing pauses, the attempts reach over several days. */
-const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: 20, group: 'payments', payload } as const;
+export const REFUND_TRIES = 20;
+const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: REFUND_TRIES, group: 'payments', payload } as const;
 /** How often a provider that is still busy with a refund is asked, and how soon after its first refusal. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
 /** A refusal may pass, as where the merchant's balance is too small, and so may silence: asked again this long, less and less often. */
@@ -133,22 +134,19 @@ export const REFUND_EARLIER_MS = 30 * DAY_MS;
 /** What a provider answered to a refund, or that it did not. */
 type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code: string };
 
-const jobKeyOf = ({ attemptId, providerPaymentId }: RefundPayment): string =>
+/** The key of the job that asks for a refund; the database knows it too. */
+export const refundJobKey = ({ attemptId, providerPaymentId }: Omit<RefundPayment, 'votingEventId'>): string =>
   `refund:${attemptId}:${providerPaymentId}`;
 
-/** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once. */
+/** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once (`give-back.sql`). */
 export async function giveBack(
   tx: Transaction,
   attempt: PaymentAttempt,
   providerPaymentId: string,
   reference: string,
 ): Promise<void> {
-  // No money came in a rehearsal, and none goes back.
-  if (attempt.rehearsal) return;
-  const ref = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
-  const { amountMinor, currency } = attempt;
-  if (!(await insertRefund(tx, { ...ref, reference, amountMinor, currency }))) return;
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
+  const { votingEventId, id } = attempt;
+  await tx.execute(sql`SELECT give_back(${votingEventId}, ${id}, ${providerPaymentId}, ${reference})`);
 }
 
 /**
@@ -203,7 +201,7 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
 export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
   for (const ref of await listLostRefunds(deps.db)) {
     deps.log.warn({ attempt: ref.attemptId }, 'a refund had no job any more: it is asked for again');
-    await enqueue(deps.db, REFUND_PAYMENT, ref, { key: jobKeyOf(ref) });
+    await enqueue(deps.db, REFUND_PAYMENT, ref, { key: refundJobKey(ref) });
   }
 }
 
@@ -246,7 +244,7 @@ export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: strin
 }
 
 export async function askAgain(tx: Transaction, ref: RefundPayment, runAtMs: number): Promise<void> {
-  await enqueue(tx, REFUND_PAYMENT, ref, { key: `${jobKeyOf(ref)}:again`, runAtMs });
+  await enqueue(tx, REFUND_PAYMENT, ref, { key: `${refundJobKey(ref)}:again`, runAtMs });
 }
 
 async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refund): Promise<RefundResult> {

@@ -146,7 +146,10 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
       .map(({ name, example = '…' }): [string, string | number] => [name, example]);
   const values = Object.fromEntries(examplesIn('path').map(([name, example]) => [name, String(example)]));
   return {
-    ...{ method, path, values, body },
+    method,
+    path,
+    values,
+    body,
     query: Object.fromEntries(examplesIn('query')),
     keyName: keyNameOf(placed),
     eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,

@@ -99,7 +99,10 @@ function readField(name: string, field: JsonSchema, required: boolean, schemas: 
   const { description } = named.schema;
   const within = depth < DEEPEST ? objectWithin(named, schemas) : undefined;
   return {
-    ...{ name, required, type: typeText(named, schemas), limits: limitText(named.schema) },
+    name,
+    required,
+    type: typeText(named, schemas),
+    limits: limitText(named.schema),
     description: typeof description === 'string' ? description : undefined,
     within: within === undefined ? [] : listsOf(within, schemas, depth + 1),
   };

@@ -32,7 +32,9 @@ export function sectionsOf(document: ReferenceDocument): Section[] {
   return document.tags
     .filter(({ name }) => name !== WEBHOOKS_TAG)
     .map(({ name, description }) => ({
-      ...{ name: slugOf(name), title: name, description },
+      name: slugOf(name),
+      title: name,
+      description,
       operations: placed.filter(({ operation }) => operation.tags.includes(name)),
     }));
 }
@@ -52,7 +54,9 @@ const isCode = (code: string): code is ErrorCode => code in STATUS_BY_CODE;
 
 export const errorCodes = (): ErrorRow[] =>
   Object.entries(STATUS_BY_CODE).map(([code, status]) => ({
-    ...{ status, word: code, anchor: code },
+    status,
+    word: code,
+    anchor: code,
     when: isCode(code) ? CODE_WORDS[code] : '',
   }));
 

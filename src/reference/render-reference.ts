@@ -196,7 +196,8 @@ export function renderReference(document: ReferenceDocument, guides: readonly Gu
     guides: guides.map(({ name, title }) => ({ name, title })),
     sections: [
       ...sections.map(({ name, title, operations }) => ({
-        ...{ name, title },
+        name,
+        title,
         parts: operations.map(({ operation: { operationId, summary } }) => ({ anchor: operationId, title: summary })),
       })),
       {

@@ -30,7 +30,9 @@ type SearchEntry = z.infer<typeof searchEntry>;
 const plain = (markdown: string): string => markdown.replaceAll('`', '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 
 const entry = (kind: SearchEntry['kind'], title: string, place: string, about: string): SearchEntry => ({
-  ...{ title: plain(title), kind, about: plain(about) },
+  title: plain(title),
+  kind,
+  about: plain(about),
   address: place === '' ? '/reference' : `/reference/${place}`,
 });
 

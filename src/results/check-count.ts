@@ -18,7 +18,9 @@ export interface CountCheck {
 }
 
 export const judged = (check: string, agrees: boolean, right: string, wrong: string): CountCheck => ({
-  ...{ check, status: agrees ? 'agrees' : 'differs', detail: agrees ? right : wrong },
+  check,
+  status: agrees ? 'agrees' : 'differs',
+  detail: agrees ? right : wrong,
 });
 
 /** As a reader of the API has it: what JSON does not know is gone. */

@@ -9,7 +9,7 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { isFinalAt, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/voting-event.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
@@ -35,11 +35,6 @@ const MAX_ELECTORATE_CHANGES = 200;
 export interface RoundQuestion {
   readonly positionId: string;
   readonly fromRound: number;
-}
-
-/** In a secret election the difference of two live counts would show a single ballot; five together show none (completions 5.6). */
-function keepsBack({ event }: BallotDefinition, nowMs: number): boolean {
-  return secrecyOf(event) === 'secret' && !isFinalAt(event, nowMs);
 }
 
 /**
@@ -215,7 +210,7 @@ export class EventCounter {
   ): Promise<Present> {
     const { event } = definition;
     const running = await this.#running(definition);
-    const whole = await this.#catchUp(event.id, running, keepsBack(definition, nowMs));
+    const whole = await this.#catchUp(event.id, running, keepsBack(event, nowMs));
     const inputs = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
@@ -256,7 +251,8 @@ export class EventCounter {
       asOf: nowMs,
       stats: {
         ...stats,
-        ...{ identityChanges: identity, rollChanges: roll },
+        identityChanges: identity,
+        rollChanges: roll,
         disclosure: disclosureOf(event, inputs.waiting),
       },
       positions,
@@ -287,11 +283,11 @@ export class EventCounter {
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
-  async #catchUp(eventId: string, running: RunningCount, keepsBack: boolean): Promise<CountInputs> {
+  async #catchUp(eventId: string, running: RunningCount, isKeptBack: boolean): Promise<CountInputs> {
     const pool = this.#db.$client;
     let disclosed = false;
     for (;;) {
-      const inputs = await readCountInputs(pool, eventId, running.lastLeaf, keepsBack);
+      const inputs = await readCountInputs(pool, eventId, running.lastLeaf, isKeptBack);
       if (inputs.box === undefined) {
         running.lastLeaf = await readBox(
           pool,

@@ -24,15 +24,13 @@ function inputOf({ frame, definitions, results }: PrintOrder): ReportInput {
   const { positions, final, disputed, asOf, stats, log, lot, afterReversals } = read;
   return {
     ...frame,
-    ...{
-      final,
-      disputed,
-      asOf,
-      ballots: stats.ballots,
-      ballotsAfterReversals: afterReversals?.ballots ?? null,
-      log,
-      lot,
-    },
+    final,
+    disputed,
+    asOf,
+    ballots: stats.ballots,
+    ballotsAfterReversals: afterReversals?.ballots ?? null,
+    log,
+    lot,
     positions: positions.flatMap((result) => {
       const own = definitions.get(result.id);
       return own === undefined ? [] : [{ result, ...own }];

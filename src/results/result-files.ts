@@ -106,8 +106,10 @@ function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, strin
 function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<string, string>): Generator<Row> {
   const { runnerUp, runoff, margin, firstChoices, finalTwo, pairwise } = result;
   const one = (candidateId: string): Row => ({
-    ...{ record: 'position', ...place },
-    ...{ candidateId, candidate: names.get(candidateId) ?? '' },
+    record: 'position',
+    ...place,
+    candidateId,
+    candidate: names.get(candidateId) ?? '',
   });
   if (runnerUp !== null) yield { ...one(runnerUp), item: 'runnerUp' };
   for (const candidateId of runoff ?? []) yield { ...one(candidateId), item: 'runoff' };

@@ -72,7 +72,10 @@ export async function askWitness(
   for (let asked = 0; asked < MOST_QUESTIONS; asked += 1) {
     const body = `old ${old}\n${await proofLines(deps.db, old, size)}\n${note}`;
     const answer = await request(`${witness.url}/add-checkpoint`, {
-      ...{ method: 'POST', body, signal, dispatcher: deps.dispatcher },
+      method: 'POST',
+      body,
+      signal,
+      dispatcher: deps.dispatcher,
       headers: { 'content-type': 'text/plain; charset=utf-8' },
     });
     const text = await readShort(answer.body);

@@ -15,7 +15,7 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { nameField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
@@ -48,15 +48,23 @@ async function copyEvent(
   const source = await lockForChange(tx, organizer.event.id);
   const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
   const made = await createEvent(tx, deps, caller, {
-    ...{ title, type: source.type, description: source.description, timeZone: source.timeZone },
+    title,
+    type: source.type,
+    description: source.description,
+    timeZone: source.timeZone,
     voter: {
       requireVoterId: voter.requireVoterId,
       selfRegistration: voter.selfRegistration,
       approval: voter.approval,
       saveVoterInfo: voter.saveVoterInfo,
     },
-    ...{ candidate, ballot, results: { visibility: results.visibility }, log: shown.log },
-    ...{ contactEmail: shown.contactEmail, language: shown.language, logoUrl: shown.logoUrl },
+    candidate,
+    ballot,
+    results: { visibility: results.visibility },
+    log: shown.log,
+    contactEmail: shown.contactEmail,
+    language: shown.language,
+    logoUrl: shown.logoUrl,
   });
   const withPrices = await keepsPrices(tx, deps, organizer, source);
   const nowMs = source.lockedAt;
@@ -121,7 +129,7 @@ export function copyRouter(deps: Deps): Hono<Env> {
       example: { title: 'Board of the reading club 2027', withVoters: true },
     }),
     loadEvent(deps),
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(copyEventBody),
     (c) =>
       change(c, async (tx) =>

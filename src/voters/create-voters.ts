@@ -15,7 +15,7 @@ import type { Env } from '#src/http/env.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
@@ -72,7 +72,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       example: { name: 'Vera Okafor', email: 'vera@club.example' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     createBody,
     (c) =>
       change(c, async (tx) => {
@@ -98,7 +98,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     batchBody,
     (c) =>
       change(c, async (tx) =>
@@ -291,7 +291,9 @@ async function publishVoters(
 ): Promise<Voter[]> {
   const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({
     ...row,
-    ...{ hasVoted: false, approvedByKey: false, disclosed: true },
+    hasVoted: false,
+    approvedByKey: false,
+    disclosed: true,
   }));
   const about = { accountId: event.accountId, votingEventId: event.id };
   await publish(tx, deps, about, 'voter.created', voters.map(viewVoter));

@@ -33,6 +33,12 @@ const REFUSALS: Readonly<Record<Refusal, (retryAfterMs: number) => ApiError>> = 
   event_gone: () => notFound(),
 };
 
+/** The word by which the API names what keeps a voter from casting (completions 1.6). */
+export function reasonOf(verdict: string): string {
+  const named = isRefusal(verdict) ? refusalError(verdict).details?.['reason'] : undefined;
+  return typeof named === 'string' ? named : verdict;
+}
+
 /** The answer that a refusal gives at a cast or confirm (completions 1.6). */
 export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
   return REFUSALS[refusal](retryAfterMs);

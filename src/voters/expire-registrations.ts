@@ -29,7 +29,9 @@ async function recordExpiry(
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   await publishDeleted(tx, deps, event, ids);
   await recordChange(tx, deps, {
-    ...{ accountId: event.accountId, votingEventId: event.id, keyId: null },
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: null,
     action: 'registrations.expired',
     resource: event.id,
     before: { reason, count: ids.length, voterIds: ids },

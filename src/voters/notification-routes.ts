@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
+import { MAILS_A_DAY } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
@@ -12,13 +13,13 @@ import { noOtherMethod } from '#src/http/find-operation.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { isAllowed } from '#src/voting-events/life.ts';
-import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { VoterDeps } from './create-voters.ts';
@@ -30,6 +31,7 @@ import {
   listNotificationsQuery,
   notificationView,
   notifyVotersBody,
+  PAUSE_HOURS,
   queuedMailsView,
   viewNotification,
 } from './notification.ts';
@@ -67,6 +69,13 @@ async function notifyVoters(
   return { id, queued: due };
 }
 
+const inEnglish = (mails: number): string => mails.toLocaleString('en');
+const aDay = {
+  free: inEnglish(MAILS_A_DAY.free),
+  pro: inEnglish(MAILS_A_DAY.pro),
+  enterprise: inEnglish(MAILS_A_DAY.enterprise),
+};
+
 const answersQueuedMails: AnswerShapes = {
   202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
 };
@@ -75,7 +84,7 @@ const answersQueuedMails: AnswerShapes = {
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const notification = loadRow(deps, findNotification);
-  const keepsBack = (row: VotingEvent): boolean => row.type === 'election' && !isFinalAt(row, deps.clock.now());
+  const isKeptBack = (row: VotingEvent): boolean => keepsBack(row, deps.clock.now());
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -85,14 +94,13 @@ export function notificationRouter(deps: Deps): Hono<Env> {
       path: '/voting-events/:idOrCode/voters/notify',
       scope: 'write',
       goesWithRehearsal: true,
-      description:
-        'Mails go out in the background and go on after any interruption; `GET …/notifications/:id` shows how far they are. A voter gets mails of one kind at least 24 hours apart, reminders 6 hours, whatever is asked for; single mails by `…/voter-key` are not counted in. Voters who wait for approval or were rejected get none. A plan sends 500, 200,000 or 20,000,000 mails a day.',
+      description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay.free}, ${aDay.pro} or ${aDay.enterprise} mails a day.`,
       answers: answersQueuedMails,
       refusals: ['not_an_election', 'mails_closed'],
       example: { audience: 'not_invited', kind: 'key' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(notifyVotersBody),
     (c) =>
       change(c, async (tx) => ({
@@ -116,7 +124,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     async (c) => {
       const { event: row } = c.get('target');
       const found = await listNotifications(deps.db, row.id, c.get('query'));
-      return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, keepsBack(row))).reverse()));
+      return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, isKeptBack(row))).reverse()));
     },
   );
   router.on(
@@ -131,7 +139,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     notification,
     async (c) => {
       const { row, event: of } = c.get('target');
-      return answer(c, ok(viewNotification(row, keepsBack(of))));
+      return answer(c, ok(viewNotification(row, isKeptBack(of))));
     },
   );
   return router;

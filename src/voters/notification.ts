@@ -94,7 +94,8 @@ export function viewNotification(row: Notification, keepsBack: boolean): z.outpu
 }
 
 /** One voter gets mails of one kind this far apart at least (completions 10.2). */
-const PAUSE_MS: Readonly<Record<NotificationKind, number>> = { key: 24 * HOUR_MS, reminder: 6 * HOUR_MS };
+export const PAUSE_HOURS: Readonly<Record<NotificationKind, number>> = { key: 24, reminder: 6 };
+const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 
 /** Voters of larger rolls are counted while they are listed: until then their total is an estimate. */
 const COUNTED_EXACTLY = 200_000;
@@ -117,7 +118,7 @@ function inAudience(audience: Audience) {
 
 const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified_voters n
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
-    AND n.notified_at > now_ms() - ${PAUSE_MS[kind]}::bigint)`;
+    AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint)`;
 
 interface AudienceSize {
   readonly total: number;
@@ -237,7 +238,7 @@ export async function listNextVoters(
       INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at)
       SELECT ${votingEventId}, w.id, ${kind}, now_ms() FROM wanted w ORDER BY w.id
       ON CONFLICT (voting_event_id, voter_id, kind) DO UPDATE SET notified_at = excluded.notified_at
-      WHERE n.notified_at <= now_ms() - ${PAUSE_MS[kind]}::bigint
+      WHERE n.notified_at <= now_ms() - ${pauseMs(kind)}::bigint
       RETURNING voter_id
     ), mails AS (
       INSERT INTO notification_mails (voting_event_id, notification_id, voter_id)

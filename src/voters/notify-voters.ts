@@ -126,7 +126,7 @@ async function deliver(
     return true;
   });
   if (!isStored) return 'skipped';
-  // Who has voted gets no mail, but whatever else comes with one: a key that nobody knows, and a mail less within the limits.
+  // A voter who has voted gets no mail, but all that comes with one: a key that is never sent, and a mail fewer within the limits.
   if (!isTold(notification) && voter.hasVoted) return 'voted';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
@@ -145,7 +145,7 @@ async function showKeyMail(tx: Transaction, eventId: string, voterId: string, en
   await storeKeyMailEnd(tx, eventId, voterId, end);
 }
 
-/** Counts how a mail ended, and shows it at the voter where the voters show it; nobody is to be mailed earlier than others where not. */
+/** Counts how a mail ended. Where the voter does not show it, the pause until the next mail holds whatever became of this one. */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,
   notification: Notification,

@@ -9,11 +9,12 @@ import { body, bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
+import { reasonOf } from './eligibility.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
@@ -32,13 +33,6 @@ interface EligibilityDeps {
 }
 
 type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
-
-/** What the API calls the states of an event that keep everybody from casting. */
-const REASONS: Readonly<Record<string, string>> = {
-  draft: 'event_not_open',
-  scheduled: 'event_not_open',
-  closed: 'event_closed',
-};
 
 /** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */
 export const FREE_TRIES = 10;
@@ -64,7 +58,7 @@ export async function checkVoter(
     await delay(Math.min(MAX_PAUSE_MS, Math.max(0, wrong - FREE_TRIES) * PAUSE_MS));
   }
   if (verdict === 'cast') return { eligible: true };
-  return { eligible: false, reason: REASONS[verdict] ?? verdict };
+  return { eligible: false, reason: reasonOf(verdict) };
 }
 
 type Sent = Parameters<typeof checkVoter>[2];
@@ -101,7 +95,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     registrationBody,
     (c) =>
       claimFirst(c, async (claim) => {
@@ -125,7 +119,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       example: { email: 'vera@club.example' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(requestVoterKeyBody),
     (c) => change(c, async (tx) => ok(await requestVoterKey(tx, deps.secrets, c.get('target'), c.get('body')))),
   );
@@ -150,7 +144,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     checkBody,
     (c) => claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),
   );

@@ -3,7 +3,7 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { voters } from './tables.ts';
-import type { Voter, VoterStatus } from './voter.ts';
+import type { KeyStatus, Voter, VoterStatus } from './voter.ts';
 import type { Identity } from './voter-identity.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
@@ -105,7 +105,7 @@ interface VoterFilter {
   readonly status: VoterStatus | undefined;
   readonly groupId: string | undefined;
   readonly voted: boolean | undefined;
-  readonly keyStatus: 'none' | 'sent' | 'failed' | 'used' | undefined;
+  readonly keyStatus: KeyStatus | undefined;
   readonly after: string | undefined;
 }
 

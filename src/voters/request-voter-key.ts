@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
+import { MAILS_AN_HOUR } from '#src/accounts/take-mail.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
@@ -74,9 +75,6 @@ async function inventMask(executor: Executor, secrets: Secrets, eventId: string,
   return writeMask({ name, domain, ending });
 }
 
-/** Mails to one voter within an hour. */
-const MAILS_PER_HOUR = 5;
-
 interface KeyRequestResult {
   readonly sent: true;
   readonly maskedEmail: string;
@@ -104,7 +102,7 @@ export async function requestVoterKey(
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
-  if (requests <= MAILS_PER_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
+  if (requests <= MAILS_AN_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
   // Computed for every voter ID, so that the time of the answer does not show which ones exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
@@ -126,7 +124,7 @@ export async function mailVoterKeyAgain(
   if (voter.email === null) throw refuse('no_email');
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
-  if (requests > MAILS_PER_HOUR) return;
+  if (requests > MAILS_AN_HOUR) return;
   await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));
   await recordChange(tx, deps, {
     accountId: event.accountId,

@@ -12,7 +12,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvCell, csvLine } from '#src/platform/csv.ts';
@@ -44,7 +44,11 @@ const COLUMNS = [
 ] satisfies readonly (keyof VoterView)[];
 const ROWS_AT_ONCE = 500;
 const EVERYBODY = {
-  ...{ search: undefined, status: undefined, groupId: undefined, voted: undefined, keyStatus: undefined },
+  search: undefined,
+  status: undefined,
+  groupId: undefined,
+  voted: undefined,
+  keyStatus: undefined,
 };
 
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
@@ -139,7 +143,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(importRollBody),
     (c) => {
       const [target, sent] = [c.get('target'), c.get('body')];
@@ -163,7 +167,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       example: { action: 'reject', voterIds: [EXAMPLE.voter] },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     bulkBody,
     (c) => {
       const { action, voterIds } = c.get('body');
@@ -266,7 +270,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       refusals: ['not_an_election', 'no_email', 'mails_closed'],
     }),
     voter,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     noBody,
     (c) =>
       change(c, async (tx) => {

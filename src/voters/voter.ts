@@ -14,9 +14,13 @@ import {
 import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
 import type { voters } from './tables.ts';
 
-export type VoterStatus = 'pending' | 'approved' | 'rejected';
-export type VoterSource = 'organizer' | 'registration' | 'poll';
-export type KeyStatus = 'none' | 'sent' | 'failed' | 'used';
+const VOTER_STATUSES = ['pending', 'approved', 'rejected'] as const;
+export type VoterStatus = (typeof VOTER_STATUSES)[number];
+const VOTER_SOURCES = ['organizer', 'registration', 'poll'] as const;
+export type VoterSource = (typeof VOTER_SOURCES)[number];
+/** What became of a voter's last key. */
+const KEY_STATUSES = ['none', 'sent', 'failed', 'used'] as const;
+export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** A voter as organizers see it: without the forms by which identities are compared, and what only clean-up asks for. */
 export type Voter = Readonly<
@@ -63,7 +67,7 @@ const weight = z
   .transform((value) => numberToMicro(value) ?? 0n)
   .meta({ description: 'How much the ballot counts, to six decimals; 1 when left out.' });
 
-const status = z.enum(['pending', 'approved', 'rejected']);
+const status = z.enum(VOTER_STATUSES);
 const settableStatus = z.enum(['approved', 'rejected']);
 
 const voterFields = z.object({
@@ -112,7 +116,7 @@ export const listVotersQuery = z.strictObject({
   groupId: idField().optional(),
   voted: z.enum(['true', 'false']).optional(),
   keyStatus: z
-    .enum(['none', 'sent', 'failed', 'used'])
+    .enum(KEY_STATUSES)
     .meta({
       description:
         'What became of the last voter key, as the rows show it: in a secret event a used key is `sent` until its voter is shown to have voted.',
@@ -132,7 +136,7 @@ export const requestVoterKeyBody = z.strictObject({
   email: emailField().optional(),
 });
 
-const voterStatus = z.enum(['pending', 'approved', 'rejected']);
+const voterStatus = z.enum(VOTER_STATUSES);
 
 /** The organizer's shape of a voter (completions 3). */
 export const voterView = z
@@ -146,8 +150,8 @@ export const voterView = z
     weight: z.number().meta({ description: 'What every count of the ballot is multiplied by; at most 6 decimals.' }),
     status: voterStatus,
     hasVoted: z.boolean(),
-    source: z.enum(['organizer', 'registration', 'poll']),
-    keyStatus: z.enum(['none', 'sent', 'failed', 'used']).meta({ description: 'What became of the last voter key.' }),
+    source: z.enum(VOTER_SOURCES),
+    keyStatus: z.enum(KEY_STATUSES).meta({ description: 'What became of the last voter key.' }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
   })

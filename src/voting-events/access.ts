@@ -43,7 +43,7 @@ interface AccessDeps {
 }
 
 /** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
-export async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
+async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const caller = c.get('caller');
   const found = await findAccess(deps.db, caller.accountId, c.req.param('idOrCode') ?? '');
   if (found === undefined) throw notFound();
@@ -115,7 +115,7 @@ export const loadRow = <Row>(
   });
 
 /** An event as an account sees it. */
-export interface EventAccess {
+interface EventAccess {
   readonly event: VotingEvent;
   /** `owner` for keys of the event's account, otherwise what an accepted invite says. */
   readonly role: Role;
@@ -184,7 +184,7 @@ export async function findAccess(db: Database, accountId: string, named: string)
 }
 
 /** The event that an ID or code names, of whichever account, if its log answers without a key. */
-export async function findOpenAccess(db: Database, named: string): Promise<EventAccess | undefined> {
+async function findOpenAccess(db: Database, named: string): Promise<EventAccess | undefined> {
   const statements = statementsOf(db);
   const [row] = isCode(named)
     ? await statements.openByCode.execute({ reference: named.toLowerCase() })

@@ -36,7 +36,9 @@ const ID_CHARACTERS = 16;
 const KEY_FILE = /^(evt_[0-9a-z]+)\.([0-9a-f]{16})\.key$/i;
 
 export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
-  ...{ table: 'ballot_keys', column: 'wrapped', row: `${eventId}/${id}` },
+  table: 'ballot_keys',
+  column: 'wrapped',
+  row: `${eventId}/${id}`,
 });
 
 /** What names a key. */
@@ -251,7 +253,9 @@ export class BallotKeys {
       } catch (fault) {
         log.error(
           {
-            ...{ alarm: 'ballot_key_kept', event: name.eventId, key: name.id },
+            alarm: 'ballot_key_kept',
+            event: name.eventId,
+            key: name.id,
             ...(fault instanceof FolderUnusable ? { folder: fault.folder } : {}),
             fault: summariseFault(fault),
           },

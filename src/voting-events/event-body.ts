@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
+  amountMinorField,
+  currencyField,
   descriptionField,
   emailField,
   httpsUrlField,
@@ -11,14 +13,12 @@ import {
   timeField,
 } from '#src/http/fields.ts';
 import { LANGUAGES } from '#src/mail/mail-words.ts';
+import { EVENT_TYPES, RESULTS_VISIBILITIES, SHOWN_STATUSES } from './voting-event.ts';
 import { votingPageUrlField } from './voting-page.ts';
 
 const price = z.strictObject({
-  amountMinor: z.int().min(1).max(99_999_999).describe('In the smallest unit of the currency.'),
-  currency: z
-    .string()
-    .regex(/^[a-z]{3}$/, 'must be a lowercase currency code')
-    .describe('ISO 4217, lower case.'),
+  amountMinor: amountMinorField().describe('In the smallest unit of the currency.'),
+  currency: currencyField().describe('ISO 4217, lower case.'),
 });
 
 const timeZone = z
@@ -74,7 +74,7 @@ const fields = {
   }),
   results: z.strictObject({
     visibility: z
-      .enum(['hidden', 'live', 'published'])
+      .enum(RESULTS_VISIBILITIES)
       .optional()
       .describe('When the public may read results: never, while voting, or after the close.'),
   }),
@@ -140,8 +140,8 @@ export const listEventsQuery = z.strictObject({
   limit: limitField(),
   cursor: cursorField(),
   search: searchField().optional(),
-  status: z.enum(['draft', 'scheduled', 'open', 'closed', 'rehearsal']).optional(),
-  type: z.enum(['election', 'poll']).optional(),
+  status: z.enum(SHOWN_STATUSES).optional(),
+  type: z.enum(EVENT_TYPES).optional(),
 });
 
 export const deleteEventQuery = z.strictObject({

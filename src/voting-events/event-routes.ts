@@ -9,7 +9,7 @@ import { body } from '#src/http/body.ts';
 import { cutPage, decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { loadEvent, type Organizer } from './access.ts';
@@ -88,7 +88,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       refusals: ['code_in_use', 'plan_limit', 'ballot_key_unavailable'],
       example: { title: 'Board of the reading club', type: 'election', timeZone: 'Europe/Berlin' },
     }),
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     creationBody,
     (c) =>
       change(c, async (tx) =>

@@ -7,7 +7,7 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
 import { acceptWithToken, createInvite, withdrawInvite } from './change-invites.ts';
@@ -59,7 +59,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       example: { email: 'greta@example.com', role: 'viewer' },
     }),
     event,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(createInviteBody),
     (c) =>
       change(c, async (tx) =>
@@ -97,7 +97,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event', 'already_shared'],
       example: { token: EXAMPLE.inviteToken },
     }),
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(acceptInviteBody),
     (c) =>
       change(c, async (tx) =>

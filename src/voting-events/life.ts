@@ -1,6 +1,6 @@
 import { type RefusalName, refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import { CONFIRM_GRACE_MS, closeTime, type Lifecycle, shownStatusAt } from './lifecycle.ts';
+import { isFinalAt, type Lifecycle, shownStatusAt } from './lifecycle.ts';
 
 /** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'open', 'confirming', 'final'] as const;
@@ -77,11 +77,11 @@ function row<
 export function phaseAt(event: Lifecycle, nowMs: number): Phase {
   const status = shownStatusAt(event, nowMs);
   if (status !== 'closed') return status;
-  const closedAt = closeTime(event);
-  return closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS ? 'final' : 'confirming';
+  return isFinalAt(event, nowMs) ? 'final' : 'confirming';
 }
 
-const REFUSALS = {
+/** How the reasons are refused. */
+const WORDED = {
   event_not_open: 'event_not_open',
   event_closed: 'roll_closed',
   event_has_ballots: 'event_has_ballots',
@@ -94,7 +94,7 @@ const REFUSALS = {
 export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): boolean =>
   LIFE[action][phaseAt(event, nowMs)] === 'yes';
 
-export const lifeRefusal = (reason: LifeRefusal): ApiError => refuse(REFUSALS[reason]);
+export const lifeRefusal = (reason: LifeRefusal): ApiError => refuse(WORDED[reason]);
 
 /**
  * Refuses an action that the event's phase does not allow.

@@ -19,10 +19,14 @@ export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   if (event.closedAt !== null) return 'closed';
   // A rehearsal takes ballots as an open event does. From its start on it takes none until it is wiped: real ballots wait.
   if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
-  const started = event.openedAt !== null || (event.startsAt !== null && event.startsAt <= nowMs && event.ready);
-  if (started) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
+  if (wasOpened(event, nowMs)) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
   if (event.startsAt === null) return 'draft';
   return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'scheduled';
+}
+
+/** Whether an event was opened, by the organizer's word or by the clock once it was ready, whatever became of it since. */
+export function wasOpened({ openedAt, startsAt, ready }: Lifecycle, nowMs: number): boolean {
+  return openedAt !== null || (startsAt !== null && startsAt <= nowMs && ready);
 }
 
 /** Whether an event is in a rehearsal that its start has ended, and that is still to be wiped (completions 10.5). */
@@ -40,6 +44,11 @@ export function shownStatusAt(event: Lifecycle, nowMs: number): ShownStatus {
 export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
   const closedAt = closeTime(event);
   return statusAt(event, nowMs) === 'closed' && closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS;
+}
+
+/** Whether an event keeps back who voted: a secret one, until its result is final (completions 5.6). The database has it as `keeps_back`. */
+export function keepsBack(event: Lifecycle & Pick<VotingEvent, 'type'>, nowMs: number): boolean {
+  return event.type === 'election' && !isFinalAt(event, nowMs);
 }
 
 /** By what a poll distinguishes two participants. */

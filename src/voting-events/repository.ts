@@ -2,7 +2,6 @@ import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzl
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
-import { CONFIRM_GRACE_MS } from './lifecycle.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
@@ -115,7 +114,7 @@ export async function listTimedEvents(executor: Executor): Promise<string[]> {
       AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
     UNION
     SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
-      AND least(closed_at, ends_at) <= now_ms() - ${CONFIRM_GRACE_MS} AND event_status(voting_events, now_ms()) = 'closed'
+      AND is_final(voting_events, now_ms())
     LIMIT 1000`);
   return rows.map(({ id }) => id);
 }
@@ -155,7 +154,7 @@ export async function hasBallots(executor: Executor, eventId: string): Promise<b
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
-    WHERE id = ${eventId} AND opened_at IS NULL AND ready AND starts_at <= now_ms()`);
+    WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(voting_events, now_ms())`);
 }
 
 /** Pays back the ballots that were paid for and wait for their confirmation: the event goes, and none of them will count. */

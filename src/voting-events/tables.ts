@@ -4,7 +4,7 @@ import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/mail-words.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
-import type { InviteRole, Price } from './voting-event.ts';
+import type { InviteRole, Price, ResultsVisibility } from './voting-event.ts';
 
 export const votingEvents = pgTable(
   'voting_events',
@@ -40,7 +40,7 @@ export const votingEvents = pgTable(
     ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
     /** The ballot log answers without a key. */
     logOpen: boolean('log_open').notNull().default(false),
-    resultsVisibility: text('results_visibility').$type<'hidden' | 'live' | 'published'>().notNull(),
+    resultsVisibility: text('results_visibility').$type<ResultsVisibility>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
     /** Whether it was published that the results are public. */
     resultsAnnounced: boolean('results_announced').notNull().default(false),

@@ -12,10 +12,16 @@ export interface Price {
   readonly currency: string;
 }
 
-export type EventType = 'election' | 'poll';
-export type EventStatus = 'draft' | 'scheduled' | 'open' | 'closed';
+export const EVENT_TYPES = ['election', 'poll'] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+const EVENT_STATUSES = ['draft', 'scheduled', 'open', 'closed'] as const;
+export type EventStatus = (typeof EVENT_STATUSES)[number];
 /** With what organizers alone see. */
-export type ShownStatus = EventStatus | 'rehearsal';
+export const SHOWN_STATUSES = [...EVENT_STATUSES, 'rehearsal'] as const;
+export type ShownStatus = (typeof SHOWN_STATUSES)[number];
+/** When the public may read results. */
+export const RESULTS_VISIBILITIES = ['hidden', 'live', 'published'] as const;
+export type ResultsVisibility = (typeof RESULTS_VISIBILITIES)[number];
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
 /** What an event can be shared as; its own account is the owner. */
 export type InviteRole = 'viewer' | 'editor';
@@ -37,19 +43,19 @@ const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta(
   examples: [{ amountMinor: 500, currency: 'usd' }],
 });
 
-const eventType = z.enum(['election', 'poll']);
-const eventStatus = z.enum(['draft', 'scheduled', 'open', 'closed']).meta({
+const eventType = z.enum(EVENT_TYPES);
+const eventStatus = z.enum(EVENT_STATUSES).meta({
   description:
     'Derived at the moment of the request from what is stored and the clock. A rehearsal is shown as `open`.',
 });
 /** With what organizers alone see. */
-export const shownStatus = z.enum(['draft', 'scheduled', 'open', 'closed', 'rehearsal']).meta({
+export const shownStatus = z.enum(SHOWN_STATUSES).meta({
   description: 'Derived at the moment of the request from what is stored and the clock.',
 });
 const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta({
   description: 'By what a poll tells two participants apart; null for elections.',
 });
-const visibility = z.enum(['hidden', 'live', 'published']);
+const visibility = z.enum(RESULTS_VISIBILITIES);
 /** How a secret event shows who voted, until its result is final (completions 5.6). */
 export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
   description:

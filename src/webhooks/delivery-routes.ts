@@ -9,7 +9,7 @@ import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { retryDelivery } from './change-endpoint.ts';
 import type { LoadEndpoint } from './endpoint-routes.ts';
@@ -81,7 +81,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
       refusals: ['role', 'endpoint_disabled'],
     }),
     endpoint,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     noBody,
     (c) =>
       change(c, async (tx) => {

@@ -10,7 +10,7 @@ import type { Env } from '#src/http/env.ts';
 import { searchField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import { operation } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { type Role, requireRole } from '#src/http/role.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -120,7 +120,7 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEv
       refusals: ['not_found', 'role', 'plan_limit'],
       example: { url: 'https://club.example/hooks', eventTypes: ['payment.succeeded', 'voting_event.closed'] },
     }),
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     body(createEndpointBody(urlFaultBy(deps))),
     (c) =>
       change(c, async (tx) => {
@@ -194,7 +194,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       refusals: ['role', 'endpoint_disabled'],
     }),
     endpoint,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     noBody,
     (c) => change(c, async (tx) => queued(await testEndpoint(tx, deps, c.get('target').endpoint.id))),
   );
@@ -209,7 +209,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       refusals: ['role'],
     }),
     endpoint,
-    replayIfAnswered(),
+    takeIdempotencyKey(),
     noBody,
     (c) =>
       change(c, async (tx) =>

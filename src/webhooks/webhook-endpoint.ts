@@ -7,6 +7,7 @@ import {
   changesSomething,
   descriptionField,
   idField,
+  MAX_URL_LENGTH,
   refuseRepeated,
   searchField,
   trimUrl,
@@ -241,7 +242,6 @@ export function viewDelivery(
   };
 }
 
-const MAX_URL_LENGTH = 2_048;
 const LOWEST_FREE_PORT = 1_024;
 const HTTPS_PORT = 443;
 /** Names that lead into the network that asks. */

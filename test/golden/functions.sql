@@ -1,4 +1,4 @@
--- Version 26, ba5cce8119fb329082182c9b9599888deced6f4ed380738c5b9811780c3a4eaa
+-- Version 27, e5e74c41a9e01d4a25d6209857ac4e9922a6c9326aa6ecaef04c50a2488a9818
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -806,7 +806,7 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN ((e).rehearsal_since IS NOT NULL) THEN CASE WHEN ((e).starts_at <= at) THEN 'scheduled'::text ELSE 'open'::text END WHEN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready)) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
+RETURN CASE WHEN ((e).closed_at IS NOT NULL) THEN 'closed'::text WHEN ((e).rehearsal_since IS NOT NULL) THEN CASE WHEN ((e).starts_at <= at) THEN 'scheduled'::text ELSE 'open'::text END WHEN was_opened(e, at) THEN CASE WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'open'::text END WHEN ((e).starts_at IS NULL) THEN 'draft'::text WHEN ((e).ends_at <= at) THEN 'closed'::text ELSE 'scheduled'::text END;
 
 CREATE OR REPLACE FUNCTION find_sealed(p_event text, p_tag bytea, OUT leaf_index bigint, OUT entries bytea, OUT weight_micro bigint, OUT salt bytea, OUT sealed_time bytea)
  RETURNS record
@@ -880,22 +880,28 @@ CREATE OR REPLACE FUNCTION free_wrong_keys()
  IMMUTABLE PARALLEL SAFE
 RETURN 10;
 
+CREATE OR REPLACE FUNCTION give_back(p_event text, p_attempt text, p_payment text, p_reference text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
+  SELECT p_event, a.id, p_payment, p_reference, a.amount_minor, a.currency, 'due', now_ms(), now_ms()
+  -- No money came in a rehearsal, and none goes back.
+  FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND NOT a.rehearsal
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM graphile_worker.add_job('refund_payment', max_attempts => refund_tries(), job_key => refund_job_key(p_attempt, p_payment),
+    payload => json_build_object('votingEventId', p_event, 'attemptId', p_attempt, 'providerPaymentId', p_payment));
+END $function$;
+
 CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
-DECLARE
-  a payment_attempts%ROWTYPE;
 BEGIN
-  SELECT * INTO a FROM payment_attempts t WHERE t.voting_event_id = p_event AND t.id = p_attempt;
-  -- No money came in a rehearsal, and none goes back.
-  IF a.provider_payment_id IS NULL OR a.rehearsal THEN RETURN; END IF;
-  INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
-  VALUES (p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms())
-  ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN RETURN; END IF;
-  PERFORM graphile_worker.add_job('refund_payment', max_attempts => 20, job_key => 'refund:' || a.id || ':' || a.provider_payment_id,
-    payload => json_build_object('votingEventId', p_event, 'attemptId', a.id, 'providerPaymentId', a.provider_payment_id));
+  PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''))
+  FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND a.provider_payment_id IS NOT NULL;
 END $function$;
 
 CREATE OR REPLACE FUNCTION guard_ballot_log()
@@ -1346,6 +1352,18 @@ BEGIN
   WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
 END $function$;
 
+CREATE OR REPLACE FUNCTION refund_job_key(p_attempt text, p_payment text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((('refund:'::text || p_attempt) || ':'::text) || p_payment);
+
+CREATE OR REPLACE FUNCTION refund_tries()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN 20;
+
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1611,6 +1629,12 @@ AS $function$
   SELECT p.* FROM pending_ballots p
   WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $function$;
+
+CREATE OR REPLACE FUNCTION was_opened(e voting_events, at bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((e).opened_at IS NOT NULL) OR (((e).starts_at <= at) AND (e).ready));
 
 CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
  RETURNS TABLE(group_id text, heads bigint, weight_micro numeric)

@@ -27,3 +27,7 @@ CREATE OR REPLACE FUNCTION free_wrong_keys() RETURNS integer LANGUAGE sql IMMUTA
 -- Voters of a secret event whose vote is shown together at least: `DISCLOSED_TOGETHER`.
 CREATE OR REPLACE FUNCTION disclosed_together() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 5;
+
+-- How often a job asks a provider for a refund: `REFUND_TRIES`. Another job follows where none is left.
+CREATE OR REPLACE FUNCTION refund_tries() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 20;

@@ -6,6 +6,8 @@ export const MAX_VALUES = 20_000;
 
 /** A name is quoted in an answer up to this length: the answer to a body of one long name must not be as long. */
 const MAX_QUOTED_NAME = 64;
+export const quoteName = (name: string): string =>
+  name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WHITE_SPACE = /[ \t\n\r]*/y;
@@ -44,7 +46,7 @@ interface JsonFaults {
 class SearchEnds extends Error {}
 
 function below(path: string, name: string): string {
-  const quoted = name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
+  const quoted = quoteName(name);
   return path === '' ? quoted : `${path}.${quoted}`;
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { CONFIRM_GRACE_MS, isFinalAt, type Lifecycle, statusAt } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, isFinalAt, type Lifecycle, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
 
@@ -40,13 +40,19 @@ test('the database and the program say the same of an event’s status, and of w
   }));
   const answer = await withClient(database.url, (client) =>
     client.query(
-      `SELECT event_status(e, $2) AS status, is_final(e, $2) IS TRUE AS final
+      `SELECT event_status(e, $2) AS status, is_final(e, $2) IS TRUE AS final, was_opened(e, $2) IS TRUE AS opened
        FROM jsonb_array_elements($1) WITH ORDINALITY AS given(row, place)
        CROSS JOIN LATERAL jsonb_populate_record(NULL::voting_events, given.row) AS e ORDER BY place`,
       [JSON.stringify(rows), NOW],
     ),
   );
-  expect(answer.rows).toEqual(lives.map((life) => ({ status: statusAt(life, NOW), final: isFinalAt(life, NOW) })));
+  expect(answer.rows).toEqual(
+    lives.map((life) => ({
+      status: statusAt(life, NOW),
+      final: isFinalAt(life, NOW),
+      opened: wasOpened(life, NOW),
+    })),
+  );
   // Each answer is among them, so that agreeing means something.
   expect(new Set(answer.rows.map(({ status, final }) => `${status} ${final}`))).toEqual(
     new Set(['draft false', 'scheduled false', 'open false', 'closed false', 'closed true']),

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { body, noBody } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation, operationsOf } from '#src/http/operation.ts';
-import { replayIfAnswered } from '#src/http/replay.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 
 const declared = (method: 'GET' | 'POST' | 'PATCH', path: string) =>
   operation({ operationId: `${method} ${path}`, summary: '', method, path, scope: 'write', answers: {} });
@@ -31,7 +31,7 @@ describe('the operations of an app', () => {
 
   test('cannot be listed where one leaves out a step that its kind needs', () => {
     const unchecked = new Hono<Env>();
-    unchecked.on(...declared('POST', '/'), replayIfAnswered(), done);
+    unchecked.on(...declared('POST', '/'), takeIdempotencyKey(), done);
     expect(() => operationsOf(unchecked)).toThrow('POST / checks no body');
     const unrepeatable = new Hono<Env>();
     unrepeatable.on(...declared('POST', '/'), noBody, done);

@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   delete_voter: 'delete a voter',
 };
 
-/** Casts and registrations answer 403 where the organizer's own changes answer 409. */
+/** Casts and registrations of candidates answer 403; registrations of voters, as other changes of the roll, 409. */
 const CELLS: Readonly<Record<LifeAnswer, string>> = {
   yes: 'yes',
   unless_ballots: 'until a ballot depends on it, then `event_has_ballots`',
