@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { CachedJson } from '#src/http/cached-json.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { seedField } from '#src/http/fields.ts';
 import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
 import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
@@ -178,7 +179,7 @@ export const ballotView = z
 type BallotView = z.output<typeof ballotView>;
 
 export const ballotQuery = z.strictObject({
-  seed: z.string().max(200).optional().describe('The same seed gives the same order of candidates.'),
+  seed: seedField().optional().describe('The same seed gives the same order of candidates.'),
 });
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;

@@ -48,13 +48,36 @@ export async function candidateIssues(executor: Executor, eventId: string, links
   ];
 }
 
-/** What a change of a candidate names. What it has already is not judged again. */
+/**
+ * What is wrong with the rows of the event that a registration names. A referendum takes none: what its choices mean is the
+ * organizer's to say, and a choice without a meaning could not be voted for.
+ */
+export async function registrationIssues(
+  executor: Executor,
+  eventId: string,
+  { positionIds, groupId }: Omit<CandidateLinks, 'referendumRole'>,
+): Promise<Issue[]> {
+  const positions = await listPositions(executor, eventId);
+  const referendums = new Set(positions.flatMap(({ votingMethod, id }) => (votingMethod === 'referendum' ? [id] : [])));
+  return [
+    ...positionIssues(positionIds, positions),
+    ...positionIds.flatMap((id, index) =>
+      id === undefined || !referendums.has(id)
+        ? []
+        : [{ field: `positionIds[${index}]`, message: 'is a referendum, whose choices the organizer sets' }],
+    ),
+    ...(await groupIssues(executor, eventId, groupId)),
+  ];
+}
+
+/** What a change of a candidate names. What it has already is judged again only where it comes onto the ballot. */
 export function changedLinks(
   before: Candidate,
   body: SoundParts<z.output<typeof updateCandidateBody>>,
   isFaulty: IsFaulty,
 ): CandidateLinks {
-  const isJudged = body.positionIds !== undefined || body.referendumRole !== undefined;
+  const stands = body.status === 'approved' && before.status !== 'approved';
+  const isJudged = stands || body.positionIds !== undefined || body.referendumRole !== undefined;
   const { positionIds = before.positionIds, referendumRole = before.referendumRole, groupId } = body;
   if (!isJudged) return { positionIds: [], groupId, referendumRole: undefined };
   const isRoleKnown = !isFaulty('positionIds') && !isFaulty('referendumRole');

@@ -28,7 +28,7 @@ import {
   registeredCandidateView,
   viewRegisteredCandidate,
 } from './candidate.ts';
-import { candidateIssues } from './candidate-issues.ts';
+import { registrationIssues } from './candidate-issues.ts';
 import {
   checkRegistration,
   type Registration,
@@ -66,8 +66,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     },
     async ({ event: { id } }, sent) => {
       const [positionIds, groupId] = ['positionIds' in sent && sent.positionIds, 'groupId' in sent && sent.groupId];
-      const links = { positionIds: positionIds || [], groupId: groupId || undefined, referendumRole: undefined };
-      return candidateIssues(deps.db, id, links);
+      return registrationIssues(deps.db, id, { positionIds: positionIds || [], groupId: groupId || undefined });
     },
   );
   const router = new Hono<Env>();

@@ -14,7 +14,7 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
-import { candidateIssues } from './candidate-issues.ts';
+import { registrationIssues } from './candidate-issues.ts';
 import { type BallotChangeDeps, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
 import { insertCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
@@ -39,7 +39,7 @@ async function requireRegistration(
   nowMs: number,
 ): Promise<number> {
   const { positionIds, groupId } = body;
-  requireNoIssues(await candidateIssues(tx, event.id, { positionIds, groupId, referendumRole: undefined }));
+  requireNoIssues(await registrationIssues(tx, event.id, { positionIds, groupId }));
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
   const status = statusAt(event, nowMs);
   if (status === 'closed') throw notOpen(status);

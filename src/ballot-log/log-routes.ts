@@ -193,9 +193,10 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
 }
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
-async function readTile(deps: Deps, { id, rehearsalSince }: VotingEvent, path: string): Promise<Answer> {
+async function readTile(deps: Deps, { id, rehearsalSince, logOpen }: VotingEvent, path: string): Promise<Answer> {
   const content = await readTileBytes(eventTree(deps.db, id), path);
   if (content === undefined) throw notFound();
   // The tiles of a rehearsal go with it, and others take their addresses.
-  return tileAnswer(content, rehearsalSince === null);
+  if (rehearsalSince !== null) return tileAnswer(content, 'nobody');
+  return tileAnswer(content, logOpen ? 'anybody' : 'reader');
 }

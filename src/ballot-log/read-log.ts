@@ -4,8 +4,15 @@ import { hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
 import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
 import { eventTree, type TreeReader } from './tree-store.ts';
 
-/** A tile never changes: the address of one that is not full names its width. */
-const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+/**
+ * Who may keep a tile. It never changes: the address of one that is not full names its width. A cache that several share keeps
+ * none that takes a key, and nobody keeps what may be gone with the next request.
+ */
+const KEPT_BY = {
+  anybody: { 'Cache-Control': 'public, max-age=31536000, immutable' },
+  reader: { 'Cache-Control': 'private, max-age=31536000, immutable' },
+  nobody: {},
+} as const;
 
 /** A signed note, or a verifier key. */
 export const noteAnswer = (content: string): Answer => ({
@@ -13,10 +20,9 @@ export const noteAnswer = (content: string): Answer => ({
   text: { content, type: 'text/plain; charset=utf-8' },
 });
 
-/** @param isLasting false for what may be gone with the next request: no one keeps it */
-export const tileAnswer = (content: Uint8Array<ArrayBuffer>, isLasting = true): Answer => ({
+export const tileAnswer = (content: Uint8Array<ArrayBuffer>, keptBy: keyof typeof KEPT_BY): Answer => ({
   status: 200,
-  ...(isLasting ? { headers: FOREVER } : {}),
+  headers: KEPT_BY[keptBy],
   bytes: { content, type: 'application/octet-stream' },
 });
 

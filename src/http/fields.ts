@@ -145,6 +145,12 @@ export const searchField = () =>
     .check(faultless(lengthFault(0, 200)))
     .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 
+/** What somebody draws an order from: any text, the same however it is typed. */
+export const seedField = () =>
+  normalisedText(200)
+    .check(faultless(lengthFault(0, 200)))
+    .meta({ maxLength: 200 });
+
 export const sortOrderField = () => z.int().min(0).max(1_000_000).describe('Lower ones come first.');
 
 /** IDs of rows that are changed together, each once. */

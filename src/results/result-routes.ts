@@ -4,6 +4,7 @@ import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-defi
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
+import type { Caller } from '#src/http/caller.ts';
 import { costly } from '#src/http/costly-reads.ts';
 import { cursorField, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
@@ -15,6 +16,7 @@ import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadPublicEvent, requireObserver } from '#src/voting-events/access.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import { resultsView, roundsView } from './event-results.ts';
@@ -35,6 +37,15 @@ const roundsQuery = z.strictObject({
   positionId: idField(),
   fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
 });
+
+/**
+ * An observer reads final results whatever their visibility, and earlier ones as the public does (completions 2.1).
+ * @throws ApiError 403 `results_not_available`
+ */
+function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent, nowMs: number): void {
+  if (scopes.includes('observe') && isFinalAt(event, nowMs)) return;
+  if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');
+}
 
 export function resultRouter(deps: Deps): Hono<Env> {
   const { counting } = deps;
@@ -150,14 +161,14 @@ export function resultRouter(deps: Deps): Hono<Env> {
       path: '/public/voting-events/:idOrCode/results',
       scope: ['vote', 'observe'],
       description:
-        'While a secret event is open, its public count moves when at least five ballots are new, by all of them.',
+        'While a secret event is open, its public count moves when at least five ballots are new, by all of them. An `observe` key reads final results whatever their visibility.',
       answers: answersOne(resultsView, 'The results.'),
       refusals: ['results_not_available', 'ballot_key_unavailable'],
     }),
     publicEvent,
     async (c) => {
       const nowMs = deps.clock.now();
-      if (!publicResultsAvailable(c.get('target').event, nowMs)) throw refuse('results_not_available');
+      requireAvailable(c.get('caller'), c.get('target').event, nowMs);
       return answer(c, await counting.answer(await definitionOf(c.get('target').event), 'public', nowMs));
     },
   );
@@ -175,7 +186,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
     }),
     publicEvent,
     async (c) => {
-      if (!publicResultsAvailable(c.get('target').event, deps.clock.now())) throw refuse('results_not_available');
+      requireAvailable(c.get('caller'), c.get('target').event, deps.clock.now());
       return answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'public', c.get('query'))));
     },
   );

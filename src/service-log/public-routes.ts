@@ -138,7 +138,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     async (c) => {
       const content = await readTileBytes(serviceTree(deps.db), c.req.param('tile'));
       if (content === undefined) throw notFound();
-      return answer(c, tileAnswer(content));
+      return answer(c, tileAnswer(content, 'anybody'));
     },
   );
   router.on(

@@ -159,12 +159,12 @@ describe('the log of an event', () => {
     }
   });
 
-  test('serves tiles that may be kept for ever, and no tile that it does not have', async () => {
+  test('serves tiles that whoever has a key may keep for ever, and no tile that it does not have', async () => {
     const { log, event } = await pollWith(3);
     await sealBallots(service, event.id);
     for (const path of ['tile/0/000.p/4', 'tile/entries/000.p/4', 'tile/0/000.p/2']) {
       const tile = await log.get(path);
-      expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
+      expect([tile.status, tile.headers.get('cache-control')]).toEqual([200, 'private, max-age=31536000, immutable']);
     }
     for (const path of [
       ...[

@@ -71,6 +71,13 @@ describe('a ballot', () => {
     }
   });
 
+  test('takes a seed for the same however it is typed', async () => {
+    const ask = async (seed: string) => namesOf((await getBallot(shuffled, `?seed=${encodeURIComponent(seed)}`)).bytes);
+    const order = await ask('S\u00e9bastien 7');
+    for (const seed of ['Se\u0301bastien 7', ' S\u00e9bastien 7 ']) expect(await ask(seed)).toEqual(order);
+    for (const seed of ['s\u00e9bastien 7', 'Sebastien 7']) expect(await ask(seed)).not.toEqual(order);
+  });
+
   test('keeps its order for a seed, differs between seeds, and is complete in every order', async () => {
     const orders = new Set<string>();
     for (let voter = 0; voter < 40; voter += 1) {

@@ -922,7 +922,7 @@ export interface paths {
         };
         /**
          * Read live or published results
-         * @description While a secret event is open, its public count moves when at least five ballots are new, by all of them.
+         * @description While a secret event is open, its public count moves when at least five ballots are new, by all of them. An `observe` key reads final results whatever their visibility.
          *
          *     Takes a key with the scope `vote` or `observe`.
          */
