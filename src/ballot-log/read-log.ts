@@ -5,8 +5,8 @@ import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tile
 import { eventTree, type TreeReader } from './tree-store.ts';
 
 /**
- * Who may keep a tile. It never changes: the address of one that is not full names its width. A cache that several share keeps
- * none that takes a key, and nobody keeps what may be gone with the next request.
+ * The caches that may keep a tile. A tile never changes: the address of one that is not full names its width. Where the log takes a
+ * key, a cache that several readers share must not keep it, and no cache keeps what may be gone with the next request.
  */
 const KEPT_BY = {
   anybody: { 'Cache-Control': 'public, max-age=31536000, immutable' },

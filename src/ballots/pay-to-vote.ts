@@ -17,7 +17,7 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { Price } from '#src/voting-events/voting-event.ts';
 import type { PaidCastBody } from './ballot.ts';
 import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
-import { castPaidBallot, dropPendingBallot } from './repository.ts';
+import { castPaidBallot, dropPendingBallot, findCreditShortage } from './repository.ts';
 import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 
 interface PaidVoteDeps {
@@ -43,9 +43,11 @@ export async function startPaidVote(
   const definition = await deps.definitions.get(event);
   if (definition === undefined) throw notFound();
   const { returnUrl, cancelUrl, ...ballot } = body;
-  const { participants } = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
-  const verdict = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: participants });
+  const row = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
+  const verdict = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: row.participants });
   if (isRefusal(verdict)) throw refusalError(verdict);
+  const shortage = await findCreditShortage(deps.db, row, definition.event.repeatVotes);
+  if (shortage !== undefined) throw insufficientCredits(shortage);
   return startCheckout(
     deps,
     {

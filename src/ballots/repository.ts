@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { runNamed, type Transaction } from '#src/database/client.ts';
+import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -171,6 +171,25 @@ export async function castPaidBallot(
       ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
       ${row.name}, ${row.countryCode}, ${credits})`);
   return castVerdict(rows[0]);
+}
+
+/**
+ * What a poll's ballot costs beyond its visitor's credits as they are; undefined where they suffice. What a waiting ballot of the
+ * same participant holds is there again, unless votes may be repeated: then it stays.
+ */
+export async function findCreditShortage(
+  executor: Executor,
+  { eventId, visitorId, participants, credits }: CastRow,
+  repeatVotes: boolean,
+): Promise<CreditShortage | undefined> {
+  if (credits === undefined) return undefined;
+  const replaced = sql`(SELECT b.credits FROM pending_ballots b
+    WHERE b.voting_event_id = ${eventId} AND b.participant = ${participants[0]} AND NOT ${repeatVotes}::boolean)`;
+  const { rows } = await executor.execute<{ short_position: string; required: string; available: string }>(sql`
+    SELECT * FROM credit_shortage(${eventId}, lower(${visitorId}), ${JSON.stringify(credits)}, ${replaced})`);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
 }
 
 /** Drops a ballot that was cast and not confirmed; false when there is none of this code. */

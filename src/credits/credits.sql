@@ -33,6 +33,18 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The first position on which a ballot costs more than its visitor has; no row where there is none. p_replaced is what the ballot
+-- that it takes the place of holds: that is there again.
+CREATE OR REPLACE FUNCTION credit_shortage(p_event text, p_visitor text, p_credits jsonb, p_replaced jsonb)
+RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE sql STABLE AS $$
+  SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
+  LEFT JOIN credit_balances c ON c.voting_event_id = p_event AND c.position_id = n.position AND c.visitor_id = p_visitor
+  LEFT JOIN jsonb_to_recordset(coalesce(p_replaced, '[]')) AS o(position text, credits integer) ON o.position = n.position
+  WHERE n.credits > coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  ORDER BY n.position LIMIT 1;
+$$;
+
 -- Holds what a ballot costs, in place of what the ballot that it replaces held. Where anything is short, nothing changes.
 -- Call with the visitor's credits locked. Without sorting, what is replaced is looked for in the order of participants.
 CREATE OR REPLACE FUNCTION hold_credits(
@@ -44,13 +56,8 @@ DECLARE
 BEGIN
   SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM pending_ballots b
   WHERE b.voting_event_id = p_event AND b.participant BETWEEN p_participant AND p_participant ORDER BY b.participant LIMIT 1;
-  SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
-  INTO short_position, required, available
-  FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
-  LEFT JOIN credit_balances c ON c.voting_event_id = p_event AND c.position_id = n.position AND c.visitor_id = p_visitor
-  LEFT JOIN jsonb_to_recordset(replaced.credits) AS o(position text, credits integer) ON o.position = n.position
-  WHERE n.credits > coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
-  ORDER BY n.position LIMIT 1;
+  SELECT s.short_position, s.required, s.available INTO short_position, required, available
+  FROM credit_shortage(p_event, p_visitor, p_credits, replaced.credits) AS s;
   IF FOUND THEN RETURN; END IF;
   PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
   PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);

@@ -114,6 +114,42 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     expect((await post(event, 'ballot/cast', { paymentAttemptId: second })).status).toBe(201);
   });
 
+  test('no money is asked for a ballot that costs more credits than its visitor has left', async () => {
+    const settings = { payments: { payToVote: PRICE[provider], repeatVotes: true } };
+    const event = await createPaidEvent(service, provider, settings, [
+      { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
+    ]);
+    const visitorId = visitor();
+    const start = (value: number) =>
+      post(event, 'ballot/cast', {
+        visitorId,
+        votes: votesOf(event, value),
+        email: 'payer@mail.example',
+        returnUrl: RETURN_URL,
+      });
+    const expectShortage = async (value: number, available: number): Promise<void> => {
+      const refused = await start(value);
+      expect([refused.status, refused.body.error.details]).toEqual([
+        422,
+        expect.objectContaining({
+          field: 'votes',
+          reason: 'insufficient_credits',
+          positionId: event.positions[0]?.id,
+          required: value * value,
+          available,
+        }),
+      ]);
+    };
+    await expectShortage(11, 100);
+    const id = await pay(event, 'ballot/cast', { visitorId, votes: votesOf(event, 8) });
+    const { confirmationCode } = demand(await post(event, 'ballot/cast', { paymentAttemptId: id }), 201);
+    // Held by a ballot that waits, then spent by it: gone both times.
+    await expectShortage(8, 36);
+    demand(await post(event, 'ballot/confirm', { confirmationCode }), 200);
+    await expectShortage(8, 36);
+    expect((await start(6)).status).toBe(402);
+  });
+
   test('credits are given back once their visitor has voted without them', async () => {
     const offer = { pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 };
     const quadratic = {

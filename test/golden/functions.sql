@@ -1,4 +1,4 @@
--- Version 27, e5e74c41a9e01d4a25d6209857ac4e9922a6c9326aa6ecaef04c50a2488a9818
+-- Version 28, 892b1e46c3dab467cf976b3dd08cc8ddce854f113348bb482782082ddee9afd0
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -578,6 +578,19 @@ BEGIN
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $function$;
 
+CREATE OR REPLACE FUNCTION credit_shortage(p_event text, p_visitor text, p_credits jsonb, p_replaced jsonb)
+ RETURNS TABLE(short_position text, required bigint, available bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
+  LEFT JOIN credit_balances c ON c.voting_event_id = p_event AND c.position_id = n.position AND c.visitor_id = p_visitor
+  LEFT JOIN jsonb_to_recordset(coalesce(p_replaced, '[]')) AS o(position text, credits integer) ON o.position = n.position
+  WHERE n.credits > coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
+  ORDER BY n.position LIMIT 1;
+$function$;
+
 CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1015,13 +1028,8 @@ DECLARE
 BEGIN
   SELECT b.code_tag, coalesce(b.credits, '[]') AS credits INTO replaced FROM pending_ballots b
   WHERE b.voting_event_id = p_event AND b.participant BETWEEN p_participant AND p_participant ORDER BY b.participant LIMIT 1;
-  SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
-  INTO short_position, required, available
-  FROM jsonb_to_recordset(p_credits) AS n(position text, credits integer, base integer)
-  LEFT JOIN credit_balances c ON c.voting_event_id = p_event AND c.position_id = n.position AND c.visitor_id = p_visitor
-  LEFT JOIN jsonb_to_recordset(replaced.credits) AS o(position text, credits integer) ON o.position = n.position
-  WHERE n.credits > coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
-  ORDER BY n.position LIMIT 1;
+  SELECT s.short_position, s.required, s.available INTO short_position, required, available
+  FROM credit_shortage(p_event, p_visitor, p_credits, replaced.credits) AS s;
   IF FOUND THEN RETURN; END IF;
   PERFORM release_credits(p_event, p_visitor, replaced.code_tag, replaced.credits);
   PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);
