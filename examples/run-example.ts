@@ -21,11 +21,14 @@ function readDemo(dataDir: string): NodeJS.Dict<string> {
 
 loadEnvironmentFile();
 const config = readConfig();
-const { dataDir, port, host } = config;
-// One port after the sandbox's.
-Object.assign(process.env, readDemo(dataDir), { PORT: String(port + 2) });
+const { dataDir } = config;
+const demo = readDemo(dataDir);
+// Where the service says that it listens: `npm start` may have been given another PORT than this process.
+const address = new URL(demo['API'] ?? `http://127.0.0.1:${config.port}`);
+// One port after the sandbox's. An address of HTTP names no port 80.
+Object.assign(process.env, demo, { PORT: String(Number(address.port || '80') + 2) });
 await import(new URL('voting-page/server.mjs', import.meta.url).href);
-const consoleToo = offersConsole(config) ? `http://${host}:${port}/console, and as files into ` : '';
+const consoleToo = offersConsole(config) ? `${address.origin}/console, and as files into ` : '';
 process.stdout.write(
   `Mails with voter keys, as of vera@club.example, come into ${consoleToo}${path.join(dataDir, 'mail')}\n`,
 );

@@ -54,10 +54,13 @@ export function padTo(text: string, width: number, side: 'left' | 'right'): stri
 const UNPRINTABLE = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 const code = (character: string): string => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
+/** Whether a number under this name is a time: `createdAt`, or `at` alone. */
+const isTime = (name: string): boolean => /^at$|At$/.test(name);
+
 /** A cell as people read it: times are dates, lists have commas, nothing is a dash. */
 function cellText(name: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return '–';
-  if (typeof value === 'number' && /At$/.test(name))
+  if (typeof value === 'number' && isTime(name))
     return `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
   if (name === 'port') return String(value);
   if (typeof value === 'number') return value.toLocaleString('en-US', { useGrouping: true, maximumFractionDigits: 6 });
@@ -80,7 +83,7 @@ export function table(rows: readonly Row[]): string {
   if (first === undefined) return 'none\n';
   const columns = Object.keys(first).map((name) => {
     const cells = rows.map((row) => cellText(name, row[name]));
-    const figures = !/At$/.test(name) && rows.every((row) => row[name] === null || typeof row[name] === 'number');
+    const figures = !isTime(name) && rows.every((row) => row[name] === null || typeof row[name] === 'number');
     const side: 'left' | 'right' = figures && rows.some((row) => row[name] !== null) ? 'left' : 'right';
     return { name, cells, side, width: Math.max(textWidth(name), ...cells.map(textWidth)) };
   });

@@ -26,6 +26,15 @@ describe('tables for people', () => {
     expect(table([])).toBe('none\n');
   });
 
+  test('show every time as a date, also one that is called `at` alone', () => {
+    expect(table([{ requestId: 'r1', at: 1_795_443_014_531, ms: 1_200 }]).split('\n')).toEqual([
+      'requestId  at                          ms',
+      '─────────  ───────────────────────  ─────',
+      'r1         2026-11-23 14:10:14 UTC  1,200',
+      '',
+    ]);
+  });
+
   test('let no name move the cursor, change colours or turn the reading direction', () => {
     const drawn = table([{ name: 'A\u001b[31m\r\u202Ex' }]);
     expect(drawn).toContain('A\\u001b[31m\\u000d\\u202ex');
