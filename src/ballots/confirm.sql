@@ -10,6 +10,10 @@ $$;
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
 -- which end of the event it promises by (p_ends_at, 0 for none; -1 does not ask; in a rehearsal -2 less its number). What waits is
 -- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
+--
+-- The rows of the queue are inserted in a block with an EXCEPTION clause, which only raises the fault again. Never remove it: the
+-- clause is what makes the block a subtransaction, with a transaction ID of its own. Without it a confirmed ballot and the
+-- participation of its voter would bear the same transaction ID (`xmin`), and a copy of the database would join them by it.
 CREATE OR REPLACE FUNCTION confirm_ballots_together(
   p_event text[], p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
   p_leaf_tag bytea[], p_ends_at bigint[]
