@@ -39,7 +39,7 @@ const meView = z
   });
 type MeView = z.output<typeof meView>;
 
-/** The account and scopes of the caller's key, for connection tests. */
+/** `GET /me`: the account and the scopes of a key. Customers test their key with it. */
 export function accountRouter(): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

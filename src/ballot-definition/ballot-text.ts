@@ -101,7 +101,7 @@ export class BallotText {
 
 const namedGroup = z.object({ id: z.string(), name: z.string() }).meta({ id: 'BallotGroup' });
 
-/** The ballot as a voter sees it (contract, "Ballot"; completions 4.2). */
+/** The shape of the answer that `BallotText` writes (contract, "Ballot"; completions 4.2). */
 export const ballotView = z
   .object({
     votingEventId: z.string(),

@@ -84,7 +84,7 @@ export function changedLinks(
   return { positionIds, groupId, referendumRole: isRoleKnown ? referendumRole : undefined };
 }
 
-/** What is wrong with the values of a new candidate whose form is wrong elsewhere. */
+/** Also judges the values of a new candidate whose shape was refused, so that one answer names all faults. */
 export function judgeCandidateParts(
   db: Database,
   eventId: string,

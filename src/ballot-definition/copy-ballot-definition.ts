@@ -31,9 +31,9 @@ async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) 
 }
 
 /**
- * Copies groups, positions, candidates and sponsors into an event that has none. Texts stay in the database. Call with the
- * source locked.
- * @returns pairs of each group and its copy
+ * Copies groups, positions, candidates and sponsors into an event that has none. Statements copy the rows: no text passes
+ * through this process. Call with the source locked.
+ * @returns for each group its ID and the ID of its copy
  */
 export async function copyBallotDefinition(
   tx: Transaction,

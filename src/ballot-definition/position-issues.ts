@@ -31,7 +31,7 @@ export async function positionBodyIssues(
   ];
 }
 
-/** The settings of a body whose form is wrong elsewhere; of those that are objects, only whole ones. */
+/** The settings that can still be judged in a body whose shape was refused; of those that are objects, only whole ones. */
 export const soundPosition = (
   { rules, majorityRequired, quadraticTopUp, ...sent }: SoundParts<PositionBody>,
   isFaulty: IsFaulty,
@@ -43,7 +43,7 @@ export const soundPosition = (
     ...(isFaulty('quadraticTopUp') ? {} : { quadraticTopUp }),
   }) as PositionBody;
 
-/** What is wrong with the values of a new position whose form is wrong elsewhere. */
+/** Also judges the values of a new position whose shape was refused, so that one answer names all faults. */
 export async function judgePositionParts(
   deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
   event: VotingEvent,

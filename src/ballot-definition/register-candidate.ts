@@ -114,7 +114,7 @@ interface RegistrationOrder {
   readonly cancelUrl: string | undefined;
 }
 
-/** The two calls of a checkout. Payments are further down the house, and hand this in. */
+/** The two calls of a checkout. Payments are in src/payments, which this folder may not import: `src/fulfilments.ts` hands this in. */
 export interface RegistrationCheckout {
   /** What the checkout adds to the answers of the route. */
   readonly document: { readonly answers: AnswerShapes; readonly refusals: readonly RefusalCase[] };

@@ -29,7 +29,7 @@ const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
   sortOrder: 'change_names',
 };
 
-/** Changes a position. @throws ApiError 404; 422; 409 as `LIFE` says */
+/** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/life.ts) */
 export async function changePosition(
   tx: Transaction,
   deps: TopUpDeps,
@@ -62,7 +62,7 @@ async function changedOf(executor: Executor, before: Position, sent: ReturnType<
   return changedFields(sent, sent.maxSelections === null ? before : shown);
 }
 
-/** What is wrong with the values of a change whose form is wrong elsewhere. */
+/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
 export async function judgeChangeParts(
   deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
   { event, row }: Pick<Organizer, 'event'> & { readonly row: Position },

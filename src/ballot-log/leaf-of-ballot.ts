@@ -11,7 +11,10 @@ import {
   encodeLeaf,
 } from './leaf.ts';
 
-/** What opens the commitment of a ballot: its entries with the IDs that its definition gives them, and its weight. */
+/**
+ * What the leaf of a ballot commits to: its entries, by the IDs of positions and candidates, and its weight. With the salt, it is
+ * enough to compute the leaf again.
+ */
 export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot): BallotOpening {
   const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
     const position = definition.positionByNumber.get(number);

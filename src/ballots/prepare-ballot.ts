@@ -106,7 +106,10 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
   );
 }
 
-/** What is wrong with the values of a ballot whose form is wrong elsewhere: all that needs no voter key to be proven. */
+/**
+ * Also judges the values of a ballot whose shape was refused, so that one answer names all faults: those that can be found
+ * without a proof of who the voter is.
+ */
 export async function judgeCastParts(
   { db, definitions }: Pick<PrepareDeps, 'db'> & { readonly definitions: BallotDefinitionCache },
   event: VotingEvent,

@@ -43,7 +43,7 @@ export function priceOf(
 
 export const NO_OFFER: Issue = { field: 'positionId', message: 'is not a position that sells credits' };
 
-/** What is wrong with the values of a checkout whose form is wrong elsewhere. */
+/** Also judges the values of a checkout whose shape was refused, so that one answer names all faults. */
 export function purchaseIssues(
   definition: BallotDefinition,
   wanted: { readonly positionId?: string | undefined } & Parameters<typeof priceOf>[1],

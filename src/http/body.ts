@@ -34,7 +34,7 @@ function checkBody<Target, Body>(
 
 /**
  * Takes a body whose schema depends on what the path names or on what was sent.
- * @param judge what is wrong with its values, asked where its form is wrong: both are answered at once
+ * @param judge what is wrong with its values, asked only where its shape is refused: one answer names all faults
  * @throws ApiError 422 `validation_error` with all that is wrong with it
  */
 export function bodyFor<Target, Schema extends z.ZodType>(

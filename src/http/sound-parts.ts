@@ -2,22 +2,22 @@ import { z } from 'zod';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Caller } from './caller.ts';
 
-/** A body of which some parts may be missing, because they are not in the form that the schema asks for. */
+/** A body of which some parts may be missing, because they have not the shape that the schema asks for. */
 export type SoundParts<T> = T extends readonly (infer Entry)[]
   ? readonly (SoundParts<Entry> | undefined)[]
   : T extends object
     ? { readonly [Name in keyof T]?: SoundParts<T[Name]> | undefined }
     : T;
 
-/** Whether the form of a field, or of something in it, is wrong. */
+/** Whether the shape of a field, or of something in it, is wrong. */
 export type IsFaulty = (field: string) => boolean;
 
-/** The form of every field is right. */
+/** The shape of every field is right. */
 export const NOTHING_FAULTY: IsFaulty = () => false;
 
 /**
- * What is wrong with the values of a body whose form is wrong elsewhere, so that one answer names both (completions 1.3). It
- * gets the parts whose form is right; where the form is right throughout, the operation itself judges, under its locks.
+ * Also judges the values of a body whose shape was refused, so that one answer names all faults (completions 1.3). It gets the
+ * parts whose shape is right. Where the shape of the whole body is right, the operation itself judges, under its locks.
  */
 export type Judge<Target, Body> = (
   target: Target,
@@ -38,8 +38,8 @@ function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
 }
 
 /**
- * The parts of a value whose form is right. An entry of a list keeps its place.
- * @param lost names what cannot be kept, whatever its form
+ * The parts of a value whose shape is right. An entry of a list keeps its place.
+ * @param lost names what cannot be kept, whatever its shape
  */
 export function soundParts(schema: z.core.$ZodType, raw: unknown, lost: readonly Issue[] = [], path = ''): unknown {
   const parsed = z.safeParse(schema, raw);
@@ -60,7 +60,7 @@ export function soundParts(schema: z.core.$ZodType, raw: unknown, lost: readonly
   return undefined;
 }
 
-/** @param issues what is wrong with the form of a body */
+/** @param issues what is wrong with the shape of a body */
 export function faultyFields(issues: readonly Issue[]): IsFaulty {
   return (field) =>
     issues.some(

@@ -56,7 +56,7 @@ function encodeTime(timeMs: number): string {
   return text;
 }
 
-/** The next text of the same length in base32 order; wraps around, which 65 random bits make as good as impossible. */
+/** Adds one, in base32. The largest text becomes the smallest; with 65 random bits that practically never happens. */
 function increment(text: string): string {
   const digits = [...text];
   for (let index = digits.length - 1; index >= 0; index -= 1) {

@@ -124,7 +124,7 @@ export function rowIssues(
   return issues;
 }
 
-/** What is wrong with the values of rows whose form is wrong elsewhere. */
+/** Also judges the values of rows whose shape was refused, so that one answer names all faults. */
 async function judgeRowParts(
   executor: Executor,
   event: VotingEvent,

@@ -30,8 +30,8 @@ export function publishApprovedJob(deps: RecordDeps & { readonly db: Database })
 }
 
 /**
- * Makes the step of the disclosure of a secret event, if one is due: as soon as five voters wait, or when the result is final
- * (completions 5.6).
+ * Shows who has voted in an election, where that is due (completions 5.6): all voters who wait to be shown, once five wait or the
+ * result is final. Fewer at a time could be linked with a change of the live count.
  */
 export async function discloseVoters(db: Database, eventId: string): Promise<void> {
   await inTransaction(db, async (tx) => {

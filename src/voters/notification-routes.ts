@@ -80,7 +80,10 @@ const answersQueuedMails: AnswerShapes = {
   202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
 };
 
-/** Mails to many voters (completions 10.2). Mounted before the routes of single voters. */
+/**
+ * Mails to many voters (completions 10.2). Mounted before `voterRouter`: a GET of `/voters/notify` is then refused as a wrong
+ * method, and not taken for a read of the voter `notify`.
+ */
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const notification = loadRow(deps, findNotification);

@@ -62,7 +62,7 @@ async function changeIssues(
 const changedOf = <Sent extends Partial<SoundParts<Body>>>(sent: Sent, before: Voter) =>
   changedFields(sent, { ...before, weight: before.weightMicro, status: shownStatusOf(before) });
 
-/** What is wrong with the values of a change whose form is wrong elsewhere. */
+/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
 export const judgeChangeParts = (
   executor: Executor,
   { event, row }: { readonly event: VotingEvent; readonly row: Voter },

@@ -46,7 +46,7 @@ const wholePrice = (price: SoundParts<Price> | null | undefined): Price | null |
   return amountMinor === undefined || currency === undefined ? undefined : { amountMinor, currency };
 };
 
-/** The settings of a body whose form is wrong elsewhere; a price of which a part is missing sets none. */
+/** The settings that can still be judged in a body whose shape was refused; a price of which a part is missing sets none. */
 export function soundSettings(sent: SoundParts<Settings>): Settings {
   const { payments } = sent;
   if (payments === undefined) return { ...sent, payments };

@@ -63,7 +63,7 @@ async function creationIssues(
   ];
 }
 
-/** What is wrong with the values of a new event whose form is wrong elsewhere. */
+/** Also judges the values of a new event whose shape was refused, so that one answer names all faults. */
 export const judgeEventParts = (
   deps: Pick<EventDeps, 'pricing' | 'config'> & { readonly db: Database },
   caller: Caller,

@@ -9,7 +9,10 @@ export interface PriceFault {
   readonly message: string;
 }
 
-/** What decides whether a price can be asked for. Payment businesses are kept further down the house, and handed in. */
+/**
+ * Decides whether a price can be asked for. Payment businesses are in src/payments, which this folder may not import:
+ * `createPricing` there makes it.
+ */
 export interface Pricing {
   /** What is wrong with a price of an event, or undefined (completions 3, rule 5). */
   fault(

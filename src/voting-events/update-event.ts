@@ -119,7 +119,7 @@ async function changeIssues(
   return late === undefined || issues.length === 0 ? issues : [...issues, late];
 }
 
-/** What is wrong with the values of a change whose form is wrong elsewhere. */
+/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
 export const judgeChangeParts = (
   deps: Pick<EventDeps, 'pricing' | 'config' | 'clock'> & { readonly db: Database },
   { event }: Organizer,

@@ -44,7 +44,10 @@ interface SeenEvent {
   readonly ownerPlan: PlanName;
 }
 
-/** Events are further down the house, and handed in: the one that a code or ID names, if the account may see it. */
+/**
+ * Finds the event that a code or ID names, if the account may see it. Events are in src/voting-events, which this folder may not
+ * import: `src/app.ts` hands this in.
+ */
 type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Found>;
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
