@@ -184,6 +184,11 @@ describe(`an attacker who has the whole database of an election with ${VOTERS} v
     expect(attack(waiting, known).joined).toEqual([]);
     const queue = ofTables(waiting, 'public.ballot_queue');
     expect(queue.length).toBe(WAITING);
+    // No value says whose a row of the queue is, so that `attack` does not see it: this asks for the transaction alone.
+    const confirming = new Set(queue.map(({ transaction }) => transaction));
+    const people = ofTables(waiting, 'public.participation', 'public.undisclosed_voters');
+    expect(people.length).toBeGreaterThan(WAITING);
+    expect(people.filter(({ transaction }) => confirming.has(transaction))).toEqual([]);
     // The first byte says that they are encrypted; their length does not tell what was chosen.
     const entries = queue.map(({ columns }) => String(columns['entries']));
     expect(new Set(entries.map((one) => `${one.slice(0, 4)} ${one.length}`)).size).toBe(1);
