@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
+import { parseLargeBody } from './json/parse-large-body.ts';
+import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
 
 function tooLarge(maxBytes: number): ApiError {
@@ -48,6 +49,11 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUN
   });
 }
 
+/** Past the usual bound a body is read in a thread, so that nobody waits for it but its sender. */
+function parse(bytes: Uint8Array, bounds: BodyBounds): JsonBody | Promise<JsonBody> {
+  return bytes.length > USUAL_BOUNDS.bytes ? parseLargeBody(bytes, bounds) : parseJsonBody(bytes, bounds);
+}
+
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
@@ -60,7 +66,7 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   const { incoming } = c.env;
   const { bounds = USUAL_BOUNDS, bodyFor } = c.get('operation');
   const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
-  const json = bytes.length > 0 || bodyFor !== undefined ? parseJsonBody(bytes, bounds) : undefined;
+  const json = bytes.length > 0 || bodyFor !== undefined ? await parse(bytes, bounds) : undefined;
   c.set('json', json);
   return json;
 }

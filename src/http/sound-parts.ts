@@ -41,29 +41,40 @@ function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
  * The parts of a value whose shape is right. An entry of a list keeps its place.
  * @param lost names what cannot be kept, whatever its shape
  */
-export function soundParts(schema: z.core.$ZodType, raw: unknown, lost: readonly Issue[] = [], path = ''): unknown {
+export function soundParts(
+  schema: z.core.$ZodType,
+  raw: unknown,
+  lost: readonly Issue[] = [],
+  path = '',
+  isFaulty = faultyFields(lost),
+): unknown {
   const parsed = z.safeParse(schema, raw);
-  const isLost = path === '' ? lost.length > 0 : faultyFields(lost)(path);
+  const isLost = path === '' ? lost.length > 0 : isFaulty(path);
   if (parsed.success && !isLost) return parsed.data;
   const inner = withoutWrapping(schema);
   if (inner instanceof z.ZodObject && isObject(raw)) {
     const parts = Object.entries<z.core.$ZodType>(inner.shape).filter(([name]) => Object.hasOwn(raw, name));
     const below = path === '' ? '' : `${path}.`;
     return Object.fromEntries(
-      parts.map(([name, part]) => [name, soundParts(part, raw[name], lost, `${below}${name}`)]),
+      parts.map(([name, part]) => [name, soundParts(part, raw[name], lost, `${below}${name}`, isFaulty)]),
     );
   }
   if (inner instanceof z.ZodArray && Array.isArray(raw)) {
     const entries = raw.slice(0, MOST_ENTRIES);
-    return entries.map((entry, index) => soundParts(inner.element, entry, lost, `${path}[${index}]`));
+    return entries.map((entry, index) => soundParts(inner.element, entry, lost, `${path}[${index}]`, isFaulty));
   }
   return undefined;
 }
 
-/** @param issues what is wrong with the shape of a body */
+/** @param issues what is wrong with the shape of a body: there may be as many as it has values, so that they are gone through once */
 export function faultyFields(issues: readonly Issue[]): IsFaulty {
-  return (field) =>
-    issues.some(
-      (issue) => issue.field === field || issue.field.startsWith(`${field}.`) || issue.field.startsWith(`${field}[`),
-    );
+  const faulty = new Set<string>();
+  for (const { field } of issues) {
+    faulty.add(field);
+    // And all that it is a part of: `voters[2].name` lies in `voters[2]`, and in `voters`.
+    for (let end = field.length - 1; end > 0; end -= 1) {
+      if (field[end] === '.' || field[end] === '[') faulty.add(field.slice(0, end));
+    }
+  }
+  return (field) => faulty.has(field);
 }

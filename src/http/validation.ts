@@ -57,11 +57,14 @@ function boundMessage(origin: string, word: string, bound: string, inclusive: bo
   return unit === undefined ? `must be ${word} ${bound}` : `must have ${word} ${bound}${unit}`;
 }
 
+/** Faults of one body that are looked at: an answer lists fewer still. */
+const MOST_ISSUES = 1_000;
+
 /** An unknown field is named itself, not the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
-  return error.issues.flatMap((issue) =>
+  return error.issues.slice(0, MOST_ISSUES).flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({
+      ? issue.keys.slice(0, MOST_ISSUES).map((key) => ({
           field: fieldPath([...issue.path, quoteName(key)]),
           message: 'is not a known field',
         }))

@@ -11,6 +11,8 @@ export const quoteName = (name: string): string =>
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WHITE_SPACE = /[ \t\n\r]*/y;
+/** Of a string: neither its end, nor escaped, nor a control character. */
+const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y;
 const HEX_DIGITS = /[0-9a-fA-F]{4}/y;
 const LITERALS = ['true', 'false', 'null'];
 
@@ -42,6 +44,11 @@ interface JsonFaults {
   readonly isRead: boolean;
 }
 
+const NEW_LINE = 0x0a;
+/** The second half of a character of two. */
+const [LOW_SURROGATES, LOW_SURROGATES_END] = [0xdc00, 0xe000];
+const BEGINNING = { at: 0, line: 1, column: 1 };
+
 /** Ends a search. */
 class SearchEnds extends Error {}
 
@@ -60,6 +67,7 @@ class FaultSearch {
   readonly #maxValues: number;
   #at = 0;
   #values = 0;
+  #lastPlace = { ...BEGINNING };
 
   constructor(text: string, maxValues: number) {
     this.#text = text;
@@ -87,10 +95,18 @@ class FaultSearch {
     return found;
   }
 
-  /** For people, who count from one. */
+  /** For people, who count from one, and characters. Goes on where the last place was: faults are found from the front. */
   #place(at: number): string {
-    const before = this.#text.slice(0, at).split('\n');
-    return `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
+    const place = at < this.#lastPlace.at ? { ...BEGINNING } : this.#lastPlace;
+    for (; place.at < at; place.at += 1) {
+      const code = this.#text.charCodeAt(place.at);
+      if (code === NEW_LINE) {
+        place.line += 1;
+        place.column = 1;
+      } else if (!(code >= LOW_SURROGATES && code < LOW_SURROGATES_END)) place.column += 1;
+    }
+    this.#lastPlace = place;
+    return `line ${place.line}, column ${place.column}`;
   }
 
   #end(fault: JsonFault): never {
@@ -187,7 +203,12 @@ class FaultSearch {
   /** Reads a string and gives it decoded. The subject begins the message where the fault is not that of the field itself. */
   #readString(path: string, subject: string): string {
     const start = this.#at;
-    for (this.#at += 1; this.#next() !== '"'; ) this.#readCharacter(path);
+    this.#at += 1;
+    this.#skip(PLAIN_CHARACTERS);
+    while (this.#next() !== '"') {
+      this.#readCharacter(path);
+      this.#skip(PLAIN_CHARACTERS);
+    }
     this.#at += 1;
     const decoded: unknown = JSON.parse(this.#text.slice(start, this.#at));
     const text = typeof decoded === 'string' ? decoded : '';

@@ -15,10 +15,17 @@ export const USUAL_BOUNDS: BodyBounds = { bytes: MAX_BODY_BYTES, values: MAX_VAL
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
+const POINT = 0x2e;
+const [ZERO, NINE] = [0x30, 0x39];
+const LETTER_E = 0x65;
+const CASE_BIT = 0x20;
 // A bracket and the brace of the same side differ in one bit only: [ 5b and { 7b, ] 5d and } 7d.
 const BRACE_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
+
+const LOW_EXPONENT = /^[eE]-\d{3}$/;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -40,14 +47,37 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** How many names the objects of a JSON text give, repetitions included; undefined when it is nested too deep. */
-function countNames(text: string): number | undefined {
+/** Every number that the engine rounds to another one has so many digits, or is so small that its exponent has three. */
+const LONG_NUMBER = 17;
+
+/** What a look through a JSON text, without reading it, says. */
+interface Outline {
+  /** How many names its objects give, repetitions included. */
+  readonly names: number;
+  /** Whether a number in it may be another one than the engine's. */
+  readonly mayBeRounded: boolean;
+}
+
+/** Looks through a JSON text before anything is made of it; undefined where it is nested too deep, or holds too many values. */
+function outlineOf(text: string, maxValues: number): Outline | undefined {
   let names = 0;
   let depth = 0;
+  let commas = 0;
+  let digits = 0;
+  let mayBeRounded = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
+    if ((code >= ZERO && code <= NINE) || code === POINT) {
+      digits += 1;
+      if (digits >= LONG_NUMBER) mayBeRounded = true;
+      continue;
+    }
+    digits = 0;
     if (code === QUOTE) {
       at = endOfString(text, at);
+    } else if (code === COMMA) {
+      commas += 1;
+      if (commas > maxValues) return undefined;
     } else if (code === COLON) {
       names += 1;
     } else if ((code | BRACE_BIT) === OPENING) {
@@ -55,9 +85,11 @@ function countNames(text: string): number | undefined {
       if (depth > MAX_DEPTH) return undefined;
     } else if ((code | BRACE_BIT) === CLOSING) {
       depth -= 1;
+    } else if ((code | CASE_BIT) === LETTER_E && LOW_EXPONENT.test(text.slice(at, at + 5))) {
+      mayBeRounded = true;
     }
   }
-  return names;
+  return { names, mayBeRounded };
 }
 
 function isKeepableText(text: string): boolean {
@@ -103,13 +135,10 @@ class JsonChecker {
   }
 }
 
-/** Every number that the engine rounds to another one is as long as this or as small; so may other texts be. */
-const MAY_BE_ROUNDED = /[\d.]{17}|[eE]-\d{3}/;
-
 /** The object that a text is, when it is strict JSON in every respect; undefined when it is not, whatever the reason. */
 function parseStrictly(text: string, maxValues: number): JsonObject | undefined {
-  const names = countNames(text);
-  if (names === undefined) return undefined;
+  const outline = outlineOf(text, maxValues);
+  if (outline === undefined) return undefined;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -117,8 +146,8 @@ function parseStrictly(text: string, maxValues: number): JsonObject | undefined 
     return undefined;
   }
   const checker = new JsonChecker(text.includes('\\u'), maxValues);
-  if (MAY_BE_ROUNDED.test(text) && findJsonFaults(text, maxValues).faults.length > 0) return undefined;
-  return isObject(value) && checker.accepts(value) && checker.names === names ? value : undefined;
+  if (outline.mayBeRounded && findJsonFaults(text, maxValues).faults.length > 0) return undefined;
+  return isObject(value) && checker.accepts(value) && checker.names === outline.names ? value : undefined;
 }
 
 /** A body that is a JSON object. */

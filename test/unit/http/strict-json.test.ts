@@ -213,6 +213,27 @@ describe('strict JSON', () => {
     },
   );
 
+  test('says of every fault in which line and column it begins, counted in characters', () => {
+    const spaces = fc.stringMatching(/^[ \n]{0,3}$/);
+    const name = fc.stringMatching(/^[a-z\u00e9\u{1f600}]{1,4}$/u);
+    const entry = fc.record({ before: spaces, name, after: spaces, isFaulty: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(entry, { minLength: 1, maxLength: 40 }), (entries) => {
+        const places: string[] = [];
+        let text = '{';
+        for (const [index, { before, name: given, after, isFaulty }] of entries.entries()) {
+          text += `${index === 0 ? '' : ','}${before}"${given}${index}":${after}`;
+          const lines = text.split('\n');
+          if (isFaulty) places.push(`line ${lines.length}, column ${[...(lines.at(-1) ?? '')].length + 1}`);
+          text += isFaulty ? '1e999' : '"\\u00e9 \u{1f600} \\\\"';
+        }
+        const { faults, isRead } = findJsonFaults(`${text}}`);
+        expect(isRead).toBe(true);
+        expect(faults.map(({ message }) => message.match(/line \d+, column \d+/)?.[0])).toEqual(places);
+      }),
+    );
+  });
+
   test('does not tell 1 from 1.0', () => {
     expect(parse('{"a":1.0,"b":10e-1}')).toEqual({ a: 1, b: 1 });
   });
