@@ -49,7 +49,7 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUN
   });
 }
 
-/** Past the usual bound a body is read in a thread, so that nobody waits for it but its sender. */
+/** Past the usual bound a body is read in a thread: other requests go on meanwhile. */
 function parse(bytes: Uint8Array, bounds: BodyBounds): JsonBody | Promise<JsonBody> {
   return bytes.length > USUAL_BOUNDS.bytes ? parseLargeBody(bytes, bounds) : parseJsonBody(bytes, bounds);
 }

@@ -11,7 +11,7 @@ export const quoteName = (name: string): string =>
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WHITE_SPACE = /[ \t\n\r]*/y;
-/** Of a string: neither its end, nor escaped, nor a control character. */
+/** The part of a string that stands for itself: no quote, no escape, no control character. */
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y;
 const HEX_DIGITS = /[0-9a-fA-F]{4}/y;
 const LITERALS = ['true', 'false', 'null'];

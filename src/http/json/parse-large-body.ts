@@ -18,8 +18,8 @@ let lastNumber = 0;
 const waiting = new Map<number, Waiting>();
 
 /**
- * Reads a body as `parseJsonBody` does, in a thread of its own, one after the other: thirty megabytes take half a second, in which
- * nobody else would be answered.
+ * Reads a body as `parseJsonBody` does, in a thread, one after the other: thirty megabytes take half a second, and other requests go on
+ * meanwhile.
  * @throws ApiError `validation_error`, as `parseJsonBody`
  */
 export function parseLargeBody(bytes: Uint8Array, bounds: BodyBounds): Promise<JsonBody> {
