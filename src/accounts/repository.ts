@@ -78,6 +78,15 @@ export async function updateLastUsed(db: Database, used: ReadonlyMap<string, num
     WHERE api_keys.id = used.id`);
 }
 
+/** Whether the account's plan has an event left at this moment: nothing is locked, and another creation may take it. */
+export async function hasRoomForEvent(tx: Transaction, accountId: string, max: number): Promise<boolean> {
+  const rows = await tx
+    .select({ id: accounts.id })
+    .from(accounts)
+    .where(and(eq(accounts.id, accountId), sql`${accounts.eventCount} < ${max}`));
+  return rows.length === 1;
+}
+
 /** Takes one event from the account's plan, or says that the limit is reached: one conditional update, whatever races. */
 export async function takeEventFromPlan(tx: Transaction, accountId: string, max: number): Promise<boolean> {
   const rows = await tx

@@ -74,11 +74,12 @@ export async function createFromDefinition(
   caller: Caller,
   definition: EventDefinition,
 ): Promise<VotingEvent> {
-  const event = await createEvent(tx, deps, caller, definition.event);
-  const organizer = ownerOf(caller, event);
-  await applyDefinition(tx, deps, organizer, event, definition);
-  await recordDefinition(tx, deps, organizer, definition);
-  return renewBallotDefinition(tx, event.id, deps.clock.now());
+  return createEvent(tx, deps, caller, definition.event, async (event) => {
+    const organizer = ownerOf(caller, event);
+    await applyDefinition(tx, deps, organizer, event, definition);
+    await recordDefinition(tx, deps, organizer, definition);
+    return renewBallotDefinition(tx, event.id, deps.clock.now());
+  });
 }
 
 /** Undoes the transaction of a dry run. */

@@ -47,7 +47,7 @@ async function copyEvent(
   const { caller } = organizer;
   const source = await lockForChange(tx, organizer.event.id);
   const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
-  const made = await createEvent(tx, deps, caller, {
+  const shared: Parameters<typeof createEvent>[3] = {
     title,
     type: source.type,
     description: source.description,
@@ -65,27 +65,40 @@ async function copyEvent(
     contactEmail: shown.contactEmail,
     language: shown.language,
     logoUrl: shown.logoUrl,
-  });
-  const withPrices = await keepsPrices(tx, deps, organizer, source);
-  const nowMs = source.lockedAt;
-  const groups = await copyBallotDefinition(tx, deps.ids, { sourceId: source.id, eventId: made.id, nowMs, withPrices });
-  await updateEvent(tx, made.id, {
-    // Judged when it was set, for the same business or the same machine.
-    votingPageUrl: source.votingPageUrl,
-    ...(withPrices ? pricesOf(source) : {}),
-  });
-  if (withVoters) {
-    const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
-    const total = await countCopied(tx, source.id);
-    if (total > limit) throw planLimit('voters_per_event', limit);
-    const copyUntil = deps.ids.sortable('vtr');
-    await updateEvent(tx, made.id, { copyTotal: total, copyDone: 0 });
-    if (total > 0) {
-      await insertRollCopy(tx, { votingEventId: made.id, sourceId: source.id, groups, copyUntil, keyId: caller.keyId });
-      await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
+  };
+  return createEvent(tx, deps, caller, shared, async (made) => {
+    const withPrices = await keepsPrices(tx, deps, organizer, source);
+    const nowMs = source.lockedAt;
+    const groups = await copyBallotDefinition(tx, deps.ids, {
+      sourceId: source.id,
+      eventId: made.id,
+      nowMs,
+      withPrices,
+    });
+    await updateEvent(tx, made.id, {
+      // Judged when it was set, for the same business or the same machine.
+      votingPageUrl: source.votingPageUrl,
+      ...(withPrices ? pricesOf(source) : {}),
+    });
+    if (withVoters) {
+      const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
+      const total = await countCopied(tx, source.id);
+      if (total > limit) throw planLimit('voters_per_event', limit);
+      const copyUntil = deps.ids.sortable('vtr');
+      await updateEvent(tx, made.id, { copyTotal: total, copyDone: 0 });
+      if (total > 0) {
+        await insertRollCopy(tx, {
+          votingEventId: made.id,
+          sourceId: source.id,
+          groups,
+          copyUntil,
+          keyId: caller.keyId,
+        });
+        await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
+      }
     }
-  }
-  return renewBallotDefinition(tx, made.id, nowMs);
+    return renewBallotDefinition(tx, made.id, nowMs);
+  });
 }
 
 const pricesOf = (source: VotingEvent) => ({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
-import { takeEventFromPlan } from '#src/accounts/repository.ts';
+import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts';
 import type { Config } from '#src/config.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -71,8 +71,18 @@ export const judgeEventParts = (
   isFaulty: IsFaulty,
 ): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), isFaulty);
 
-/** Creates a voting event (completions 3). @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together */
-export async function createEvent(tx: Transaction, deps: EventDeps, caller: Caller, body: Body): Promise<VotingEvent> {
+/**
+ * Creates a voting event (completions 3).
+ * @param fill gives the event what else belongs to it
+ * @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together
+ */
+export async function createEvent(
+  tx: Transaction,
+  deps: EventDeps,
+  caller: Caller,
+  body: Body,
+  fill = async (event: VotingEvent): Promise<VotingEvent> => event,
+): Promise<VotingEvent> {
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('evt');
   const code = base32(randomBytes(8), CODE_CHARACTERS).toUpperCase();
@@ -121,10 +131,12 @@ export async function createEvent(tx: Transaction, deps: EventDeps, caller: Call
   });
   await schedulePublishing(tx, event);
   await scheduleClosing(tx, undefined, event, nowMs);
-  // Last: another creation in the same account waits from here to the commit.
   const limit = plan.votingEvents;
+  if (!(await hasRoomForEvent(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
+  const filled = await fill(event);
+  // Last: another creation in the same account waits from here to the commit.
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
-  return event;
+  return filled;
 }
 
 /** Uniqueness is the index's word. A drawn code that is taken is as likely as guessing one of 40 bits: the caller retries. */

@@ -3,6 +3,7 @@ import { createTestEvent, demand } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import {
   createTestAccount,
+  eventually,
   startTestService,
   type TestAccount,
   type TestAnswer,
@@ -182,6 +183,27 @@ test('files at the caps are taken, of more than a mebibyte', async () => {
   const file = await read(id);
   expect([file.positions.length, file.candidates.length]).toEqual([100, 1_000]);
   expect(demand(await call('PUT', `/${id}/definition`, file), 200)).toEqual(file);
+});
+
+test('an event that takes long to be made holds up no other of its account', async () => {
+  const holder = await service.deps.db.$client.connect();
+  try {
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE candidates IN SHARE ROW EXCLUSIVE MODE');
+    const slow = call('POST', '/definition', FILE);
+    // It stands at its candidates.
+    await eventually(async () => {
+      const { rows } = await service.deps.db.$client.query(
+        "SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted",
+      );
+      return rows.length > 0 ? true : undefined;
+    });
+    expect((await call('POST', '', { title: 'Another', type: 'poll' })).status).toBe(201);
+    await holder.query('COMMIT');
+    expect((await slow).status).toBe(201);
+  } finally {
+    holder.release();
+  }
 });
 
 test('the routes of files keep to scopes, roles and what a key sees', async () => {
