@@ -15,6 +15,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { disableEndpointsOf } from '#src/webhooks/failing-endpoint.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
 import { lockForChange } from './guard-change.ts';
@@ -87,7 +88,7 @@ export async function createInvite(
   return requireInvite(tx, event.id, id);
 }
 
-/** Takes an invite back; its acceptor no longer sees the event. @throws ApiError 404 */
+/** Takes an invite back; its acceptor no longer sees the event, nor hears of it by webhooks. @throws ApiError 404 */
 export async function withdrawInvite(
   tx: Transaction,
   deps: InviteDeps,
@@ -97,6 +98,7 @@ export async function withdrawInvite(
   const event = await lockForChange(tx, organizer.event.id);
   const { email, role, accountId } = await requireInvite(tx, event.id, id);
   await deleteInvite(tx, event.id, id);
+  if (accountId !== null) await disableEndpointsOf(tx, deps, event.id, accountId);
   await record(tx, deps, organizer, 'invite.deleted', id, { before: { email, role, accountId } });
 }
 

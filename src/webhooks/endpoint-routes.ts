@@ -133,7 +133,9 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEv
         requireRole('editor', seen);
         // The endpoints of an event belong to its owner, whose plan decides (completions 2.5).
         const owner = { accountId: seen?.event.accountId ?? accountId, plan: seen?.ownerPlan ?? plan, keyId };
-        return created(withSecret(await createEndpoint(tx, deps, owner, seen?.event.id ?? null, c.get('body'))));
+        return created(
+          withSecret(await createEndpoint(tx, deps, owner, seen?.event.id ?? null, c.get('body'), accountId)),
+        );
       }),
   );
 }

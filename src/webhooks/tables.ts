@@ -14,6 +14,8 @@ export const webhookEndpoints = pgTable(
     /** Null for an endpoint that hears of all events of its account. */
     votingEventId: text('voting_event_id'),
     url: text().notNull(),
+    /** The account whose key set the address last; null where an earlier version of the service did not note it. */
+    urlSetBy: text('url_set_by'),
     description: text(),
     eventTypes: text('event_types').array().notNull(),
     status: text().$type<EndpointStatus>().notNull(),

@@ -113,4 +113,37 @@ describe('webhook endpoints of a shared event', () => {
     expect((await call(owner, 'DELETE', `/${id}`)).status).toBe(204);
     await receiver.stop();
   });
+
+  test('are switched off with the invite of the editor who set their address last, and no others are', async () => {
+    const guest = await createTestAccount(service);
+    const shared = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const other = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    for (const one of [shared, other]) await shareEvent(service, owner, one, guest, 'editor');
+    const make = async (account: TestAccount, { code }: TestEvent): Promise<string> => {
+      const body = { url: 'https://hooks.example.com/x', eventTypes: ['candidate.created'], votingEventCode: code };
+      return demand(await call(account, 'POST', '', body), 201).id;
+    };
+    const [guests, taken, owners, given] = await Promise.all([
+      ...[make(guest, shared), make(owner, shared)],
+      ...[make(owner, shared), make(guest, shared)],
+    ]);
+    const elsewhere = await make(guest, other);
+    demand(await call(guest, 'PATCH', `/${taken}`, { url: 'https://hooks.example.com/guest' }), 200);
+    demand(await call(owner, 'PATCH', `/${given}`, { url: 'https://hooks.example.com/owner' }), 200);
+    demand(await call(guest, 'PATCH', `/${owners}`, { description: 'Seen by a guest' }), 200);
+    const base = `/voting-events/${shared.id}/invites`;
+    const [invite] = demand(await service.call('GET', base, undefined, { key: owner.write }), 200);
+    expect((await service.call('DELETE', `${base}/${invite.id}`, undefined, { key: owner.write })).status).toBe(204);
+    const statusOf = async (id: string | undefined) => demand(await call(owner, 'GET', `/${id}`), 200).status;
+    expect(await Promise.all([guests, taken, owners, given, elsewhere].map(statusOf))).toEqual([
+      ...['disabled', 'disabled'],
+      ...['active', 'active', 'active'],
+    ]);
+    const path = `/voting-events/${shared.id}/audit`;
+    const entries = demand(await service.call('GET', path, undefined, { key: owner.write }), 200);
+    const switched = entries.filter(({ action }: { action: string }) => action === 'webhook_endpoint.disabled');
+    expect(switched.map(({ resource }: { resource: string }) => resource).sort()).toEqual([guests, taken].sort());
+    demand(await call(owner, 'PATCH', `/${guests}`, { status: 'active' }), 200);
+    expect(await statusOf(guests)).toBe('active');
+  });
 });

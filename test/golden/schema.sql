@@ -880,6 +880,7 @@ CREATE TABLE webhook_endpoints (
   updated_at bigint NOT NULL,
   retired_at bigint,
   earlier_secrets jsonb DEFAULT '[]'::jsonb NOT NULL,
+  url_set_by text,
   CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_endpoints_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
