@@ -5,7 +5,12 @@ import {
 } from '#src/ballot-definition/register-candidate.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { checkPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
-import { fulfilCreditPurchase, requirePurchase, reverseCreditPurchase } from '#src/credits/buy-credits.ts';
+import {
+  fulfilCreditPurchase,
+  requirePurchase,
+  returnSpentCredits,
+  reverseCreditPurchase,
+} from '#src/credits/buy-credits.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
@@ -20,7 +25,11 @@ function fulfilments(deps: Deps): Fulfilments {
       firstStatus: 201,
       fulfil: (tx, attempt, paidAtMs) => fulfilPaidVote(tx, deps, attempt, paidAtMs),
       check: (tx, attempt) => checkPaidVote(tx, deps, attempt),
-      reverse: (tx, attempt, code) => reversePaidVote(tx, attempt, code, voidBallot),
+      reverse: (tx, attempt, code) =>
+        reversePaidVote(tx, attempt, code, async (votingEventId, codeTag, visitorId) => {
+          await voidBallot(tx, votingEventId, codeTag);
+          await returnSpentCredits(tx, votingEventId, visitorId, codeTag);
+        }),
     },
     candidate_registration: {
       firstStatus: 201,

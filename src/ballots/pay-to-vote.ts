@@ -123,16 +123,16 @@ export async function fulfilPaidVote(
 
 /**
  * Takes back a ballot whose payment was taken back: one that waits for its confirmation is dropped.
- * @param voidBallot what makes a confirmed ballot void, in the log
+ * @param voidBallot what makes a confirmed ballot of a visitor void, in the log, and gives back the credits that it spent
  */
 export async function reversePaidVote(
   tx: Transaction,
   attempt: PaymentAttempt,
   confirmationCode: string | null,
-  voidBallot: (tx: Transaction, votingEventId: string, codeTag: Buffer) => Promise<void>,
+  voidBallot: (votingEventId: string, codeTag: Buffer, visitorId: string) => Promise<void>,
 ): Promise<void> {
   if (confirmationCode === null) return;
   const codeTag = codeTagOf(confirmationCode);
   if (await dropPendingBallot(tx, attempt.votingEventId, codeTag)) return;
-  await voidBallot(tx, attempt.votingEventId, codeTag);
+  await voidBallot(attempt.votingEventId, codeTag, storedBallot.parse(attempt.request).visitorId);
 }

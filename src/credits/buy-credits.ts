@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { PaymentAttempt } from '#src/payments/payment.ts';
@@ -34,30 +34,6 @@ async function addCredits(
   await tx.execute(
     sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${base}, ${credits}, ${attemptId})`,
   );
-}
-
-/** Takes bought credits back, as far as they are not spent; answers how many are. */
-async function takeBackCredits(
-  tx: Transaction,
-  { votingEventId, positionId, visitorId }: CreditAccount,
-  credits: number,
-  attemptId: string,
-): Promise<number> {
-  const { rows } = await tx.execute<{ spent: number }>(
-    sql`SELECT take_back_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${credits}, ${attemptId}) AS spent`,
-  );
-  return rows[0]?.spent ?? 0;
-}
-
-/** The code tags of confirmed ballots that spent credits of a position, the newest first. */
-async function listSpendingBallots(
-  executor: Executor,
-  { votingEventId, positionId, visitorId }: CreditAccount,
-): Promise<{ codeTag: Buffer; credits: number }[]> {
-  const { rows } = await executor.execute<{ reason: string; credits: number }>(sql`
-    SELECT reason, credits FROM credit_entries WHERE voting_event_id = ${votingEventId} AND position_id = ${positionId}
-      AND visitor_id = ${visitorKey(visitorId)} AND kind = 'spend' ORDER BY created_at DESC, reason`);
-  return rows.map(({ reason, credits }) => ({ codeTag: Buffer.from(reason, 'hex'), credits }));
 }
 
 /**
@@ -167,7 +143,8 @@ export async function fulfilCreditPurchase(
 }
 
 /**
- * Takes bought credits back after their money went back. Credits that a confirmed ballot has spent make that ballot void.
+ * Takes bought credits back after their money went back. A confirmed ballot that could not have been cast without them becomes
+ * void, and what it spent is there again (completions 7.4).
  * @param voidBallot what makes a confirmed ballot void, in the log
  */
 export async function reverseCreditPurchase(
@@ -175,12 +152,25 @@ export async function reverseCreditPurchase(
   attempt: PaymentAttempt,
   voidBallot: (tx: Transaction, votingEventId: string, codeTag: Buffer) => Promise<void>,
 ): Promise<void> {
+  const { votingEventId } = attempt;
   const { positionId, visitorId, credits } = purchaseOf(attempt);
-  const account = { votingEventId: attempt.votingEventId, positionId, visitorId };
-  let missing = await takeBackCredits(tx, account, credits, attempt.id);
-  for (const ballot of missing > 0 ? await listSpendingBallots(tx, account) : []) {
-    if (missing <= 0) return;
-    await voidBallot(tx, attempt.votingEventId, ballot.codeTag);
-    missing -= ballot.credits;
+  const visitor = visitorKey(visitorId);
+  const bought = sql`${votingEventId}, ${positionId}, ${visitor}, ${credits}`;
+  await tx.execute(sql`SELECT free_held_credits(${bought})`);
+  const { rows } = await tx.execute<{ tag: Buffer }>(sql`SELECT tag FROM ballots_beyond_credits(${bought}) AS tag`);
+  for (const { tag } of rows) {
+    await voidBallot(tx, votingEventId, tag);
+    await returnSpentCredits(tx, votingEventId, visitorId, tag);
   }
+  await tx.execute(sql`SELECT take_back_credits(${bought}, ${attempt.id})`);
+}
+
+/** Gives back what a void ballot of a visitor spent, once. */
+export async function returnSpentCredits(
+  tx: Transaction,
+  votingEventId: string,
+  visitorId: string,
+  codeTag: Buffer,
+): Promise<void> {
+  await tx.execute(sql`SELECT return_spent_credits(${votingEventId}, ${visitorKey(visitorId)}, ${codeTag})`);
 }

@@ -1,5 +1,5 @@
--- Credits are held when a ballot is cast, spent when it is confirmed, released when it is replaced or dropped. A balance is
--- read and changed in one step, under one lock for each visitor.
+-- Credits are held when a ballot is cast, spent when it is confirmed, released when it is replaced or dropped, and there again when
+-- it becomes void. A balance is read and changed in one step, under one lock for each visitor.
 CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text) RETURNS void LANGUAGE sql AS $$
   SELECT pg_advisory_xact_lock(hashtextextended('credits ' || p_event || ' ' || p_visitor, 0));
 $$;
@@ -14,7 +14,7 @@ DECLARE
   -- What each credit does to the columns of the balance.
   bought CONSTANT integer := CASE p_kind WHEN 'purchase' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END;
   held_now CONSTANT integer := CASE p_kind WHEN 'hold' THEN 1 WHEN 'release' THEN -1 WHEN 'spend' THEN -1 ELSE 0 END;
-  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 ELSE 0 END;
+  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 WHEN 'void' THEN -1 ELSE 0 END;
 BEGIN
   FOR move IN SELECT * FROM jsonb_to_recordset(p_moves) AS m(position text, credits integer, base integer) LOOP
     IF p_kind IN ('hold', 'purchase') THEN
@@ -78,29 +78,62 @@ BEGIN
     jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
--- Takes bought credits back after the money went back: those that are free, then those in ballots that were not confirmed.
--- Returns how many were spent already; a balance never falls below zero.
-CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
-RETURNS integer LANGUAGE plpgsql AS $$
+-- Drops the visitor's ballots that wait for their confirmation and hold credits of a position, where fewer than so many are free.
+CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
+RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  c credit_balances%ROWTYPE;
-  pending record;
-  taken integer;
+  waiting record;
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
-  SELECT * INTO c FROM credit_balances b
-  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
-  IF c.base + c.purchased - c.held - c.spent < p_credits THEN
-    FOR pending IN SELECT b.code_tag FROM pending_ballots b
-      WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
-    LOOP
-      PERFORM return_pending_ballot(p_event, pending.code_tag);
-    END LOOP;
-    SELECT * INTO c FROM credit_balances b
-    WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
-  END IF;
-  taken := least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent);
-  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt,
-    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', taken)));
-  RETURN p_credits - taken;
+  IF EXISTS (SELECT 1 FROM credit_balances c WHERE c.voting_event_id = p_event AND c.position_id = p_position
+    AND c.visitor_id = p_visitor AND c.base + c.purchased - c.held - c.spent >= p_credits) THEN RETURN; END IF;
+  FOR waiting IN SELECT b.code_tag FROM pending_ballots b
+    WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
+  LOOP
+    PERFORM return_pending_ballot(p_event, waiting.code_tag);
+  END LOOP;
+END $$;
+
+-- The confirmed ballots of a visitor that do not fit any more once so many credits of a position are gone: the first that spends
+-- more than the rest has room for, and each later one that still does not fit without it.
+CREATE OR REPLACE FUNCTION ballots_beyond_credits(p_event text, p_position text, p_visitor text, p_credits integer)
+RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+  room integer;
+  ballot record;
+BEGIN
+  SELECT c.base + c.purchased - p_credits INTO room FROM credit_balances c
+  WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
+  FOR ballot IN SELECT e.reason, e.credits FROM credit_entries e
+    WHERE e.voting_event_id = p_event AND e.position_id = p_position AND e.visitor_id = p_visitor AND e.kind = 'spend'
+      AND NOT EXISTS (SELECT 1 FROM credit_entries v WHERE v.voting_event_id = p_event AND v.position_id = p_position
+        AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)
+    ORDER BY e.created_at, e.reason
+  LOOP
+    IF ballot.credits <= room THEN room := room - ballot.credits;
+    ELSE RETURN NEXT decode(ballot.reason, 'hex');
+    END IF;
+  END LOOP;
+END $$;
+
+-- Gives back what a ballot spent that became void, on every position, once.
+CREATE OR REPLACE FUNCTION return_spent_credits(p_event text, p_visitor text, p_code_tag bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  PERFORM move_credits(p_event, p_visitor, 'void', encode(p_code_tag, 'hex'), (
+    SELECT jsonb_agg(jsonb_build_object('position', p.id, 'credits', e.credits) ORDER BY p.id)
+    FROM positions p JOIN credit_entries e ON e.voting_event_id = p_event AND e.position_id = p.id AND e.visitor_id = p_visitor
+      AND e.kind = 'spend' AND e.reason = encode(p_code_tag, 'hex')
+    WHERE p.voting_event_id = p_event AND NOT EXISTS (SELECT 1 FROM credit_entries v WHERE v.voting_event_id = p_event
+      AND v.position_id = p.id AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)));
+END $$;
+
+-- Takes bought credits back after the money went back, as far as they are free.
+CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt, (
+    SELECT jsonb_agg(jsonb_build_object('position', p_position, 'credits', least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent)))
+    FROM credit_balances c WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor));
 END $$;

@@ -59,7 +59,7 @@ export const balanceView = z
     visitorId: z.string(),
     baseCredits: z.int(),
     purchasedCredits: z.int(),
-    spentCredits: z.int().meta({ description: 'By confirmed ballots.' }),
+    spentCredits: z.int().meta({ description: 'By confirmed ballots that are not void.' }),
     heldCredits: z.int().meta({ description: 'By a ballot that is cast and not confirmed yet.' }),
     availableCredits: z.int(),
   })

@@ -28,7 +28,7 @@ export const creditBalances = pgTable(
   ],
 );
 
-type CreditKind = 'grant' | 'purchase' | 'hold' | 'release' | 'spend' | 'refund';
+type CreditKind = 'grant' | 'purchase' | 'hold' | 'release' | 'spend' | 'void' | 'refund';
 
 /** Why a balance changed: rows are added and never changed. One reason counts once. */
 export const creditEntries = pgTable(

@@ -1,4 +1,4 @@
--- Version 28, 892b1e46c3dab467cf976b3dd08cc8ddce854f113348bb482782082ddee9afd0
+-- Version 29, 46012f46e8f274d1b95b839a33f65a220352d1f2e3554e086e0e8acafc1bc6d7
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -52,6 +52,28 @@ AS $function$
   SELECT 'bal_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', substring(h.bits FROM n * 5 + 1 FOR 5)::bit(5)::integer + 1, 1), '' ORDER BY n)
   FROM (SELECT ('x' || encode(sha256('ballot id'::bytea || p_salt || p_tag), 'hex'))::bit(256) AS bits) AS h, generate_series(0, 25) AS n;
 $function$;
+
+CREATE OR REPLACE FUNCTION ballots_beyond_credits(p_event text, p_position text, p_visitor text, p_credits integer)
+ RETURNS SETOF bytea
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  room integer;
+  ballot record;
+BEGIN
+  SELECT c.base + c.purchased - p_credits INTO room FROM credit_balances c
+  WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor;
+  FOR ballot IN SELECT e.reason, e.credits FROM credit_entries e
+    WHERE e.voting_event_id = p_event AND e.position_id = p_position AND e.visitor_id = p_visitor AND e.kind = 'spend'
+      AND NOT EXISTS (SELECT 1 FROM credit_entries v WHERE v.voting_event_id = p_event AND v.position_id = p_position
+        AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)
+    ORDER BY e.created_at, e.reason
+  LOOP
+    IF ballot.credits <= room THEN room := room - ballot.credits;
+    ELSE RETURN NEXT decode(ballot.reason, 'hex');
+    END IF;
+  END LOOP;
+END $function$;
 
 CREATE OR REPLACE FUNCTION begin_ballot_announcements(p_endpoint text)
  RETURNS void
@@ -887,6 +909,23 @@ AS $function$
   WHERE voting_event_id = p_event AND finished_at IS NULL;
 $function$;
 
+CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  waiting record;
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  IF EXISTS (SELECT 1 FROM credit_balances c WHERE c.voting_event_id = p_event AND c.position_id = p_position
+    AND c.visitor_id = p_visitor AND c.base + c.purchased - c.held - c.spent >= p_credits) THEN RETURN; END IF;
+  FOR waiting IN SELECT b.code_tag FROM pending_ballots b
+    WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
+  LOOP
+    PERFORM return_pending_ballot(p_event, waiting.code_tag);
+  END LOOP;
+END $function$;
+
 CREATE OR REPLACE FUNCTION free_wrong_keys()
  RETURNS integer
  LANGUAGE sql
@@ -1203,7 +1242,7 @@ DECLARE
   -- What each credit does to the columns of the balance.
   bought CONSTANT integer := CASE p_kind WHEN 'purchase' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END;
   held_now CONSTANT integer := CASE p_kind WHEN 'hold' THEN 1 WHEN 'release' THEN -1 WHEN 'spend' THEN -1 ELSE 0 END;
-  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 ELSE 0 END;
+  spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 WHEN 'void' THEN -1 ELSE 0 END;
 BEGIN
   FOR move IN SELECT * FROM jsonb_to_recordset(p_moves) AS m(position text, credits integer, base integer) LOOP
     IF p_kind IN ('hold', 'purchase') THEN
@@ -1400,6 +1439,20 @@ BEGIN
   RETURN true;
 END $function$;
 
+CREATE OR REPLACE FUNCTION return_spent_credits(p_event text, p_visitor text, p_code_tag bytea)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  PERFORM move_credits(p_event, p_visitor, 'void', encode(p_code_tag, 'hex'), (
+    SELECT jsonb_agg(jsonb_build_object('position', p.id, 'credits', e.credits) ORDER BY p.id)
+    FROM positions p JOIN credit_entries e ON e.voting_event_id = p_event AND e.position_id = p.id AND e.visitor_id = p_visitor
+      AND e.kind = 'spend' AND e.reason = encode(p_code_tag, 'hex')
+    WHERE p.voting_event_id = p_event AND NOT EXISTS (SELECT 1 FROM credit_entries v WHERE v.voting_event_id = p_event
+      AND v.position_id = p.id AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)));
+END $function$;
+
 CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer)
  RETURNS text
  LANGUAGE plpgsql
@@ -1521,30 +1574,14 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
 AS $function$
-DECLARE
-  c credit_balances%ROWTYPE;
-  pending record;
-  taken integer;
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
-  SELECT * INTO c FROM credit_balances b
-  WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
-  IF c.base + c.purchased - c.held - c.spent < p_credits THEN
-    FOR pending IN SELECT b.code_tag FROM pending_ballots b
-      WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
-    LOOP
-      PERFORM return_pending_ballot(p_event, pending.code_tag);
-    END LOOP;
-    SELECT * INTO c FROM credit_balances b
-    WHERE b.voting_event_id = p_event AND b.position_id = p_position AND b.visitor_id = p_visitor;
-  END IF;
-  taken := least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent);
-  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt,
-    jsonb_build_array(jsonb_build_object('position', p_position, 'credits', taken)));
-  RETURN p_credits - taken;
+  PERFORM move_credits(p_event, p_visitor, 'refund', p_attempt, (
+    SELECT jsonb_agg(jsonb_build_object('position', p_position, 'credits', least(p_credits, c.purchased, c.base + c.purchased - c.held - c.spent)))
+    FROM credit_balances c WHERE c.voting_event_id = p_event AND c.position_id = p_position AND c.visitor_id = p_visitor));
 END $function$;
 
 CREATE OR REPLACE FUNCTION tell_account_change()
