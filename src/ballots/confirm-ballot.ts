@@ -40,7 +40,7 @@ import {
 } from './waiting-ballot.ts';
 
 /** Confirms ballots (contract, "Confirm result"). */
-export function confirmRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
+export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
   const keepSecret = ({ event }: VoteCaller, answer: string) => withoutChoices(event, answer, deps.clock.now());
   const router = new Hono<Env>();
   router.on(

@@ -68,7 +68,7 @@ const OVER = page(
 );
 
 /** The pages behind the link in a registration's mail. Programs that look at links in mails send GET, so that it changes nothing. */
-export function confirmationRouter(deps: Deps): Hono<Env> {
+export function confirmAddressRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
     ...operation({
