@@ -15,6 +15,7 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { nameField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -36,7 +37,7 @@ const copyEventBody = z.strictObject({
 /**
  * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4).
  * Voters follow as a job. Prices are taken along within an account alone: a payment business belongs to one.
- * @throws ApiError 422 `plan_limit` for events, or for the voters to copy
+ * @throws ApiError 409 `not_ready` while voters are still copied into the source; 422 `plan_limit` for events, or for the voters to copy
  */
 async function copyEvent(
   tx: Transaction,
@@ -46,6 +47,9 @@ async function copyEvent(
 ): Promise<VotingEvent> {
   const { caller } = organizer;
   const source = await lockForChange(tx, organizer.event.id);
+  // Its own voters are still coming: a copy of what is there would look whole, and lack the others.
+  if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
+    throw refuse('not_ready', { missing: [{ what: 'copy' }] });
   const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
   const shared: Parameters<typeof createEvent>[3] = {
     title,
@@ -138,7 +142,7 @@ export function copyRouter(deps: Deps): Hono<Env> {
       description:
         'A draft with a code of its own, in the account of the key: settings, groups, positions, candidates and sponsors, without times, ballots, invites and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
       answers: answersCreated(votingEventView, 'The copy, a draft.'),
-      refusals: ['plan_limit'],
+      refusals: ['plan_limit', 'not_ready'],
       example: { title: 'Board of the reading club 2027', withVoters: true },
     }),
     loadEvent(deps),

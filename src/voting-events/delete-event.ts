@@ -1,15 +1,24 @@
 import { z } from 'zod';
 import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { SECOND_MS } from '#src/platform/clock.ts';
 import { retireEndpoints } from '#src/webhooks/change-endpoint.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import type { EventDeps } from './create-event.ts';
 import { endRehearsal, lockForEnd } from './rehearsal.ts';
-import { hasConfirmedBallots, hasPayments, markDeleted, payWaitingBallotsBack, removeEventRows } from './repository.ts';
+import {
+  hasConfirmedBallots,
+  hasPayments,
+  isRollBeingCopied,
+  markDeleted,
+  payWaitingBallotsBack,
+  removeEventRows,
+} from './repository.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
 const REMOVE_DELETED_EVENT = {
@@ -21,12 +30,19 @@ const REMOVE_DELETED_EVENT = {
 
 /** The most of one run. A large event then queues up again behind other deletions, which wait no longer than this. */
 const REMOVING_MS = 1_000;
+/** While a copy of the event still takes its voters. */
+const LOOK_AGAIN_MS = 2 * SECOND_MS;
 
 /** Removes what a deleted event left, in chunks. A run that is cut off is followed by one that goes on behind it. */
 export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload>> {
   return defineJob({
     ...REMOVE_DELETED_EVENT,
     async work({ eventId }) {
+      if (await isRollBeingCopied(db, eventId)) {
+        const runAtMs = (await readNow(db)) + LOOK_AGAIN_MS;
+        await enqueue(db, REMOVE_DELETED_EVENT, { eventId }, { runAtMs });
+        return;
+      }
       const more = await inChunks((maxRows) => removeEventRows(db, eventId, maxRows), REMOVING_MS);
       if (more) await enqueue(db, REMOVE_DELETED_EVENT, { eventId });
     },

@@ -2,6 +2,7 @@ import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzl
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
@@ -128,6 +129,17 @@ export async function markDeleted(tx: Transaction, id: string): Promise<void> {
     UPDATE voting_events SET deleted_at = now_ms(), code_key = 'deleted/' || id, closed_at = 0, payment_business_id = NULL
     WHERE id = ${id}`);
   await tx.delete(eventInvites).where(eq(eventInvites.votingEventId, id));
+}
+
+/** A copy that takes longer than this does not keep the voters of a deleted event. */
+const COPYING_HOURS = 24;
+
+/** Whether a copy of a deleted event still takes its voters: they stay until it has them all. */
+export async function isRollBeingCopied(executor: Executor, id: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ copied: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
+      WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint) AS copied`);
+  return rows[0]?.copied === true;
 }
 
 /** Removes rows of a deleted event, its own row last. Returns how many: fewer than asked for when all are gone. */

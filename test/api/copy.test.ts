@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyRollJob } from '#src/voters/copy-event.ts';
 import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
 import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
@@ -142,6 +143,49 @@ describe('a copy of an event', () => {
     // A registrant who waits stays behind.
     expect(demand(await call('GET', `/${copy.id}/voters?search=r@club.example`), 200)).toEqual([]);
     demand(await call('PATCH', `/${copy.id}`, { status: 'open' }), 200);
+  });
+
+  test('gets all voters of an event that is deleted meanwhile, which go once it has them', {
+    timeout: 60_000,
+  }, async () => {
+    const source = await createFull();
+    const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
+    await copied(copy.id);
+    const { $client } = service.deps.db;
+    // As far as the job has come when the source is deleted: nowhere.
+    const { rows } = await $client.query(
+      `WITH gone AS (DELETE FROM voters WHERE voting_event_id = $1 RETURNING 1)
+       SELECT count(*)::int AS gone FROM gone`,
+      [copy.id],
+    );
+    await $client.query('DELETE FROM roll_copies WHERE voting_event_id = $1', [copy.id]);
+    await $client.query(
+      `INSERT INTO roll_copies (voting_event_id, source_id, groups, copy_until, key_id)
+       SELECT $1, $2, '[]', max(id), 'key' FROM voters WHERE voting_event_id = $2`,
+      [copy.id, source.id],
+    );
+    await $client.query(
+      'UPDATE voting_events SET copy_done = 0, copy_total = 3, voter_count = voter_count - $2 WHERE id = $1',
+      [copy.id, rows[0].gone],
+    );
+    const second = await call('POST', `/${copy.id}/copy`, { title: 'Third', withVoters: true });
+    expect([second.status, second.body.error.details]).toEqual([
+      ...[409, { reason: 'not_ready', missing: [{ what: 'copy' }] }],
+    ]);
+    expect((await call('DELETE', `/${source.id}`)).status).toBe(204);
+    // The deletion looks first, and waits.
+    await eventually(async () => {
+      const waiting = await $client.query(
+        "SELECT 1 FROM graphile_worker.jobs WHERE task_identifier = 'remove_deleted_event' AND run_at > now() AND attempts = 0",
+      );
+      return waiting.rows.length > 0 ? true : undefined;
+    });
+    await copyRollJob(service.deps).work({ eventId: copy.id }, { id: '1', attempt: 1, last: false });
+    expect((await copied(copy.id)).copy).toEqual({ total: 3, done: 3 });
+    await eventually(async () => {
+      const left = await $client.query('SELECT 1 FROM voting_events WHERE id = $1', [source.id]);
+      return left.rows.length === 0 ? true : undefined;
+    }, 30_000);
   });
 
   test('does not open before its voters are there, by hand or by the clock', async () => {

@@ -83,6 +83,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'idempotency_keys',
         'log_checkpoints',
         'notifications',
+        'roll_copies',
         'roll_figures',
         'voter_keys',
       ],
