@@ -3024,7 +3024,7 @@ export interface components {
             visitorId: string;
             baseCredits: number;
             purchasedCredits: number;
-            /** @description By confirmed ballots. */
+            /** @description By confirmed ballots that are not void. */
             spentCredits: number;
             /** @description By a ballot that is cast and not confirmed yet. */
             heldCredits: number;
