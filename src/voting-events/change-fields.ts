@@ -82,6 +82,20 @@ export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'en
   return issues;
 }
 
+/**
+ * The start and the end of an event that was never open may not both have passed: it would be closed, and soon final, without ever
+ * having taken a ballot. Seconds in the place of milliseconds lie in 1970.
+ */
+export function missedIssues(
+  { startsAt, endsAt }: Partial<Pick<Merged, 'startsAt' | 'endsAt'>>,
+  sent: Pick<Settings, 'endsAt'>,
+  nowMs: number,
+): Issue[] {
+  if (startsAt == null || endsAt == null || startsAt >= endsAt || endsAt > nowMs) return [];
+  const field = sent.endsAt === undefined ? 'startsAt' : 'endsAt';
+  return [{ field, message: 'the end must lie ahead: times are milliseconds since 1970' }];
+}
+
 /** Leaves out what was sent in a wrong form: it can contradict nothing. */
 export function withoutFaulty(merged: Merged, isFaulty: IsFaulty): Partial<Merged> {
   return {

@@ -13,7 +13,14 @@ import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { BallotKeys } from './ballot-keys.ts';
-import { columnsOf, type Settings, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
+import {
+  columnsOf,
+  missedIssues,
+  type Settings,
+  settingsIssues,
+  soundSettings,
+  withoutFaulty,
+} from './change-fields.ts';
 import type { createEventBody } from './event-body.ts';
 import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
@@ -45,6 +52,7 @@ async function creationIssues(
   deps: Pick<EventDeps, 'pricing' | 'config'>,
   caller: Caller,
   body: Settings,
+  nowMs: number,
   isFaulty: IsFaulty,
 ): Promise<Issue[]> {
   const owner = { accountId: caller.accountId, paymentBusinessId: null };
@@ -60,16 +68,17 @@ async function creationIssues(
     ...(await priceIssues(executor, deps.pricing, owner, body.payments ?? {})),
     ...pageIssues(isEmbedded(deps), { votingPageUrl: body.votingPageUrl ?? null, paymentLivemode: null }),
     ...settingsIssues(withoutFaulty(merged, isFaulty), body),
+    ...missedIssues(withoutFaulty(merged, isFaulty), body, nowMs),
   ];
 }
 
 /** Also judges the values of a new event whose shape was refused, so that one answer names all faults. */
 export const judgeEventParts = (
-  deps: Pick<EventDeps, 'pricing' | 'config'> & { readonly db: Database },
+  deps: Pick<EventDeps, 'pricing' | 'config' | 'clock'> & { readonly db: Database },
   caller: Caller,
   sent: SoundParts<Body>,
   isFaulty: IsFaulty,
-): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), isFaulty);
+): Promise<Issue[]> => creationIssues(deps.db, deps, caller, soundSettings(sent), deps.clock.now(), isFaulty);
 
 /**
  * Creates a voting event (completions 3).
@@ -111,7 +120,7 @@ export async function createEvent(
   };
   const plan = deps.plans[caller.plan as keyof Plans];
   requirePricing(plan, body.payments ?? {});
-  const issues = await creationIssues(tx, deps, caller, body, NOTHING_FAULTY);
+  const issues = await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
   const event = await insertWithFreeCode(tx, {
     ...row,

@@ -6,7 +6,14 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
-import { columnsOf, reopeningIssue, settingsIssues, soundSettings, withoutFaulty } from './change-fields.ts';
+import {
+  columnsOf,
+  missedIssues,
+  reopeningIssue,
+  settingsIssues,
+  soundSettings,
+  withoutFaulty,
+} from './change-fields.ts';
 import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { changedFields, guardChange } from './guard-change.ts';
@@ -110,7 +117,7 @@ async function changeIssues(
     ...(page === undefined ? [] : pageIssues(isEmbedded(deps), page)),
     ...statusIssues(before, nowMs, body),
     ...derivedIssues(before, after, nowMs, body),
-    ...endIssues(before, nowMs, changed),
+    ...endIssues(before, nowMs, changed, withoutFaulty(after, isFaulty)),
     ...settingsIssues(withoutFaulty(after, isFaulty), body),
   ];
   const opens = body.status === 'open' && shownStatusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
@@ -132,10 +139,15 @@ export const judgeChangeParts = (
  * The end of an event that takes ballots, or still confirms them, lies ahead: an earlier one would take the 15 minutes from
  * ballots that were cast.
  */
-function endIssues(before: VotingEvent, nowMs: number, { endsAt }: Columns): Issue[] {
-  if (endsAt == null || endsAt > nowMs) return [];
+function endIssues(
+  before: VotingEvent,
+  nowMs: number,
+  { endsAt }: Columns,
+  after: Parameters<typeof missedIssues>[0],
+): Issue[] {
   const phase = phaseAt(before, nowMs);
-  if (phase === 'draft' || phase === 'final') return [];
+  if (phase === 'draft') return missedIssues(after, { endsAt }, nowMs);
+  if (endsAt == null || endsAt > nowMs || phase === 'final') return [];
   return [{ field: 'endsAt', message: 'must lie ahead: to close the event now, send `status: "closed"`' }];
 }
 
