@@ -63,8 +63,10 @@ export async function replaceDefinition(
   const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition));
   await applyDefinition(tx, deps, organizer, event, definition);
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
-  await recordDefinition(tx, deps, organizer, definition);
-  return { before, after: await readDefinition(tx, renewed) };
+  const after = await readDefinition(tx, renewed);
+  // What is sent back as it is changes nothing.
+  if (differencesOf(locked.id, before, after).length > 0) await recordDefinition(tx, deps, organizer, definition);
+  return { before, after };
 }
 
 /** Creates an event from a document (completions 10.6). @throws ApiError 422; 409 `code_in_use`; 422 `plan_limit` */

@@ -185,6 +185,25 @@ test('files at the caps are taken, of more than a mebibyte', async () => {
   expect(demand(await call('PUT', `/${id}/definition`, file), 200)).toEqual(file);
 });
 
+test('a file that says what the draft is already leaves no trace in the audit trail', async () => {
+  const id = await make();
+  const entries = async () => demand(await call('GET', `/${id}/audit`), 200).length;
+  const file = await read(id);
+  const before = await entries();
+  expect(demand(await call('PUT', `/${id}/definition`, file), 200)).toEqual(file);
+  expect(await entries()).toBe(before);
+  demand(
+    await call('PUT', `/${id}/definition`, {
+      ...file,
+      sponsors: [],
+      groups: file.groups,
+      event: { ...file.event, description: 'Other words' },
+    }),
+    200,
+  );
+  expect(await entries()).toBeGreaterThan(before);
+});
+
 test('an event that takes long to be made holds up no other of its account', async () => {
   const holder = await service.deps.db.$client.connect();
   try {
