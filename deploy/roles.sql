@@ -9,6 +9,9 @@
 --
 --   psql -v ON_ERROR_STOP=1 -d voting -f deploy/roles.sql
 --
+-- It is one transaction over tables that a running service uses. Where PostgreSQL ends it with "deadlock detected", nothing was
+-- changed: run it again.
+--
 -- Roles are made without a password; give each one its own with \password voting_owner (and so on) in psql.
 
 BEGIN;
