@@ -21,6 +21,8 @@ export type Passed = readonly Received[];
 
 /** From here on a transfer follows a list of the ballots that its candidate holds, instead of looking through all. */
 const LISTED_FROM = 64;
+/** Groups that are looked through together: what is noted of them stays in the processor's cache. */
+const MOVED_TOGETHER = 2_048;
 
 /**
  * The holders of all ballots, during one count. With few candidates a transfer looks through all groups in their order: reading
@@ -52,6 +54,12 @@ export class Piles {
   readonly #areSingles: boolean;
   /** What the move under way brings; all 0 between two moves. */
   readonly #sums: Sums;
+  /** What is noted of the groups that are moved together: their numbers, the cells of their holders, the candidates there. */
+  readonly #batch = {
+    groups: new Uint32Array(MOVED_TOGETHER),
+    cursors: new Uint32Array(MOVED_TOGETHER),
+    choices: new Uint16Array(MOVED_TOGETHER),
+  };
 
   /** Deals every ballot to its first candidate who is not withdrawn. */
   constructor(rankings: Rankings, withdrawn: readonly boolean[]) {
@@ -140,18 +148,38 @@ export class Piles {
     else this.#forEachHeld(from, (group) => this.#moveGroup(group));
   }
 
-  /** The same where every group is one ballot of one weight at its full value: how many went to whom says all. */
+  /**
+   * The same where every group is one ballot of one weight at its full value: how many went to whom says all. What the held groups
+   * need is fetched before any of them is judged: the processor then waits for many of them at once.
+   */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;
     const [cursor, receives, holder, { singles }] = [this.#cursor, this.#receives, this.#holder, this.#sums];
-    for (let group = 0; group < size; group += 1) {
-      if (holder[group] !== from) continue;
-      let cell = cursor[group] as number;
-      while (receives[cells[cell] as number] === 0) cell += 1;
-      const receiver = cells[cell] as number;
-      cursor[group] = cell;
-      holder[group] = receiver;
-      singles[receiver] = (singles[receiver] as number) + 1;
+    const { groups, cursors, choices } = this.#batch;
+    for (let begin = 0; begin < size; begin += MOVED_TOGETHER) {
+      const end = Math.min(size, begin + MOVED_TOGETHER);
+      let held = 0;
+      // Each number is written, and stays where the count goes on: without a branch, the processor has nothing to guess.
+      for (let group = begin; group < end; group += 1) {
+        groups[held] = group;
+        held += holder[group] === from ? 1 : 0;
+      }
+      for (let at = 0; at < held; at += 1) {
+        const cell = cursor[groups[at] as number] as number;
+        cursors[at] = cell;
+        choices[at] = cells[cell] as number;
+      }
+      for (let at = 0; at < held; at += 1) {
+        let [cell, receiver] = [cursors[at] as number, choices[at] as number];
+        while (receives[receiver] === 0) {
+          cell += 1;
+          receiver = cells[cell] as number;
+        }
+        const group = groups[at] as number;
+        cursor[group] = cell;
+        holder[group] = receiver;
+        singles[receiver] = (singles[receiver] as number) + 1;
+      }
     }
     this.#sumSingles();
   }
