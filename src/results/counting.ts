@@ -223,7 +223,9 @@ export class Counting {
       fault = thrown instanceof Error ? thrown : fault;
     });
     thread.on('exit', () => {
-      if (this.#thread === thread) this.#thread = undefined;
+      // One that was dismissed has nothing to answer; what waits is another's.
+      if (this.#thread !== thread) return;
+      this.#thread = undefined;
       for (const { reject } of this.#waiting.values()) reject(unfinished(fault));
       this.#waiting.clear();
     });
@@ -237,7 +239,14 @@ export class Counting {
     if ('fault' in reply) waiting?.reject(unfinished(new Error(`the counting thread failed: ${reply.fault}`)));
     else waiting?.resolve(reply.value);
     if (this.#waiting.size > 0) return;
-    this.#idle = setTimeout(() => void this.#thread?.terminate(), IDLE_MS).unref();
+    this.#idle = setTimeout(() => this.#dismiss(), IDLE_MS).unref();
+  }
+
+  /** Ends the thread; an order that comes before it has ended gets another. */
+  #dismiss(): void {
+    const dismissed = this.#thread;
+    this.#thread = undefined;
+    void dismissed?.terminate();
   }
 }
 

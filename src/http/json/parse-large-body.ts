@@ -43,7 +43,9 @@ function start(): Worker {
     if (thrown instanceof Error) fault = thrown;
   });
   started.on('exit', () => {
-    if (thread === started) thread = undefined;
+    // One that was dismissed has nothing to answer; what waits is another's.
+    if (thread !== started) return;
+    thread = undefined;
     for (const { reject } of waiting.values()) reject(fault);
     waiting.clear();
   });
@@ -58,5 +60,12 @@ function take(reply: ParseReply): void {
   else if ('refused' in reply)
     one?.reject(new ApiError('validation_error', reply.refused.message, reply.refused.details));
   else one?.reject(new Error(`the thread that reads large bodies failed: ${reply.fault}`));
-  if (waiting.size === 0) idle = setTimeout(() => void thread?.terminate(), IDLE_MS).unref();
+  if (waiting.size === 0) idle = setTimeout(dismiss, IDLE_MS).unref();
+}
+
+/** Ends the thread; a body that comes before it has ended gets another. */
+function dismiss(): void {
+  const dismissed = thread;
+  thread = undefined;
+  void dismissed?.terminate();
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { parseLargeBody } from '#src/http/json/parse-large-body.ts';
 import { parseJsonBody } from '#src/http/json/strict-json.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -45,5 +45,16 @@ describe('a large body', () => {
     }
     expect((await done).map(({ faults }) => faults.length)).toEqual([0, 1, 0]);
     expect(turns).toBeGreaterThan(10);
+  });
+
+  test('that comes while the idle thread ends is read by another', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      await parseLargeBody(bytesOf(TAKEN), BOUNDS);
+      vi.advanceTimersByTime(60_000);
+      expect((await parseLargeBody(bytesOf(TAKEN), BOUNDS)).faults).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
