@@ -5,6 +5,7 @@ import { confirmationCodeField, emailField, idField, returnUrlField } from '#src
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
 import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/voter-identity.ts';
+import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
 
 /** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot definition. */
 const entry = z.strictObject({
@@ -20,7 +21,7 @@ const entry = z.strictObject({
 const votes = z
   .array(entry)
   .min(1, 'must hold at least one entry')
-  .max(200, 'must hold at most 200 entries')
+  .max(MAX_ENTRIES, `must hold at most ${MAX_ENTRIES} entries`)
   .describe('One entry for each candidate that is chosen.');
 
 export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });

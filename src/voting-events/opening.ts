@@ -29,7 +29,7 @@ interface MissingPart {
 }
 
 /** Entries that one ballot may hold (contract, "Limits"). */
-const MAX_ENTRIES = 200;
+export const MAX_ENTRIES = 200;
 
 /** Everything that stands in the way of opening an event, at once (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
