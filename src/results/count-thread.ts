@@ -1,7 +1,8 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
+import { answerOrders } from '#src/platform/order-thread.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -28,16 +29,10 @@ export type CountOrder =
   | { readonly kind: 'final' };
 
 export interface CountRequest {
-  readonly number: number;
   readonly eventId: string;
   readonly nowMs: number;
   readonly order: CountOrder;
 }
-
-/** Bytes are handed over, other values are small. */
-export type CountReply =
-  | { readonly number: number; readonly value: unknown }
-  | { readonly number: number; readonly fault: string };
 
 /** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
 const CONNECTIONS = 4;
@@ -76,17 +71,4 @@ async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   return bytesOf(FILES[order.kind](results));
 }
 
-parentPort?.on('message', async (request: CountRequest) => {
-  const { number } = request;
-  try {
-    const value = await work(request);
-    const reply: CountReply = { number, value };
-    parentPort?.postMessage(reply, value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : []);
-  } catch (fault) {
-    const reply: CountReply = {
-      number,
-      fault: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault),
-    };
-    parentPort?.postMessage(reply);
-  }
-});
+answerOrders(work);

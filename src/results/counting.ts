@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { OrderThread } from '#src/platform/order-thread.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
-import type { CountOrder, CountReply, CountRequest, CountThreadData } from './count-thread.ts';
+import type { CountOrder, CountRequest, CountThreadData } from './count-thread.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
@@ -44,25 +44,25 @@ interface CountingDeps {
   readonly secretKeys: readonly Uint8Array[];
 }
 
-interface Waiting {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (fault: Error) => void;
-}
-
 /** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
 export class Counting {
   readonly #deps: CountingDeps;
   readonly #counter: EventCounter;
-  readonly #waiting = new Map<number, Waiting>();
   /** Questions under way, so that all who ask the same wait for one answer. */
   readonly #asked = new Map<string, Promise<unknown>>();
-  #thread: Worker | undefined;
-  #idle: NodeJS.Timeout | undefined;
-  #number = 0;
+  readonly #thread: OrderThread<CountRequest, unknown>;
 
   constructor(deps: CountingDeps) {
     this.#deps = deps;
     this.#counter = new EventCounter(deps);
+    const { databaseUrl, secretKeys, keySettings } = deps;
+    const { ballotKeysDir, ballotKeysCopies } = keySettings;
+    const settings = { ballotKeysDir, ballotKeysCopies };
+    const workerData: CountThreadData = { databaseUrl, secretKeys, keySettings: settings };
+    this.#thread = new OrderThread(new URL('./count-thread.ts', import.meta.url), IDLE_MS, {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    });
   }
 
   /** The answer of a results route: `{ data }`. */
@@ -111,9 +111,8 @@ export class Counting {
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
-  async close(): Promise<void> {
-    clearTimeout(this.#idle);
-    await this.#thread?.terminate();
+  close(): Promise<void> {
+    return this.#thread.close();
   }
 
   /** Whether a count takes so long, or its results are so many, that others would notice. */
@@ -194,64 +193,17 @@ export class Counting {
     asked.then(forget, forget);
   }
 
-  #post(eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
-    clearTimeout(this.#idle);
-    const thread = this.#thread ?? this.#start();
-    this.#number += 1;
-    const request: CountRequest = { number: this.#number, eventId, nowMs, order };
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(request.number, { resolve, reject });
-      thread.postMessage(request);
-    });
-  }
-
-  #start(): Worker {
-    const { databaseUrl, secretKeys, keySettings } = this.#deps;
-    const { ballotKeysDir, ballotKeysCopies } = keySettings;
-    const settings = { ballotKeysDir, ballotKeysCopies };
-    const workerData: CountThreadData = { databaseUrl, secretKeys, keySettings: settings };
-    const thread = new Worker(new URL('./count-thread.ts', import.meta.url), {
-      workerData,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    });
-    // A process that has nothing else to do ends.
-    thread.unref();
-    this.#thread = thread;
-    let fault: Error = new Error('the counting thread ended');
-    thread.on('error', (thrown) => {
-      fault = thrown instanceof Error ? thrown : fault;
-    });
-    thread.on('exit', () => {
-      // One that was dismissed has nothing to answer; what waits is another's.
-      if (this.#thread !== thread) return;
-      this.#thread = undefined;
-      for (const { reject } of this.#waiting.values()) reject(unfinished(fault));
-      this.#waiting.clear();
-    });
-    thread.on('message', (reply: CountReply) => this.#take(reply));
-    return thread;
-  }
-
-  #take(reply: CountReply): void {
-    const waiting = this.#waiting.get(reply.number);
-    this.#waiting.delete(reply.number);
-    if ('fault' in reply) waiting?.reject(unfinished(new Error(`the counting thread failed: ${reply.fault}`)));
-    else waiting?.resolve(reply.value);
-    if (this.#waiting.size > 0) return;
-    this.#idle = setTimeout(() => this.#dismiss(), IDLE_MS).unref();
-  }
-
-  /** Ends the thread; an order that comes before it has ended gets another. */
-  #dismiss(): void {
-    const dismissed = this.#thread;
-    this.#thread = undefined;
-    void dismissed?.terminate();
+  async #post(eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
+    try {
+      return await this.#thread.ask({ eventId, nowMs, order });
+    } catch (fault) {
+      throw unfinished(fault);
+    }
   }
 }
 
 /** The answer to who waits for a count that was not finished: the fault is logged with it, and the call may be repeated. */
-function unfinished(cause: Error): ApiError {
+function unfinished(cause: unknown): ApiError {
   const error = new ApiError('internal', 'The count could not be finished. Retry.', undefined, RETRY_SECONDS);
   error.cause = cause;
   return error;

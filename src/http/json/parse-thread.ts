@@ -1,30 +1,23 @@
-import { parentPort } from 'node:worker_threads';
 import { ApiError, type ErrorDetails } from '#src/platform/errors.ts';
+import { answerOrders } from '#src/platform/order-thread.ts';
 import { type BodyBounds, type JsonBody, parseJsonBody } from './strict-json.ts';
 
 /** A large body that is to be read. */
-export interface ParseRequest {
-  readonly number: number;
+export interface ParseOrder {
   readonly bytes: Uint8Array;
   readonly bounds: BodyBounds;
 }
 
-/** What was read, why it is refused, or that the thread failed. */
-export type ParseReply =
-  | { readonly number: number; readonly json: JsonBody }
-  | {
-      readonly number: number;
-      readonly refused: { readonly message: string; readonly details?: ErrorDetails | undefined };
-    }
-  | { readonly number: number; readonly fault: string };
+/** What was read, or why it is refused: an error loses its class on the way to another thread. */
+export type Parsed =
+  | { readonly json: JsonBody }
+  | { readonly refused: { readonly message: string; readonly details: ErrorDetails | undefined } };
 
-function parse({ number, bytes, bounds }: ParseRequest): ParseReply {
+answerOrders<ParseOrder>(({ bytes, bounds }): Parsed => {
   try {
-    return { number, json: parseJsonBody(bytes, bounds) };
+    return { json: parseJsonBody(bytes, bounds) };
   } catch (fault) {
-    if (!(fault instanceof ApiError)) return { number, fault: String(fault) };
-    return { number, refused: { message: fault.message, details: fault.details } };
+    if (!(fault instanceof ApiError)) throw fault;
+    return { refused: { message: fault.message, details: fault.details } };
   }
-}
-
-parentPort?.on('message', (request: ParseRequest) => parentPort?.postMessage(parse(request)));
+});
