@@ -140,12 +140,15 @@ type VerdictRow = {
   voter_weight?: string | null;
 };
 
+/** The shortage that a row tells of, if it does. */
+function shortageOf(row: Pick<VerdictRow, 'short_position' | 'required' | 'available'>): CreditShortage | undefined {
+  if (row.short_position === null) return undefined;
+  return { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
+}
+
 function castVerdict(row: VerdictRow | undefined): CastVerdict {
   if (row === undefined) throw new Error('casting answers with a row for each ballot');
-  const shortage =
-    row.short_position === null
-      ? undefined
-      : { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
+  const shortage = shortageOf(row);
   const { stored_fingerprint: fingerprint, stored_status: status, stored_answer: sealedAnswer } = row;
   const stored =
     fingerprint == null ? undefined : { fingerprint, status: status ?? null, sealedAnswer: sealedAnswer ?? null };
@@ -185,11 +188,10 @@ export async function findCreditShortage(
   if (credits === undefined) return undefined;
   const replaced = sql`(SELECT b.credits FROM pending_ballots b
     WHERE b.voting_event_id = ${eventId} AND b.participant = ${participants[0]} AND NOT ${repeatVotes}::boolean)`;
-  const { rows } = await executor.execute<{ short_position: string; required: string; available: string }>(sql`
+  const { rows } = await executor.execute<Pick<VerdictRow, 'short_position' | 'required' | 'available'>>(sql`
     SELECT * FROM credit_shortage(${eventId}, lower(${visitorId}), ${JSON.stringify(credits)}, ${replaced})`);
   const [row] = rows;
-  if (row === undefined) return undefined;
-  return { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
+  return row && shortageOf(row);
 }
 
 /** Drops a ballot that was cast and not confirmed; false when there is none of this code. */

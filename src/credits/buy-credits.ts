@@ -162,7 +162,7 @@ export async function reverseCreditPurchase(
     await voidBallot(tx, votingEventId, tag);
     await returnSpentCredits(tx, votingEventId, visitorId, tag);
   }
-  await tx.execute(sql`SELECT take_back_credits(${bought}, ${attempt.id})`);
+  await tx.execute(sql`SELECT take_free_credits(${bought}, ${attempt.id})`);
 }
 
 /** Gives back what a void ballot of a visitor spent, once. */

@@ -49,8 +49,9 @@ export function bodyFor<Target, Schema extends z.ZodType>(
     const misshapen = parsed.success ? [] : issuesOf(parsed.error).filter(({ field }) => !isLost(field));
     const issues = [...faults, ...misshapen];
     const isFaulty = faultyFields(issues);
-    const sound = (): SoundParts<z.output<Schema>> => soundParts(schema, value, faults) as SoundParts<z.output<Schema>>;
-    const judged = judge === undefined ? [] : await judge(target, sound(), isFaulty, caller);
+    if (judge === undefined) throw validationError(issues);
+    const sound = soundParts(schema, value, faults) as SoundParts<z.output<Schema>>;
+    const judged = await judge(target, sound, isFaulty, caller);
     throw validationError([...issues, ...judged.filter(({ field }) => !isFaulty(field))]);
   });
   return annotate(step, { bodyFor: choose });

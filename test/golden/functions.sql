@@ -1,4 +1,4 @@
--- Version 29, 46012f46e8f274d1b95b839a33f65a220352d1f2e3554e086e0e8acafc1bc6d7
+-- Version 30, 01a19aa93e3d13528537c7034c0b4aa86e868b5a37e673fbaaf06aad23e42de0
 
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
  RETURNS void
@@ -1573,7 +1573,7 @@ AS $function$
   SELECT ('x' || encode(substring(p_tag FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
 $function$;
 
-CREATE OR REPLACE FUNCTION take_back_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
+CREATE OR REPLACE FUNCTION take_free_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
