@@ -140,7 +140,7 @@ type VerdictRow = {
   voter_weight?: string | null;
 };
 
-/** The shortage that a row tells of, if it does. */
+/** The shortage in the row of a verdict, where there is one. */
 function shortageOf(row: Pick<VerdictRow, 'short_position' | 'required' | 'available'>): CreditShortage | undefined {
   if (row.short_position === null) return undefined;
   return { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
