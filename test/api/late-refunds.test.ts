@@ -11,6 +11,7 @@ import {
   type PaidTestService,
   PROVIDERS,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
@@ -61,9 +62,6 @@ const untilRefund = (event: PaidEvent, attempt: string, status: string) =>
     const payment = await read(event, attempt);
     return payment.refund?.status === status ? payment : undefined;
   });
-
-const referenceOf = ({ provider }: PaidEvent, attempt: string) =>
-  provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
 
 const alarmsOf = (attempt: string): string[] =>
   lines

@@ -11,6 +11,7 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -50,17 +51,14 @@ const listOwed = async ({ businessId }: Pick<PaidEvent, 'businessId'>) => {
 };
 
 describe.each(PROVIDERS)('the list of what is owed through %s', (provider) => {
-  const referenceOf = (attempt: string): string =>
-    provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
-
   test('holds a voided vote whose refund failed, and another amount than was asked for, and nothing else', async () => {
     const event = await createPaidEvent(paid.service, provider);
     const [kept, voided] = [await pay(event), await pay(event)];
     for (const attempt of [kept, voided]) demand(await post(event, { paymentAttemptId: attempt }), 201);
-    await paid.sandbox.reverse(referenceOf(voided), 'refund');
+    await paid.sandbox.reverse(referenceOf(event, voided), 'refund');
     await until(event, voided, ({ reversedAt }) => reversedAt !== null);
     expect(await listOwed(event)).toEqual({ code: 0, stderr: '', payments: [] });
-    await paid.sandbox.moveRefund(referenceOf(voided), 'failed');
+    await paid.sandbox.moveRefund(referenceOf(event, voided), 'failed');
     await until(event, voided, ({ refund }) => refund !== null);
     paid.sandbox.faults.paidAmount = 100;
     const other = await pay(event);

@@ -13,6 +13,7 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -34,8 +35,6 @@ const post = ({ id, account }: PaidEvent, path: string, body: object) =>
 const get = async ({ id, account }: PaidEvent, path: string) =>
   demand(await paid.service.call('GET', `/voting-events/${id}${path}`, undefined, { key: account.read }), 200);
 const read = (event: PaidEvent, attempt: string) => get(event, `/payments/${attempt}`);
-const referenceOf = ({ provider }: PaidEvent, attempt: string) =>
-  provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
 
 async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
   const [position] = event.positions;

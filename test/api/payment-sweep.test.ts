@@ -13,6 +13,7 @@ import {
   type PaidTestService,
   PROVIDERS,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -55,9 +56,6 @@ async function vote(event: PaidEvent): Promise<string> {
   demand(await post(event, 'confirm', { confirmationCode }), 200);
   return attempt;
 }
-
-const referenceOf = ({ provider }: PaidEvent, attempt: string) =>
-  provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
 
 describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) => {
   test('makes up for lost messages of refunds, failed refunds and disputes, and asks for nothing else', async () => {

@@ -8,6 +8,7 @@ import {
   type PaidEvent,
   type PaidTestService,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
@@ -125,7 +126,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     const [, dropped = '', reversed = ''] = attempts;
     await paid.service.deps.db.$client.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
     await eventually(async () => ((await organizer(event, `/${dropped}`)).refundedAt === null ? undefined : true));
-    await paid.sandbox.reverse(provider === 'provider_a' ? reversed : `${reversed.replace('_', '-')}.1`, 'dispute');
+    await paid.sandbox.reverse(referenceOf(event, reversed), 'dispute');
     await eventually(async () => ((await organizer(event, `/${reversed}`)).reversedAt === null ? undefined : true));
     const key = { key: event.account.read };
     const stats = demand(await paid.service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);

@@ -9,6 +9,7 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
+  referenceOf,
   startPaidTestService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -38,8 +39,7 @@ async function pay(event: PaidEvent, path: string, body: object) {
 }
 
 async function reverse(event: PaidEvent, attempt: string): Promise<void> {
-  const reference = event.provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
-  await paid.sandbox.reverse(reference, 'refund');
+  await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
   await eventually(async () => ((await read(event, `/payments/${attempt}`)).reversedAt === null ? undefined : true));
 }
 

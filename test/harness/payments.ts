@@ -144,6 +144,10 @@ export async function createPaidEvent(
   return { ...event, account, provider, businessId, secretKey };
 }
 
+/** What the provider calls the payment of an attempt: where the sandbox is asked to reverse it. */
+export const referenceOf = ({ provider }: Pick<PaidEvent, 'provider'>, attempt: string): string =>
+  provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+
 /** What a payer does on the hosted page; answers where they are sent. */
 export async function decide(checkoutUrl: string, outcome: 'pay' | 'fail' | 'cancel'): Promise<string> {
   const answer = await fetch(checkoutUrl, {

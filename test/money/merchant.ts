@@ -6,7 +6,14 @@ import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
-import { checkoutUrlOf, decide, type PaidEvent, type PaidTestService, RETURN_URL } from '#test/harness/payments.ts';
+import {
+  checkoutUrlOf,
+  decide,
+  type PaidEvent,
+  type PaidTestService,
+  RETURN_URL,
+  referenceOf,
+} from '#test/harness/payments.ts';
 import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
 
 export interface Begun {
@@ -90,7 +97,7 @@ export class Merchant {
   }
 
   referenceOf({ event, attempt }: Pick<Begun, 'event' | 'attempt'>): string {
-    return event.provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+    return referenceOf(event, attempt);
   }
 
   /** The page of a payment is over. */
