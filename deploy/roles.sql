@@ -77,11 +77,10 @@ BEGIN
   GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
   GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
   REVOKE UPDATE, DELETE ON log_leaves, log_tiles, log_checkpoints, credit_entries FROM voting_app;
-  REVOKE UPDATE, DELETE ON ballot_blocks, ballot_rows, ballots, unpacked_blocks, box_blocks FROM voting_app;
+  REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
   REVOKE DELETE ON service_log FROM voting_app;
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;
-  GRANT UPDATE (released) ON ballot_rows TO voting_app;
   -- Dead rows of these would show who voted when: the service vacuums them when a result is final. Older servers leave that to
   -- the owner and to autovacuum.
   IF current_setting('server_version_num')::int >= 170000 THEN
@@ -90,7 +89,6 @@ BEGIN
   END IF;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
-  GRANT EXECUTE ON FUNCTION pack_ballots(text) TO voting_app;
   -- The tables of the queue let only their owner see rows, unless a policy says otherwise.
   FOREACH one IN ARRAY ARRAY['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] LOOP
     IF NOT EXISTS (SELECT FROM pg_policies WHERE schemaname = 'graphile_worker' AND tablename = one AND policyname = 'service') THEN

@@ -1,668 +1,708 @@
--- The tables of the service with their constraints and indexes, as a new database gets them. What they hold is explained in
--- src/*/tables.ts. Functions have their sources in src (src/database/function-sources.ts), triggers follow in 0001_triggers.sql.
--- A later change of a table is a further migration.
+-- The tables of the service with their constraints and indexes. The first part is what drizzle-kit makes of src/*/tables.ts, where
+-- the tables are explained. The second part is what drizzle-kit does not know, or no query builder needs. Functions have their sources
+-- in src (src/database/function-sources.ts), triggers follow in 0001_triggers.sql. A later change of a table is a further migration.
 
-CREATE TABLE accounts (
-  id text NOT NULL,
-  name text NOT NULL,
-  plan text NOT NULL,
-  event_count integer DEFAULT 0 NOT NULL,
-  created_at bigint NOT NULL,
-  contact_email text,
-  CONSTRAINT accounts_pkey PRIMARY KEY (id)
+CREATE TABLE "accounts" (
+	"id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"contact_email" text,
+	"plan" text NOT NULL,
+	"event_count" integer DEFAULT 0 NOT NULL,
+	"created_at" bigint NOT NULL
 );
-
-CREATE TABLE api_keys (
-  id text NOT NULL,
-  account_id text NOT NULL,
-  name text NOT NULL,
-  hash bytea NOT NULL,
-  hint text NOT NULL,
-  scopes text[] NOT NULL,
-  voting_event_id text,
-  expires_at bigint,
-  revoked_at bigint,
-  last_used_at bigint,
-  created_at bigint NOT NULL,
-  CONSTRAINT api_keys_pkey PRIMARY KEY (id),
-  CONSTRAINT api_keys_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
+CREATE TABLE "api_keys" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" "bytea" NOT NULL,
+	"hint" text NOT NULL,
+	"scopes" text[] NOT NULL,
+	"voting_event_id" text,
+	"expires_at" bigint,
+	"revoked_at" bigint,
+	"last_used_at" bigint,
+	"created_at" bigint NOT NULL
 );
-CREATE INDEX api_keys_account ON api_keys USING btree (account_id);
-CREATE UNIQUE INDEX api_keys_hash ON api_keys USING btree (hash);
-
-CREATE TABLE audit_entries (
-  account_id text NOT NULL,
-  id text NOT NULL,
-  voting_event_id text,
-  key_id text,
-  action text NOT NULL,
-  resource text NOT NULL,
-  before jsonb,
-  after jsonb,
-  created_at bigint NOT NULL,
-  CONSTRAINT audit_entries_account_id_id_pk PRIMARY KEY (account_id, id)
+CREATE TABLE "audit_entries" (
+	"account_id" text NOT NULL,
+	"id" text NOT NULL,
+	"voting_event_id" text,
+	"key_id" text,
+	"action" text NOT NULL,
+	"resource" text NOT NULL,
+	"before" jsonb,
+	"after" jsonb,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "audit_entries_account_id_id_pk" PRIMARY KEY("account_id","id")
 );
-CREATE INDEX audit_entries_event ON audit_entries USING btree (voting_event_id, id) WHERE (voting_event_id IS NOT NULL);
-CREATE INDEX audit_entries_resource ON audit_entries USING btree (voting_event_id, resource) WHERE (voting_event_id IS NOT NULL);
-
-CREATE TABLE idempotency_keys (
-  api_key_id text NOT NULL,
-  key text NOT NULL,
-  fingerprint bytea NOT NULL,
-  claim bytea NOT NULL,
-  claimed_at bigint NOT NULL,
-  status smallint,
-  body text,
-  expires_at bigint NOT NULL,
-  CONSTRAINT idempotency_keys_api_key_id_key_pk PRIMARY KEY (api_key_id, key)
+CREATE TABLE "candidates" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"number" integer NOT NULL,
+	"name" text NOT NULL,
+	"description" text,
+	"email" text,
+	"position_ids" text[] NOT NULL,
+	"group_id" text,
+	"referendum_role" text,
+	"avatar_url" text,
+	"status" text NOT NULL,
+	"source" text NOT NULL,
+	"sort_order" integer NOT NULL,
+	"payment_attempt_id" text,
+	"rehearsal" boolean DEFAULT false NOT NULL,
+	"deleted_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "candidates_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
-CREATE INDEX idempotency_keys_expiry ON idempotency_keys USING btree (expires_at);
-
-CREATE TABLE job_runners (
-  id text NOT NULL,
-  seen_at bigint NOT NULL,
-  CONSTRAINT job_runners_pkey PRIMARY KEY (id)
+CREATE TABLE "groups" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"name" text NOT NULL,
+	"name_key" text,
+	"description" text,
+	"deleted_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "groups_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+CREATE TABLE "positions" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"number" integer NOT NULL,
+	"title" text NOT NULL,
+	"description" text,
+	"voting_method" text NOT NULL,
+	"group_id" text,
+	"sort_order" integer NOT NULL,
+	"seats" smallint NOT NULL,
+	"min_selections" integer NOT NULL,
+	"max_selections" integer,
+	"score_min" integer,
+	"score_max" integer,
+	"cumulative_point_budget" integer,
+	"quadratic_base_credit_budget" integer,
+	"quadratic_top_up" jsonb,
+	"tie_break" text NOT NULL,
+	"rules" jsonb,
+	"majority_required" jsonb,
+	"deleted_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "positions_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "sponsors" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"name" text NOT NULL,
+	"logo_url" text,
+	"website_url" text,
+	"tier" text,
+	"sort_order" integer NOT NULL,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "sponsors_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "ballot_logs" (
+	"voting_event_id" text PRIMARY KEY NOT NULL,
+	"size" bigint NOT NULL,
+	"ballots" bigint NOT NULL,
+	"confirmed" bigint NOT NULL,
+	"note" text NOT NULL,
+	"frontier" "bytea" NOT NULL,
+	"config_hash" text NOT NULL,
+	"config_seq" integer NOT NULL,
+	"paper_version" bigint NOT NULL,
+	"roll_heads" bigint,
+	"roll_weight" text,
+	"roll_identity_changes" integer,
+	"roll_other_changes" integer,
+	"roll_seq" integer NOT NULL,
+	"closed_size" bigint,
+	"lot_seed" text NOT NULL,
+	"lot_root" "bytea",
+	"close_salt" "bytea",
+	"close_content" text,
+	"roll_mixed_at" bigint,
+	"roll_scattered_at" bigint
+);
+CREATE TABLE "checkpoint_queue" (
+	"voting_event_id" text NOT NULL,
+	"size" bigint NOT NULL,
+	CONSTRAINT "checkpoint_queue_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
+);
+CREATE TABLE "log_alarms" (
+	"voting_event_id" text PRIMARY KEY NOT NULL,
+	"alarm" text NOT NULL,
+	"found_at" bigint NOT NULL
+);
+CREATE TABLE "log_checkpoints" (
+	"voting_event_id" text NOT NULL,
+	"size" bigint NOT NULL,
+	"root_hash" "bytea" NOT NULL,
+	"note" text NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "log_checkpoints_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
+);
+CREATE TABLE "log_leaves" (
+	"voting_event_id" text NOT NULL,
+	"leaf_index" bigint NOT NULL,
+	"data" "bytea" NOT NULL,
+	CONSTRAINT "log_leaves_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
+);
+CREATE TABLE "log_tiles" (
+	"voting_event_id" text NOT NULL,
+	"level" integer NOT NULL,
+	"tile_index" bigint NOT NULL,
+	"hashes" "bytea" NOT NULL,
+	"root" "bytea" NOT NULL,
+	CONSTRAINT "log_tiles_voting_event_id_level_tile_index_pk" PRIMARY KEY("voting_event_id","level","tile_index")
+);
+CREATE TABLE "voided_ballots" (
+	"voting_event_id" text NOT NULL,
+	"code_tag" "bytea" NOT NULL,
+	"leaf_index" bigint,
+	CONSTRAINT "voided_ballots_voting_event_id_code_tag_pk" PRIMARY KEY("voting_event_id","code_tag")
+);
+CREATE TABLE "ballot_blocks" (
+	"voting_event_id" text NOT NULL,
+	"first_leaf" bigint NOT NULL,
+	"ballots" integer NOT NULL,
+	"entries" "bytea" NOT NULL,
+	"weights" bigint[] NOT NULL,
+	"tags" "bytea" NOT NULL,
+	"tag_heads" bigint[] NOT NULL,
+	"salts" "bytea" NOT NULL,
+	"sealed_times" "bytea" NOT NULL,
+	"ids" text[],
+	"voter_ids" text[],
+	"country_codes" text[],
+	"submitted_at" bigint[],
+	CONSTRAINT "ballot_blocks_voting_event_id_first_leaf_pk" PRIMARY KEY("voting_event_id","first_leaf"),
+	CONSTRAINT "ballot_blocks_ballots" CHECK (ballots BETWEEN 1 AND 256)
+);
+CREATE TABLE "ballot_queue" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"code_tag" "bytea" NOT NULL,
+	"entries" "bytea" NOT NULL,
+	"weight_micro" bigint NOT NULL,
+	"salt" "bytea" NOT NULL,
+	"sealed_time" "bytea" NOT NULL,
+	"voter_id" text,
+	"country_code" text,
+	"submitted_at" bigint,
+	"released" boolean DEFAULT false NOT NULL,
+	"due_at" bigint NOT NULL,
+	CONSTRAINT "ballot_queue_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "pending_ballots" (
+	"voting_event_id" text NOT NULL,
+	"participant" text NOT NULL,
+	"participants" text[] NOT NULL,
+	"code_tag" "bytea" NOT NULL,
+	"entries" "bytea" NOT NULL,
+	"weight_micro" bigint NOT NULL,
+	"visitor_id" text,
+	"voter_id" text,
+	"email" text,
+	"name" text,
+	"country_code" text,
+	"credits" jsonb,
+	"payment_attempt_id" text,
+	"cast_at" bigint NOT NULL,
+	CONSTRAINT "pending_ballots_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
+);
+CREATE TABLE "undisclosed_ballots" (
+	"voting_event_id" text NOT NULL,
+	"leaf_index" bigint NOT NULL,
+	CONSTRAINT "undisclosed_ballots_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
+);
+CREATE TABLE "waiting_participants" (
+	"voting_event_id" text NOT NULL,
+	"participant" text NOT NULL,
+	"code_tag" "bytea" NOT NULL,
+	CONSTRAINT "waiting_participants_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
+);
+CREATE TABLE "credit_balances" (
+	"voting_event_id" text NOT NULL,
+	"position_id" text NOT NULL,
+	"visitor_id" text NOT NULL,
+	"base" integer NOT NULL,
+	"purchased" integer NOT NULL,
+	"held" integer NOT NULL,
+	"spent" integer NOT NULL,
+	CONSTRAINT "credit_balances_voting_event_id_position_id_visitor_id_pk" PRIMARY KEY("voting_event_id","position_id","visitor_id"),
+	CONSTRAINT "credit_balances_never_below_zero" CHECK (base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0)
+);
+CREATE TABLE "credit_entries" (
+	"voting_event_id" text NOT NULL,
+	"position_id" text NOT NULL,
+	"visitor_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"reason" text NOT NULL,
+	"credits" integer NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "credit_entries_voting_event_id_position_id_visitor_id_kind_reason_pk" PRIMARY KEY("voting_event_id","position_id","visitor_id","kind","reason")
+);
+CREATE TABLE "idempotency_keys" (
+	"api_key_id" text NOT NULL,
+	"key" text NOT NULL,
+	"fingerprint" "bytea" NOT NULL,
+	"claim" "bytea" NOT NULL,
+	"claimed_at" bigint NOT NULL,
+	"status" smallint,
+	"body" text,
+	"expires_at" bigint NOT NULL,
+	CONSTRAINT "idempotency_keys_api_key_id_key_pk" PRIMARY KEY("api_key_id","key")
+);
+CREATE TABLE "job_runners" (
+	"id" text PRIMARY KEY NOT NULL,
+	"seen_at" bigint NOT NULL
+);
+CREATE TABLE "payment_attempts" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"account_id" text NOT NULL,
+	"payment_business_id" text NOT NULL,
+	"purpose" text NOT NULL,
+	"status" text NOT NULL,
+	"provider" text NOT NULL,
+	"livemode" boolean DEFAULT true NOT NULL,
+	"rehearsal" boolean DEFAULT false NOT NULL,
+	"amount_minor" integer NOT NULL,
+	"currency" text NOT NULL,
+	"request" jsonb NOT NULL,
+	"terms" jsonb NOT NULL,
+	"page" jsonb,
+	"pages" integer DEFAULT 0 NOT NULL,
+	"expires_at" bigint NOT NULL,
+	"request_key" "bytea",
+	"provider_payment_id" text,
+	"fee_minor" integer,
+	"provider_reference" text,
+	"end_reason" text,
+	"confirmation_code" text,
+	"answer" text,
+	"asked_at" bigint,
+	"asking_until" bigint,
+	"asking_by" "bytea",
+	"check_at" bigint,
+	"checks" integer DEFAULT 0 NOT NULL,
+	"paid_at" bigint,
+	"refunded_at" bigint,
+	"reversed_at" bigint,
+	"part_refunded_minor" integer DEFAULT 0 NOT NULL,
+	"part_refunded_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "payment_attempts_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "payment_businesses" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"provider" text NOT NULL,
+	"display_name" text NOT NULL,
+	"country" text NOT NULL,
+	"ready" boolean NOT NULL,
+	"supported_currencies" text[] NOT NULL,
+	"livemode" boolean NOT NULL,
+	"sandbox" boolean NOT NULL,
+	"credentials" text NOT NULL,
+	"disconnected_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL
+);
+CREATE TABLE "payment_refunds" (
+	"voting_event_id" text NOT NULL,
+	"attempt_id" text NOT NULL,
+	"provider_payment_id" text NOT NULL,
+	"reference" text NOT NULL,
+	"amount_minor" bigint NOT NULL,
+	"currency" text NOT NULL,
+	"status" text NOT NULL,
+	"refund_id" text,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "payment_refunds_voting_event_id_attempt_id_provider_payment_id_pk" PRIMARY KEY("voting_event_id","attempt_id","provider_payment_id")
+);
+CREATE TABLE "provider_events" (
+	"payment_business_id" text NOT NULL,
+	"event_key" text NOT NULL,
+	"event_type" text NOT NULL,
+	"attempt_id" text,
+	"reference" text,
+	"checkout_session_id" text,
+	"provider_payment_id" text,
+	"body" text NOT NULL,
+	"outcome" text,
+	"received_at" bigint NOT NULL,
+	"processed_at" bigint,
+	CONSTRAINT "provider_events_payment_business_id_event_key_pk" PRIMARY KEY("payment_business_id","event_key")
+);
+CREATE TABLE "count_snapshots" (
+	"voting_event_id" text PRIMARY KEY NOT NULL,
+	"paper_version" bigint NOT NULL,
+	"last_leaf" bigint NOT NULL,
+	"state" "bytea" NOT NULL,
+	"seal" "bytea" NOT NULL,
+	"saved_at" bigint NOT NULL
+);
+CREATE TABLE "service_checkpoints" (
+	"size" bigint PRIMARY KEY NOT NULL,
+	"root_hash" "bytea" NOT NULL,
+	"note" text NOT NULL,
+	"created_at" bigint NOT NULL
+);
+CREATE TABLE "service_cosignatures" (
+	"size" bigint NOT NULL,
+	"witness" text NOT NULL,
+	"line" text NOT NULL,
+	"cosigned_at" bigint NOT NULL,
+	CONSTRAINT "service_cosignatures_witness_size_pk" PRIMARY KEY("witness","size")
+);
+CREATE TABLE "service_log" (
+	"id" text PRIMARY KEY NOT NULL,
+	"size" bigint NOT NULL,
+	"frontier" "bytea" NOT NULL
+);
+CREATE TABLE "service_log_leaves" (
+	"leaf_index" bigint PRIMARY KEY NOT NULL,
+	"event_tag" "bytea" NOT NULL,
+	"size" bigint NOT NULL,
+	"data" "bytea" NOT NULL
+);
+CREATE TABLE "service_log_tiles" (
+	"level" integer NOT NULL,
+	"tile_index" bigint NOT NULL,
+	"hashes" "bytea" NOT NULL,
+	"root" "bytea" NOT NULL,
+	CONSTRAINT "service_log_tiles_level_tile_index_pk" PRIMARY KEY("level","tile_index")
+);
+CREATE TABLE "electorate_changes" (
+	"voting_event_id" text NOT NULL,
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "electorate_changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"heads" bigint NOT NULL,
+	"weight_micro" numeric NOT NULL,
+	CONSTRAINT "electorate_changes_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "notification_mails" (
+	"voting_event_id" text NOT NULL,
+	"notification_id" text NOT NULL,
+	"voter_id" text NOT NULL,
+	CONSTRAINT "notification_mails_voting_event_id_notification_id_voter_id_pk" PRIMARY KEY("voting_event_id","notification_id","voter_id")
+);
+CREATE TABLE "notifications" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"kind" text NOT NULL,
+	"audience" text NOT NULL,
+	"total" integer NOT NULL,
+	"sent" integer DEFAULT 0 NOT NULL,
+	"failed" integer DEFAULT 0 NOT NULL,
+	"skipped" integer DEFAULT 0 NOT NULL,
+	"voted" integer DEFAULT 0 NOT NULL,
+	"listed_to" text DEFAULT '' NOT NULL,
+	"list_until" text NOT NULL,
+	"listed_at" bigint,
+	"rehearsal" boolean DEFAULT false NOT NULL,
+	"created_at" bigint NOT NULL,
+	"finished_at" bigint,
+	CONSTRAINT "notifications_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "notified_voters" (
+	"voting_event_id" text NOT NULL,
+	"voter_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"notified_at" bigint NOT NULL,
+	CONSTRAINT "notified_voters_voting_event_id_voter_id_kind_pk" PRIMARY KEY("voting_event_id","voter_id","kind")
+);
+CREATE TABLE "participation" (
+	"voting_event_id" text NOT NULL,
+	"participant" text NOT NULL,
+	"exclusive" boolean DEFAULT true NOT NULL,
+	CONSTRAINT "participation_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
+);
+CREATE TABLE "roll_copies" (
+	"voting_event_id" text PRIMARY KEY NOT NULL,
+	"source_id" text NOT NULL,
+	"groups" jsonb NOT NULL,
+	"copied_to" text DEFAULT '' NOT NULL,
+	"copy_until" text NOT NULL,
+	"key_id" text NOT NULL
+);
+CREATE TABLE "roll_figures" (
+	"voting_event_id" text NOT NULL,
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "roll_figures_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"group_id" text NOT NULL,
+	"status" text NOT NULL,
+	"heads" bigint NOT NULL,
+	"weight_micro" numeric NOT NULL,
+	"voted" bigint NOT NULL,
+	"voted_weight_micro" numeric NOT NULL,
+	CONSTRAINT "roll_figures_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "roll_imports" (
+	"voting_event_id" text NOT NULL,
+	"request_key" "bytea" NOT NULL,
+	"rows_done" integer NOT NULL,
+	"accepted" integer NOT NULL,
+	"rejected_count" integer NOT NULL,
+	"rejected" jsonb NOT NULL,
+	"started_at" bigint NOT NULL,
+	CONSTRAINT "roll_imports_voting_event_id_request_key_pk" PRIMARY KEY("voting_event_id","request_key")
+);
+CREATE TABLE "undisclosed_voters" (
+	"voting_event_id" text NOT NULL,
+	"voter_id" text NOT NULL,
+	CONSTRAINT "undisclosed_voters_voting_event_id_voter_id_pk" PRIMARY KEY("voting_event_id","voter_id")
+);
+CREATE TABLE "voter_imports" (
+	"voting_event_id" text NOT NULL,
+	"file_hash" "bytea" NOT NULL,
+	"lines_done" bigint NOT NULL,
+	"accepted" bigint NOT NULL,
+	"rejected" bigint NOT NULL,
+	"existing" bigint NOT NULL,
+	"report_bytes" bigint NOT NULL,
+	"started_at" bigint NOT NULL,
+	"finished_at" bigint,
+	CONSTRAINT "voter_imports_voting_event_id_file_hash_pk" PRIMARY KEY("voting_event_id","file_hash")
+);
+CREATE TABLE "voter_key_failures" (
+	"voting_event_id" text NOT NULL,
+	"identity" "bytea" NOT NULL,
+	"window_started_at" bigint NOT NULL,
+	"failures" integer NOT NULL,
+	CONSTRAINT "voter_key_failures_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
+);
+CREATE TABLE "voter_key_requests" (
+	"voting_event_id" text NOT NULL,
+	"identity" "bytea" NOT NULL,
+	"window_started_at" bigint NOT NULL,
+	"requests" integer NOT NULL,
+	CONSTRAINT "voter_key_requests_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
+);
+CREATE TABLE "voter_keys" (
+	"voting_event_id" text NOT NULL,
+	"voter_id" text NOT NULL,
+	"key_hash" "bytea" NOT NULL,
+	"number" integer DEFAULT 0 NOT NULL,
+	"rehearsal" boolean DEFAULT false NOT NULL,
+	CONSTRAINT "voter_keys_voting_event_id_voter_id_key_hash_pk" PRIMARY KEY("voting_event_id","voter_id","key_hash")
+);
+CREATE TABLE "voters" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"name" text NOT NULL,
+	"email" text,
+	"email_key" text,
+	"voter_id" text,
+	"voter_id_key" text,
+	"group_id" text,
+	"weight_micro" bigint NOT NULL,
+	"status" text NOT NULL,
+	"source" text NOT NULL,
+	"key_status" text NOT NULL,
+	"confirm_by" bigint,
+	"approved_by_key" boolean DEFAULT false NOT NULL,
+	"before_rehearsal" jsonb,
+	"deleted_at" bigint,
+	"erased_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "voters_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "ballot_keys" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"wrapped" text,
+	"created_at" bigint NOT NULL,
+	"retired_at" bigint,
+	CONSTRAINT "ballot_keys_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "event_invites" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"email" text NOT NULL,
+	"email_key" text NOT NULL,
+	"role" text NOT NULL,
+	"token_hash" "bytea" NOT NULL,
+	"sealed_token" text,
+	"account_id" text,
+	"accepted_at" bigint,
+	"expires_at" bigint NOT NULL,
+	"created_at" bigint NOT NULL,
+	CONSTRAINT "event_invites_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+CREATE TABLE "voting_events" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"code" text NOT NULL,
+	"code_key" text NOT NULL,
+	"title" text NOT NULL,
+	"description" text,
+	"type" text NOT NULL,
+	"starts_at" bigint,
+	"ends_at" bigint,
+	"opened_at" bigint,
+	"closed_at" bigint,
+	"final_at" bigint,
+	"ready" boolean DEFAULT false NOT NULL,
+	"time_zone" text NOT NULL,
+	"require_voter_id" boolean NOT NULL,
+	"voter_self_registration" boolean NOT NULL,
+	"voter_approval" text NOT NULL,
+	"save_voter_info" boolean NOT NULL,
+	"candidate_self_registration" boolean NOT NULL,
+	"candidate_order" text NOT NULL,
+	"ballot_opening" text NOT NULL,
+	"ballot_receipt" text NOT NULL,
+	"log_open" boolean DEFAULT false NOT NULL,
+	"results_visibility" text NOT NULL,
+	"results_published_at" bigint,
+	"results_announced" boolean DEFAULT false NOT NULL,
+	"pay_to_vote" jsonb,
+	"pay_to_register_candidate" jsonb,
+	"repeat_votes" boolean NOT NULL,
+	"paid_votes" boolean DEFAULT false NOT NULL,
+	"payment_business_id" text,
+	"payment_provider" text,
+	"payment_livemode" boolean,
+	"voting_page_url" text,
+	"contact_email" text,
+	"language" text DEFAULT 'en' NOT NULL,
+	"logo_url" text,
+	"paper_version" bigint DEFAULT 1 NOT NULL,
+	"announced_status" text,
+	"voter_count" integer DEFAULT 0 NOT NULL,
+	"registration_count" integer DEFAULT 0 NOT NULL,
+	"rejected_registration_count" integer DEFAULT 0 NOT NULL,
+	"last_position_number" integer DEFAULT 0 NOT NULL,
+	"last_candidate_number" integer DEFAULT 0 NOT NULL,
+	"identity_changes" integer DEFAULT 0 NOT NULL,
+	"roll_changes" integer DEFAULT 0 NOT NULL,
+	"copy_total" integer,
+	"copy_done" integer,
+	"rehearsal_since" bigint,
+	"rehearsal_number" integer DEFAULT 0 NOT NULL,
+	"rehearsal_ballots" bigint DEFAULT 0 NOT NULL,
+	"ballot_key" text,
+	"deleted_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL
+);
+CREATE TABLE "webhook_attempts" (
+	"delivery_id" text NOT NULL,
+	"number" integer NOT NULL,
+	"at" bigint NOT NULL,
+	"duration_ms" integer NOT NULL,
+	"response_status" integer,
+	"error" text,
+	"response_body" text,
+	CONSTRAINT "webhook_attempts_delivery_id_number_pk" PRIMARY KEY("delivery_id","number")
+);
+CREATE TABLE "webhook_deliveries" (
+	"id" text NOT NULL,
+	"endpoint_id" text NOT NULL,
+	"message_id" text NOT NULL,
+	"event_type" text NOT NULL,
+	"body" text NOT NULL,
+	"status" text NOT NULL,
+	"tries" integer DEFAULT 0 NOT NULL,
+	"next_try_at" bigint NOT NULL,
+	"locked_until" bigint DEFAULT 0 NOT NULL,
+	"response_status" integer,
+	"created_at" bigint NOT NULL,
+	"delivered_at" bigint,
+	CONSTRAINT "webhook_deliveries_endpoint_id_id_pk" PRIMARY KEY("endpoint_id","id")
+);
+CREATE TABLE "webhook_endpoints" (
+	"id" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"voting_event_id" text,
+	"url" text NOT NULL,
+	"url_set_by" text NOT NULL,
+	"description" text,
+	"event_types" text[] NOT NULL,
+	"status" text NOT NULL,
+	"disabled_reason" text,
+	"consecutive_failures" integer DEFAULT 0 NOT NULL,
+	"last_success_at" bigint NOT NULL,
+	"secret" text NOT NULL,
+	"secret_hint" text NOT NULL,
+	"earlier_secrets" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"retired_at" bigint,
+	"created_at" bigint NOT NULL,
+	"updated_at" bigint NOT NULL
+);
+CREATE TABLE "webhook_holds" (
+	"endpoint_id" text PRIMARY KEY NOT NULL,
+	"holder" text NOT NULL,
+	"held_until" bigint NOT NULL
+);
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_logs" ADD CONSTRAINT "ballot_logs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_alarms" ADD CONSTRAINT "log_alarms_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voided_ballots" ADD CONSTRAINT "voided_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_blocks" ADD CONSTRAINT "ballot_blocks_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_queue" ADD CONSTRAINT "ballot_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "undisclosed_ballots" ADD CONSTRAINT "undisclosed_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "waiting_participants" ADD CONSTRAINT "waiting_participants_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "credit_entries" ADD CONSTRAINT "credit_entries_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "public"."payment_businesses"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "electorate_changes" ADD CONSTRAINT "electorate_changes_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "roll_figures" ADD CONSTRAINT "roll_figures_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "voting_events" ADD CONSTRAINT "voting_events_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");CREATE INDEX "api_keys_account" ON "api_keys" USING btree ("account_id");CREATE INDEX "audit_entries_event" ON "audit_entries" USING btree ("voting_event_id","id") WHERE voting_event_id IS NOT NULL;CREATE INDEX "audit_entries_resource" ON "audit_entries" USING btree ("voting_event_id","resource") WHERE voting_event_id IS NOT NULL;CREATE UNIQUE INDEX "candidates_number" ON "candidates" USING btree ("voting_event_id","number");CREATE UNIQUE INDEX "candidates_payment" ON "candidates" USING btree ("voting_event_id","payment_attempt_id");CREATE UNIQUE INDEX "groups_name" ON "groups" USING btree ("voting_event_id","name_key");CREATE UNIQUE INDEX "positions_number" ON "positions" USING btree ("voting_event_id","number");CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort_order");CREATE INDEX "voided_ballots_leaf" ON "voided_ballots" USING btree ("voting_event_id","leaf_index");CREATE INDEX "ballot_blocks_heads" ON "ballot_blocks" USING gin ("tag_heads") WITH (fastupdate=false);CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");CREATE INDEX "payment_attempts_id" ON "payment_attempts" USING btree ("id");CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree ("voting_event_id","request_key");CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");CREATE INDEX "payment_attempts_provider_payment" ON "payment_attempts" USING btree ("provider_payment_id") WHERE provider_payment_id IS NOT NULL;CREATE INDEX "payment_attempts_check" ON "payment_attempts" USING btree ("check_at") WHERE check_at IS NOT NULL;CREATE INDEX "payment_businesses_account" ON "payment_businesses" USING btree ("account_id","id");CREATE INDEX "payment_refunds_owed" ON "payment_refunds" USING btree ("created_at") WHERE status IN ('due', 'pending', 'attention', 'refused');CREATE INDEX "provider_events_received" ON "provider_events" USING btree ("received_at");CREATE INDEX "service_cosignatures_size" ON "service_cosignatures" USING btree ("size");CREATE INDEX "service_log_leaves_event" ON "service_log_leaves" USING btree ("event_tag","size");CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key");CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE email IS NOT NULL AND deleted_at IS NULL;CREATE INDEX "voters_to_confirm" ON "voters" USING btree ("confirm_by","voting_event_id") WHERE confirm_by IS NOT NULL;CREATE INDEX "voters_rehearsed" ON "voters" USING btree ("voting_event_id","id") WHERE before_rehearsal IS NOT NULL;CREATE INDEX "voters_weight" ON "voters" USING btree ("voting_event_id","weight_micro");CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id","weight_micro") WHERE weight_micro % 1000000 <> 0;CREATE INDEX "voters_by_group" ON "voters" USING btree ("voting_event_id","group_id","id") WHERE group_id IS NOT NULL;CREATE INDEX "ballot_keys_retired" ON "ballot_keys" USING btree ("voting_event_id") WHERE retired_at IS NOT NULL;CREATE UNIQUE INDEX "event_invites_email" ON "event_invites" USING btree ("voting_event_id","email_key");CREATE UNIQUE INDEX "event_invites_token" ON "event_invites" USING btree ("token_hash","voting_event_id");CREATE UNIQUE INDEX "event_invites_account" ON "event_invites" USING btree ("account_id","voting_event_id") WHERE account_id IS NOT NULL;CREATE UNIQUE INDEX "voting_events_code" ON "voting_events" USING btree ("code_key");CREATE INDEX "voting_events_deleted" ON "voting_events" USING btree ("id") WHERE deleted_at IS NOT NULL;CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE starts_at IS NOT NULL OR ends_at IS NOT NULL;CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHERE rehearsal_since IS NOT NULL;CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_try_at") WHERE status = 'pending';CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");CREATE INDEX "webhook_endpoints_retired" ON "webhook_endpoints" USING btree ("retired_at") WHERE retired_at IS NOT NULL;
 
+-- Tables that only plain statements use.
+CREATE TABLE ballot_announcements (
+  voting_event_id text PRIMARY KEY REFERENCES voting_events (id) ON DELETE CASCADE,
+  ballots bigint NOT NULL,
+  announced_at bigint NOT NULL
+);
 CREATE TABLE mail_quotas (
   name bytea NOT NULL,
   window_ms bigint NOT NULL,
   began_at bigint NOT NULL,
   mails integer NOT NULL,
-  CONSTRAINT mail_quotas_pkey PRIMARY KEY (name, window_ms)
+  PRIMARY KEY (name, window_ms)
 );
-
-CREATE TABLE payment_businesses (
-  id text NOT NULL,
-  account_id text NOT NULL,
-  provider text NOT NULL,
-  display_name text NOT NULL,
-  country text NOT NULL,
-  ready boolean NOT NULL,
-  supported_currencies text[] NOT NULL,
-  livemode boolean NOT NULL,
-  sandbox boolean NOT NULL,
-  credentials text NOT NULL,
-  disconnected_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  CONSTRAINT payment_businesses_pkey PRIMARY KEY (id),
-  CONSTRAINT payment_businesses_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
-);
-CREATE INDEX payment_businesses_account ON payment_businesses USING btree (account_id, id);
-
-CREATE TABLE payment_attempts (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  account_id text NOT NULL,
-  payment_business_id text NOT NULL,
-  purpose text NOT NULL,
-  status text NOT NULL,
-  provider text NOT NULL,
-  amount_minor integer NOT NULL,
-  currency text NOT NULL,
-  request jsonb NOT NULL,
-  terms jsonb NOT NULL,
-  page jsonb,
-  pages integer DEFAULT 0 NOT NULL,
-  expires_at bigint NOT NULL,
-  request_key bytea,
-  provider_payment_id text,
-  provider_reference text,
-  end_reason text,
-  confirmation_code text,
-  answer text,
-  asked_at bigint,
-  asking_until bigint,
-  check_at bigint,
-  checks integer DEFAULT 0 NOT NULL,
-  paid_at bigint,
-  refunded_at bigint,
-  reversed_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  asking_by bytea,
-  CONSTRAINT payment_attempts_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT payment_attempts_payment_business_id_payment_businesses_id_fk FOREIGN KEY (payment_business_id) REFERENCES payment_businesses(id)
-);
-CREATE INDEX payment_attempts_check ON payment_attempts USING btree (check_at) WHERE (check_at IS NOT NULL);
-CREATE INDEX payment_attempts_id ON payment_attempts USING btree (id);
-CREATE UNIQUE INDEX payment_attempts_payment ON payment_attempts USING btree (voting_event_id, payment_business_id, provider_payment_id);
-CREATE UNIQUE INDEX payment_attempts_request ON payment_attempts USING btree (voting_event_id, request_key);
-
-CREATE TABLE payment_refunds (
-  voting_event_id text NOT NULL,
-  attempt_id text NOT NULL,
-  provider_payment_id text NOT NULL,
-  reference text NOT NULL,
-  amount_minor bigint NOT NULL,
-  currency text NOT NULL,
-  status text NOT NULL,
-  refund_id text,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  CONSTRAINT payment_refunds_voting_event_id_attempt_id_provider_payment_id_ PRIMARY KEY (voting_event_id, attempt_id, provider_payment_id)
-);
-
-CREATE TABLE provider_events (
-  payment_business_id text NOT NULL,
-  event_key text NOT NULL,
-  event_type text NOT NULL,
-  attempt_id text,
-  reference text,
-  checkout_session_id text,
-  provider_payment_id text,
-  body text NOT NULL,
-  outcome text,
-  received_at bigint NOT NULL,
-  processed_at bigint,
-  CONSTRAINT provider_events_payment_business_id_event_key_pk PRIMARY KEY (payment_business_id, event_key)
-);
-CREATE INDEX provider_events_received ON provider_events USING btree (received_at);
-
-CREATE UNLOGGED TABLE rate_limits (
-  key text NOT NULL,
-  full_at double precision NOT NULL,
-  noted_at bigint DEFAULT 0 NOT NULL,
-  CONSTRAINT rate_limits_pkey PRIMARY KEY (key)
-);
-
 CREATE TABLE service_identity (
   kind text NOT NULL,
   id text NOT NULL,
   value bytea NOT NULL,
   created_at bigint NOT NULL,
-  CONSTRAINT service_identity_kind_id_pk PRIMARY KEY (kind, id)
+  PRIMARY KEY (kind, id)
 );
 
+-- A crash of the server empties these: what they hold is of the last seconds, or helps to explain a refusal of a moment ago.
+CREATE UNLOGGED TABLE rate_limits (
+  key text PRIMARY KEY,
+  full_at double precision NOT NULL,
+  noted_at bigint NOT NULL DEFAULT 0
+);
 CREATE UNLOGGED TABLE service_processes (
-  id bytea NOT NULL,
-  seen_at bigint NOT NULL,
-  CONSTRAINT service_processes_pkey PRIMARY KEY (id)
+  id bytea PRIMARY KEY,
+  seen_at bigint NOT NULL
 );
-
-CREATE TABLE voter_key_failures (
-  voting_event_id text NOT NULL,
-  identity bytea NOT NULL,
-  window_started_at bigint NOT NULL,
-  failures integer NOT NULL,
-  CONSTRAINT voter_key_failures_voting_event_id_identity_pk PRIMARY KEY (voting_event_id, identity)
-);
-
-CREATE TABLE voter_key_requests (
-  voting_event_id text NOT NULL,
-  identity bytea NOT NULL,
-  window_started_at bigint NOT NULL,
-  requests integer NOT NULL,
-  CONSTRAINT voter_key_requests_voting_event_id_identity_pk PRIMARY KEY (voting_event_id, identity)
-);
-
-CREATE TABLE voter_keys (
-  voting_event_id text NOT NULL,
-  voter_id text NOT NULL,
-  key_hash bytea NOT NULL,
-  created_at bigint,
-  number integer DEFAULT 0 NOT NULL,
-  CONSTRAINT voter_keys_voting_event_id_voter_id_key_hash_pk PRIMARY KEY (voting_event_id, voter_id, key_hash)
-);
-
-CREATE TABLE voting_events (
-  id text NOT NULL,
-  account_id text NOT NULL,
-  code text NOT NULL,
-  code_key text NOT NULL,
-  title text NOT NULL,
-  description text,
-  type text NOT NULL,
-  starts_at bigint,
-  ends_at bigint,
-  opened_at bigint,
-  closed_at bigint,
-  ready boolean DEFAULT false NOT NULL,
-  time_zone text NOT NULL,
-  require_voter_id boolean NOT NULL,
-  voter_self_registration boolean NOT NULL,
-  voter_approval text NOT NULL,
-  save_voter_info boolean NOT NULL,
-  candidate_self_registration boolean NOT NULL,
-  candidate_order text NOT NULL,
-  ballot_opening text NOT NULL,
-  ballot_receipt text NOT NULL,
-  results_visibility text NOT NULL,
-  results_published_at bigint,
-  pay_to_vote jsonb,
-  pay_to_register_candidate jsonb,
-  repeat_votes boolean NOT NULL,
-  payment_business_id text,
-  tie_seed text,
-  paper_version bigint DEFAULT 1 NOT NULL,
-  voter_count integer DEFAULT 0 NOT NULL,
-  last_position_number integer DEFAULT 0 NOT NULL,
-  last_candidate_number integer DEFAULT 0 NOT NULL,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  payment_provider text,
-  announced_status text,
-  paid_votes boolean DEFAULT false NOT NULL,
-  results_announced boolean DEFAULT false NOT NULL,
-  identity_changes integer DEFAULT 0 NOT NULL,
-  roll_changes integer DEFAULT 0 NOT NULL,
-  registration_count integer DEFAULT 0 NOT NULL,
-  rejected_registration_count integer DEFAULT 0 NOT NULL,
-  final_at bigint,
-  deleted_at bigint,
-  CONSTRAINT voting_events_pkey PRIMARY KEY (id),
-  CONSTRAINT voting_events_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
-);
-CREATE INDEX voting_events_account ON voting_events USING btree (account_id, id);
-CREATE UNIQUE INDEX voting_events_code ON voting_events USING btree (code_key);
-CREATE INDEX voting_events_deleted ON voting_events USING btree (id) WHERE (deleted_at IS NOT NULL);
-CREATE INDEX voting_events_timed ON voting_events USING btree (id) WHERE ((starts_at IS NOT NULL) OR (ends_at IS NOT NULL));
-CREATE INDEX voting_events_to_open ON voting_events USING btree (starts_at) WHERE ((opened_at IS NULL) AND (starts_at IS NOT NULL));
-
-CREATE TABLE ballot_announcements (
-  voting_event_id text NOT NULL,
-  ballots bigint NOT NULL,
-  announced_at bigint NOT NULL,
-  CONSTRAINT ballot_announcements_voting_event_id_pk PRIMARY KEY (voting_event_id),
-  CONSTRAINT ballot_announcements_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE ballot_logs (
-  voting_event_id text NOT NULL,
-  size bigint NOT NULL,
-  ballots bigint NOT NULL,
-  frontier bytea NOT NULL,
-  config_hash text NOT NULL,
-  config_seq integer NOT NULL,
-  paper_version bigint NOT NULL,
-  closed_size bigint,
-  roll_scattered_at bigint,
-  roll_mixed_at bigint,
-  lot_seed text,
-  lot_root bytea,
-  CONSTRAINT ballot_logs_pkey PRIMARY KEY (voting_event_id),
-  CONSTRAINT ballot_logs_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE ballot_queue (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  code_tag bytea NOT NULL,
-  entries bytea NOT NULL,
-  weight_micro bigint NOT NULL,
-  salt bytea NOT NULL,
-  sealed_time bytea NOT NULL,
-  voter_id text,
-  country_code text,
-  submitted_at bigint,
-  released boolean DEFAULT false NOT NULL,
-  CONSTRAINT ballot_queue_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT ballot_queue_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue USING btree (voting_event_id, code_tag);
-
-CREATE TABLE ballots (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  code_tag bytea NOT NULL,
-  entries bytea NOT NULL,
-  weight_micro bigint NOT NULL,
-  salt bytea NOT NULL,
-  sealed_time bytea NOT NULL,
-  voter_id text,
-  country_code text,
-  submitted_at bigint,
-  released boolean DEFAULT false NOT NULL,
-  leaf_index bigint NOT NULL,
-  CONSTRAINT ballots_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
-  CONSTRAINT ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX ballots_code ON ballots USING btree (voting_event_id, code_tag);
-CREATE INDEX ballots_id ON ballots USING btree (voting_event_id, id);
-CREATE INDEX ballots_unreleased ON ballots USING btree (voting_event_id) WHERE (NOT released);
-
-CREATE TABLE candidates (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  number integer NOT NULL,
-  name text NOT NULL,
-  description text,
-  email text,
-  position_ids text[] NOT NULL,
-  group_id text,
-  referendum_role text,
-  avatar_url text,
-  status text NOT NULL,
-  source text NOT NULL,
-  sort_order integer NOT NULL,
-  payment_attempt_id text,
-  deleted_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  CONSTRAINT candidates_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT candidates_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX candidates_number ON candidates USING btree (voting_event_id, number);
-CREATE UNIQUE INDEX candidates_payment ON candidates USING btree (voting_event_id, payment_attempt_id);
-
-CREATE TABLE count_snapshots (
-  voting_event_id text NOT NULL,
-  paper_version bigint NOT NULL,
-  last_leaf bigint NOT NULL,
-  state bytea NOT NULL,
-  seal bytea NOT NULL,
-  saved_at bigint NOT NULL,
-  CONSTRAINT count_snapshots_pkey PRIMARY KEY (voting_event_id),
-  CONSTRAINT count_snapshots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE credit_balances (
-  voting_event_id text NOT NULL,
-  position_id text NOT NULL,
-  visitor_id text NOT NULL,
-  base integer NOT NULL,
-  purchased integer NOT NULL,
-  held integer NOT NULL,
-  spent integer NOT NULL,
-  CONSTRAINT credit_balances_voting_event_id_position_id_visitor_id_pk PRIMARY KEY (voting_event_id, position_id, visitor_id),
-  CONSTRAINT credit_balances_never_below_zero CHECK ((((((base + purchased) - held) - spent) >= 0) AND (purchased >= 0) AND (held >= 0) AND (spent >= 0))),
-  CONSTRAINT credit_balances_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE credit_entries (
-  voting_event_id text NOT NULL,
-  position_id text NOT NULL,
-  visitor_id text NOT NULL,
-  kind text NOT NULL,
-  reason text NOT NULL,
-  credits integer NOT NULL,
-  created_at bigint NOT NULL,
-  CONSTRAINT credit_entries_voting_event_id_position_id_visitor_id_kind_reas PRIMARY KEY (voting_event_id, position_id, visitor_id, kind, reason),
-  CONSTRAINT credit_entries_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE electorate_changes (
-  voting_event_id text NOT NULL,
-  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
-  heads bigint NOT NULL,
-  weight_micro numeric NOT NULL,
-  CONSTRAINT electorate_changes_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT electorate_changes_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE event_invites (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  email text NOT NULL,
-  email_key text NOT NULL,
-  role text NOT NULL,
-  token_hash bytea NOT NULL,
-  sealed_token text,
-  account_id text,
-  accepted_at bigint,
-  expires_at bigint NOT NULL,
-  created_at bigint NOT NULL,
-  CONSTRAINT event_invites_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT event_invites_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id),
-  CONSTRAINT event_invites_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX event_invites_account ON event_invites USING btree (account_id, voting_event_id) WHERE (account_id IS NOT NULL);
-CREATE UNIQUE INDEX event_invites_email ON event_invites USING btree (voting_event_id, email_key);
-CREATE UNIQUE INDEX event_invites_token ON event_invites USING btree (token_hash, voting_event_id);
-
-CREATE TABLE groups (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  name text NOT NULL,
-  name_key text,
-  description text,
-  deleted_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  CONSTRAINT groups_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT groups_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX groups_name ON groups USING btree (voting_event_id, name_key);
-
-CREATE TABLE log_alarms (
-  voting_event_id text NOT NULL,
-  alarm text NOT NULL,
-  found_at bigint NOT NULL,
-  CONSTRAINT log_alarms_pkey PRIMARY KEY (voting_event_id),
-  CONSTRAINT log_alarms_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE log_checkpoints (
-  voting_event_id text NOT NULL,
-  size bigint NOT NULL,
-  root_hash bytea NOT NULL,
-  note text NOT NULL,
-  created_at bigint NOT NULL,
-  CONSTRAINT log_checkpoints_voting_event_id_size_pk PRIMARY KEY (voting_event_id, size),
-  CONSTRAINT log_checkpoints_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE log_leaves (
-  voting_event_id text NOT NULL,
-  leaf_index bigint NOT NULL,
-  data bytea NOT NULL,
-  CONSTRAINT log_leaves_voting_event_id_leaf_index_pk PRIMARY KEY (voting_event_id, leaf_index),
-  CONSTRAINT log_leaves_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE log_tiles (
-  voting_event_id text NOT NULL,
-  level integer NOT NULL,
-  tile_index bigint NOT NULL,
-  hashes bytea NOT NULL,
-  root bytea NOT NULL,
-  CONSTRAINT log_tiles_voting_event_id_level_tile_index_pk PRIMARY KEY (voting_event_id, level, tile_index),
-  CONSTRAINT log_tiles_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE participation (
-  voting_event_id text NOT NULL,
-  participant text NOT NULL,
-  exclusive boolean DEFAULT true NOT NULL,
-  CONSTRAINT participation_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
-  CONSTRAINT participation_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE pending_ballots (
-  voting_event_id text NOT NULL,
-  participant text NOT NULL,
-  participants text[] NOT NULL,
-  code_tag bytea NOT NULL,
-  entries bytea NOT NULL,
-  weight_micro bigint NOT NULL,
-  visitor_id text,
-  voter_id text,
-  email text,
-  name text,
-  country_code text,
-  cast_at bigint NOT NULL,
-  credits jsonb,
-  payment_attempt_id text,
-  CONSTRAINT pending_ballots_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
-  CONSTRAINT pending_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE INDEX pending_ballots_age ON pending_ballots USING btree (cast_at);
-CREATE UNIQUE INDEX pending_ballots_code ON pending_ballots USING btree (voting_event_id, code_tag);
-
-CREATE TABLE positions (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  number integer NOT NULL,
-  title text NOT NULL,
-  description text,
-  voting_method text NOT NULL,
-  group_id text,
-  sort_order integer NOT NULL,
-  seats smallint NOT NULL,
-  min_selections integer NOT NULL,
-  max_selections integer,
-  score_min integer,
-  score_max integer,
-  cumulative_point_budget integer,
-  quadratic_base_credit_budget integer,
-  quadratic_top_up jsonb,
-  tie_break text NOT NULL,
-  rules jsonb,
-  deleted_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  majority_required jsonb,
-  CONSTRAINT positions_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT positions_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX positions_number ON positions USING btree (voting_event_id, number);
-
-CREATE TABLE roll_figures (
-  voting_event_id text NOT NULL,
-  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
-  group_id text NOT NULL,
-  status text NOT NULL,
-  heads bigint NOT NULL,
-  weight_micro numeric NOT NULL,
-  voted bigint NOT NULL,
-  voted_weight_micro numeric NOT NULL,
-  CONSTRAINT roll_figures_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT roll_figures_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE sponsors (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  name text NOT NULL,
-  logo_url text,
-  website_url text,
-  tier text,
-  sort_order integer NOT NULL,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  CONSTRAINT sponsors_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT sponsors_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE INDEX sponsors_order ON sponsors USING btree (voting_event_id, sort_order);
-
-CREATE TABLE voided_ballots (
-  voting_event_id text NOT NULL,
-  code_tag bytea NOT NULL,
-  leaf_index bigint,
-  CONSTRAINT voided_ballots_voting_event_id_code_tag_pk PRIMARY KEY (voting_event_id, code_tag),
-  CONSTRAINT voided_ballots_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE INDEX voided_ballots_leaf ON voided_ballots USING btree (voting_event_id, leaf_index);
-
-CREATE TABLE voter_imports (
-  voting_event_id text NOT NULL,
-  file_hash bytea NOT NULL,
-  lines_done bigint NOT NULL,
-  accepted bigint NOT NULL,
-  rejected bigint NOT NULL,
-  existing bigint NOT NULL,
-  report_bytes bigint NOT NULL,
-  started_at bigint NOT NULL,
-  finished_at bigint,
-  CONSTRAINT voter_imports_voting_event_id_file_hash_pk PRIMARY KEY (voting_event_id, file_hash),
-  CONSTRAINT voter_imports_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE voters (
-  voting_event_id text NOT NULL,
-  id text NOT NULL,
-  name text NOT NULL,
-  email text,
-  email_key text,
-  voter_id text,
-  voter_id_key text,
-  group_id text,
-  weight_micro bigint NOT NULL,
-  status text NOT NULL,
-  source text NOT NULL,
-  key_status text NOT NULL,
-  deleted_at bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  erased_at bigint,
-  confirm_by bigint,
-  CONSTRAINT voters_voting_event_id_id_pk PRIMARY KEY (voting_event_id, id),
-  CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups(voting_event_id, id) ON DELETE SET NULL (group_id),
-  CONSTRAINT voters_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-CREATE INDEX voters_by_group ON voters USING btree (voting_event_id, group_id, id) WHERE (group_id IS NOT NULL);
-CREATE UNIQUE INDEX voters_email ON voters USING btree (voting_event_id, email_key);
-CREATE INDEX voters_fractional_weight ON voters USING btree (voting_event_id, weight_micro) WHERE ((weight_micro % (1000000)::bigint) <> 0);
-CREATE INDEX voters_point ON voters USING btree (voting_event_id, md5(id) COLLATE "C") WHERE ((email IS NOT NULL) AND (deleted_at IS NULL));
-CREATE INDEX voters_to_confirm ON voters USING btree (confirm_by, voting_event_id) WHERE (confirm_by IS NOT NULL);
-CREATE UNIQUE INDEX voters_voter_id ON voters USING btree (voting_event_id, voter_id_key);
-CREATE INDEX voters_weight_not_one ON voters USING btree (voting_event_id, weight_micro) WHERE (weight_micro <> 1000000);
-
-CREATE TABLE waiting_participants (
-  voting_event_id text NOT NULL,
-  participant text NOT NULL,
-  code_tag bytea NOT NULL,
-  CONSTRAINT waiting_participants_voting_event_id_participant_pk PRIMARY KEY (voting_event_id, participant),
-  CONSTRAINT waiting_participants_voting_event_id_voting_events_id_fk FOREIGN KEY (voting_event_id) REFERENCES voting_events(id) ON DELETE CASCADE
-);
-
-CREATE TABLE webhook_attempts (
-  delivery_id text NOT NULL,
-  number integer NOT NULL,
+CREATE UNLOGGED TABLE request_traces (
+  request_id text NOT NULL,
   at bigint NOT NULL,
-  duration_ms integer NOT NULL,
-  response_status integer,
-  error text,
-  response_body text,
-  CONSTRAINT webhook_attempts_delivery_id_number_pk PRIMARY KEY (delivery_id, number)
+  account_id text,
+  key_hint text,
+  method text NOT NULL,
+  route text,
+  status smallint NOT NULL,
+  code text,
+  reason text,
+  ms real NOT NULL,
+  PRIMARY KEY (request_id, at)
 );
+CREATE INDEX request_traces_at ON request_traces (at);
 
-CREATE TABLE webhook_deliveries (
-  id text NOT NULL,
-  endpoint_id text NOT NULL,
-  message_id text NOT NULL,
-  event_type text NOT NULL,
-  body text NOT NULL,
-  status text NOT NULL,
-  tries integer DEFAULT 0 NOT NULL,
-  next_try_at bigint NOT NULL,
-  locked_until bigint DEFAULT 0 NOT NULL,
-  response_status integer,
-  created_at bigint NOT NULL,
-  delivered_at bigint,
-  CONSTRAINT webhook_deliveries_endpoint_id_id_pk PRIMARY KEY (endpoint_id, id)
-);
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, next_try_at) WHERE (status = 'pending'::text);
+-- A voter whose group is deleted stays, without one.
+ALTER TABLE voters ADD CONSTRAINT voters_group FOREIGN KEY (voting_event_id, group_id) REFERENCES groups (voting_event_id, id)
+  ON DELETE SET NULL (group_id);
 
-CREATE TABLE webhook_endpoints (
-  id text NOT NULL,
-  account_id text NOT NULL,
-  voting_event_id text,
-  url text NOT NULL,
-  description text,
-  event_types text[] NOT NULL,
-  status text NOT NULL,
-  disabled_reason text,
-  consecutive_failures integer DEFAULT 0 NOT NULL,
-  last_success_at bigint NOT NULL,
-  secret text NOT NULL,
-  secret_hint text NOT NULL,
-  previous_secret text,
-  previous_secret_until bigint,
-  created_at bigint NOT NULL,
-  updated_at bigint NOT NULL,
-  retired_at bigint,
-  earlier_secrets jsonb DEFAULT '[]'::jsonb NOT NULL,
-  CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
-  CONSTRAINT webhook_endpoints_account_id_accounts_id_fk FOREIGN KEY (account_id) REFERENCES accounts(id)
-);
-CREATE INDEX webhook_endpoints_account ON webhook_endpoints USING btree (account_id, id);
-CREATE INDEX webhook_endpoints_retired ON webhook_endpoints USING btree (retired_at) WHERE (retired_at IS NOT NULL);
+-- Random bytes do not become shorter.
+ALTER TABLE ballot_blocks ALTER entries SET STORAGE EXTERNAL, ALTER tags SET STORAGE EXTERNAL, ALTER tag_heads SET STORAGE EXTERNAL,
+  ALTER salts SET STORAGE EXTERNAL, ALTER sealed_times SET STORAGE EXTERNAL;
 
-CREATE TABLE webhook_holds (
-  endpoint_id text NOT NULL,
-  holder text NOT NULL,
-  held_until bigint NOT NULL,
-  CONSTRAINT webhook_holds_pkey PRIMARY KEY (endpoint_id)
-);
+-- Rows that name a voter beside a ballot, or that show the order of the votes: what is deleted of them goes soon.
+ALTER TABLE pending_ballots SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE waiting_participants SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE ballot_queue SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE participation SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE undisclosed_voters SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE undisclosed_ballots SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE idempotency_keys SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);

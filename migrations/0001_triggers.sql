@@ -33,12 +33,12 @@ CREATE OR REPLACE TRIGGER ballot_logs_not_emptied BEFORE TRUNCATE ON ballot_logs
   FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER ballot_logs_stay BEFORE DELETE ON ballot_logs
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
-CREATE OR REPLACE TRIGGER ballots_not_emptied BEFORE TRUNCATE ON ballots
-  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
-CREATE OR REPLACE TRIGGER ballots_stay BEFORE DELETE ON ballots
+CREATE OR REPLACE TRIGGER ballot_blocks_checked BEFORE INSERT ON ballot_blocks
+  FOR EACH ROW EXECUTE FUNCTION check_ballot_block();
+CREATE OR REPLACE TRIGGER ballot_blocks_stay BEFORE DELETE OR UPDATE ON ballot_blocks
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
-CREATE OR REPLACE TRIGGER ballots_unchanged BEFORE UPDATE ON ballots
-  FOR EACH ROW EXECUTE FUNCTION guard_sealed_ballot();
+CREATE OR REPLACE TRIGGER ballot_blocks_not_emptied BEFORE TRUNCATE ON ballot_blocks
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER voided_ballots_not_emptied BEFORE TRUNCATE ON voided_ballots
   FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER voided_ballots_stay BEFORE DELETE ON voided_ballots

@@ -4,7 +4,6 @@ import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
 import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { packBallots } from '#src/ballots/pack-ballots.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
@@ -36,7 +35,6 @@ import type { Deps } from './deps.ts';
 import { paymentDeps } from './fulfilments.ts';
 import { foldAllRollFigures } from './results/read-stats.ts';
 import { forgetOldImports } from './voters/import-roll.ts';
-import { tendBallotKeys } from './voting-events/ballot-keys.ts';
 
 /** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
@@ -85,7 +83,7 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
-    { name: 'tend_ballot_keys', schedule: '* * * * *', work: () => tendBallotKeys(deps) },
+    { name: 'tend_ballot_keys', schedule: '* * * * *', work: () => deps.ballotKeys.destroyRetired() },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
     {
@@ -95,7 +93,6 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
     { name: 'disclose_voters', schedule: '* * * * *', work: () => discloseAllVoters(deps) },
-    { name: 'pack_ballots', schedule: '* * * * *', work: async () => void (await packBallots(deps)) },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
       name: 'forget_full_quotas',

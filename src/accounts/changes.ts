@@ -61,7 +61,6 @@ const NOT_AUDITED = new Set([
   'updatedAt',
   'definitionVersion',
   'announcedStatus',
-  'tieSeed',
   'nameKey',
   'number',
   'deletedAt',

@@ -135,7 +135,7 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
     const { votes, weight } = openingOf(definition, row);
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
-  const tieSeed = openSeed(deps.secrets, event, head.lotSeed).toString('hex');
+  const tieSeed = openSeed(deps.secrets, event.id, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
   const configuration = after < 0 ? { configuration: configurationOf(definition) } : {};
   const { closeSalt, closeContent } = head;

@@ -21,16 +21,6 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- A sealed ballot never changes, but for whether the public live count may show it.
-CREATE OR REPLACE FUNCTION guard_sealed_ballot() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  OLD.released := NEW.released;
-  IF NEW IS DISTINCT FROM OLD THEN
-    RAISE EXCEPTION 'a sealed ballot never changes' USING ERRCODE = 'restrict_violation';
-  END IF;
-  RETURN NEW;
-END $$;
-
 -- A void ballot stays void.
 CREATE OR REPLACE FUNCTION guard_voided_ballot() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

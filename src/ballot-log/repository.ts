@@ -10,6 +10,8 @@ export interface LogHead {
   readonly ballots: number;
   /** What the head's signature says last: ballots confirmed, those in the queue included. */
   readonly confirmed: number;
+  /** The head as it was signed last. */
+  readonly note: string;
   readonly configHash: string;
   readonly configSeq: number;
   readonly definitionVersion: number;
@@ -23,8 +25,8 @@ export interface LogHead {
   /** The size right after the last `close` leaf. */
   readonly closedSize: number | null;
   readonly rollScatteredAt: number | null;
-  /** The sealed seed of the lot; null in logs that opened before seeds stood here. */
-  readonly lotSeed: string | null;
+  /** The sealed seed of the lot. */
+  readonly lotSeed: string;
   /** The root before the first `close` leaf. */
   readonly lotRoot: Buffer | null;
   readonly closeSalt: Buffer | null;
@@ -141,17 +143,16 @@ export interface StoredCheckpoint {
 
 const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
 
+/** The newest checkpoint, with the note that was signed last for its size. */
 export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
   const [row] = await executor
-    .select({ ...checkpointColumns, renewed: ballotLogs.note })
+    .select({ ...checkpointColumns, note: ballotLogs.note })
     .from(logCheckpoints)
     .innerJoin(ballotLogs, eq(ballotLogs.votingEventId, logCheckpoints.votingEventId))
     .where(eq(logCheckpoints.votingEventId, eventId))
     .orderBy(desc(logCheckpoints.size))
     .limit(1);
-  if (row === undefined) return undefined;
-  const { renewed, ...stored } = row;
-  return { ...stored, note: renewed ?? stored.note };
+  return row;
 }
 
 export async function findCheckpointAt(

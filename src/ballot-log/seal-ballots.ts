@@ -178,6 +178,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
 const EMPTY_HEAD = {
   ballots: 0,
   confirmed: 0,
+  note: '',
   configHash: '',
   configSeq: 0,
   definitionVersion: 0,
@@ -187,7 +188,7 @@ const EMPTY_HEAD = {
   rollOtherChanges: null,
   rollSeq: 0,
   closedSize: null,
-  lotSeed: null,
+  lotSeed: '',
   lotRoot: null,
   closeSalt: null,
   closeContent: null,
@@ -227,7 +228,7 @@ async function appendConfiguration(
           // One that was closed before its start never opened: it has this moment.
           at: Math.min(openingTime(event) ?? at, at),
           config,
-          seed: sha256(openSeed(deps.secrets, event, lotSeed)).toString('hex'),
+          seed: sha256(openSeed(deps.secrets, event.id, lotSeed)).toString('hex'),
           roll: heads === null || weight === null ? null : { heads, weight },
           ...(event.rehearsalSince === null && event.rehearsalNumber > 0
             ? { rehearsalBallots: event.rehearsalBallots }

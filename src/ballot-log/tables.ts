@@ -15,28 +15,28 @@ export const ballotLogs = pgTable('ballot_logs', {
   size: count('size').notNull(),
   /** Ballots among them, void ones too. */
   ballots: count('ballots').notNull(),
-  /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. No note where an earlier version signed last. */
-  confirmed: count('confirmed').notNull().default(0),
-  note: text(),
+  /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. */
+  confirmed: count('confirmed').notNull(),
+  note: text().notNull(),
   /** The right edge of the tree (`CompactRange`). */
   frontier: bytes('frontier').notNull(),
   /** The configuration that was recorded last, and the version of the definition it was read from. */
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
   definitionVersion: count('paper_version').notNull(),
-  /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls, and until then in logs of an earlier version. */
+  /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls. */
   rollHeads: count('roll_heads'),
   rollWeight: text('roll_weight'),
   rollIdentityChanges: integer('roll_identity_changes'),
   rollOtherChanges: integer('roll_other_changes'),
-  rollSeq: integer('roll_seq').notNull().default(0),
+  rollSeq: integer('roll_seq').notNull(),
   /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
   closedSize: count('closed_size'),
-  /** The sealed seed of the lot, drawn when the log opened; null where it opened before seeds stood here. */
-  lotSeed: text('lot_seed'),
+  /** The sealed seed of the lot, drawn when the log opened. */
+  lotSeed: text('lot_seed').notNull(),
   /** The root before the first `close` leaf, which lots are drawn from together with the seed. */
   lotRoot: bytes('lot_root'),
-  /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it, and in logs that closed in versions without. */
+  /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it. */
   closeSalt: bytes('close_salt'),
   closeContent: text('close_content'),
   /** When the roll was rewritten while the event was open (`rewrite-roll.ts`); null before the first time. */

@@ -133,8 +133,7 @@ interface BoxRange {
 }
 
 /**
- * Ballots of the box in the order of the log, read in one statement: a row of an earlier version that becomes part of a block
- * meanwhile is read once.
+ * Ballots of the box in the order of the log.
  * @throws BlockSpoilt where the database was written to by hand
  */
 export async function readSealedBallots(
@@ -146,7 +145,7 @@ export async function readSealedBallots(
   const { rows } = await executor.execute<BlockRecord>(sql`
     SELECT first_leaf, ballots, entries, weights, tags, salts, ids, voter_ids, country_codes, submitted_at FROM (
       SELECT b.*, sum(b.ballots) OVER (ORDER BY b.first_leaf) - b.ballots AS before FROM (
-        SELECT * FROM box_blocks WHERE voting_event_id = ${eventId} AND first_leaf > ${after}::bigint - ${BLOCK_BALLOTS}
+        SELECT * FROM ballot_blocks WHERE voting_event_id = ${eventId} AND first_leaf > ${after}::bigint - ${BLOCK_BALLOTS}
           AND first_leaf + ballots > ${after}::bigint + 1 AND first_leaf <= ${upTo}::bigint ORDER BY first_leaf LIMIT ${limit}) AS b
     ) AS b WHERE before < ${limit + BLOCK_BALLOTS} ORDER BY first_leaf`);
   const [first, last] = [Number(after), Number(upTo)];
@@ -157,7 +156,7 @@ export async function readSealedBallots(
 /** The last leaf of the box, -1 while it is empty. Where several blocks begin at one leaf, which only a hand can do, any of them. */
 export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
   const { rows } = await executor.execute<{ last: string }>(sql`
-    SELECT coalesce((SELECT first_leaf + ballots - 1 FROM box_blocks WHERE voting_event_id = ${eventId}
+    SELECT coalesce((SELECT first_leaf + ballots - 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}
       ORDER BY first_leaf DESC LIMIT 1), -1)::text AS last`);
   return rows[0]?.last ?? '-1';
 }
@@ -166,12 +165,12 @@ export async function readBoxEnd(executor: Executor, eventId: string): Promise<s
 export const blockSums = (eventId: string): SQL => sql`(
   SELECT b.ballots, CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
     ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END AS weight_micro
-  FROM box_blocks b WHERE b.voting_event_id = ${eventId})`;
+  FROM ballot_blocks b WHERE b.voting_event_id = ${eventId})`;
 
 /** The weights that ballots of the box have, each once. */
 export async function listBallotWeights(executor: Executor, eventId: string): Promise<readonly bigint[]> {
   const { rows } = await executor.execute<{ weight: string }>(sql`
-    SELECT DISTINCT w::text AS weight FROM box_blocks b CROSS JOIN LATERAL unnest(b.weights) AS w WHERE b.voting_event_id = ${eventId}`);
+    SELECT DISTINCT w::text AS weight FROM ballot_blocks b CROSS JOIN LATERAL unnest(b.weights) AS w WHERE b.voting_event_id = ${eventId}`);
   return rows.map(({ weight }) => BigInt(weight));
 }
 

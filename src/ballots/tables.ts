@@ -68,34 +68,38 @@ export const waitingParticipants = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
 );
 
-const boxColumns = () => ({
-  votingEventId: text('voting_event_id')
-    .notNull()
-    .references(() => votingEvents.id, { onDelete: 'cascade' }),
-  /** Random: it says nothing of when the ballot came. */
-  id: text().notNull(),
-  /** SHA-256 of "code" and the confirmation code; while it waits, what the pending ballot was found by. */
-  codeTag: bytes('code_tag').notNull(),
-  /** In the box packed (`ballot-encoding.ts`), while it waits sealed (`waiting-ballot.ts`). */
-  entries: bytes('entries').notNull(),
-  weightMicro: micro('weight_micro').notNull(),
-  /** Empty while a secret ballot waits: it is sealed with the entries. */
-  salt: bytes('salt').notNull(),
-  /** When it was confirmed and until when it was promised to be in the log, readable only with the confirmation code: no time can be joined with a voter. */
-  sealedTime: bytes('sealed_time').notNull(),
-  /** Polls only: pseudonymous ballots carry the visible voter ID, the country and the time. */
-  voterId: text('voter_id'),
-  countryCode: text('country_code'),
-  submittedAt: timeMs('submitted_at'),
-  /** Whether the public live count may show it: in a secret event at least five ballots become visible together. */
-  disclosed: boolean('released').notNull().default(false),
-});
-
 /** Confirmed ballots on their way into the log: no voter, taken out in shuffled batches. */
-export const ballotQueue = pgTable('ballot_queue', { ...boxColumns(), dueAt: timeMs('due_at') }, (table) => [
-  primaryKey({ columns: [table.votingEventId, table.id] }),
-  uniqueIndex('ballot_queue_code').on(table.votingEventId, table.codeTag),
-]);
+export const ballotQueue = pgTable(
+  'ballot_queue',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    /** Random: it says nothing of when the ballot came. */
+    id: text().notNull(),
+    /** What the pending ballot was found by. */
+    codeTag: bytes('code_tag').notNull(),
+    /** Sealed (`waiting-ballot.ts`). */
+    entries: bytes('entries').notNull(),
+    weightMicro: micro('weight_micro').notNull(),
+    /** Of a poll's ballot; empty in an election, where it is sealed with the entries. */
+    salt: bytes('salt').notNull(),
+    /** When it was confirmed and until when it was promised to be in the log, readable only with the confirmation code: no time can be joined with a voter. */
+    sealedTime: bytes('sealed_time').notNull(),
+    /** Polls only: pseudonymous ballots carry the visible voter ID, the country and the time. */
+    voterId: text('voter_id'),
+    countryCode: text('country_code'),
+    submittedAt: timeMs('submitted_at'),
+    /** Whether the public live count may show it: in a secret event at least five ballots become visible together. */
+    disclosed: boolean('released').notNull().default(false),
+    /** When it is to be sealed, however few wait (completions 6.2). */
+    dueAt: timeMs('due_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    uniqueIndex('ballot_queue_code').on(table.votingEventId, table.codeTag),
+  ],
+);
 
 /** Leaves that one block holds at most. */
 export const BLOCK_BALLOTS = 256;
@@ -148,14 +152,3 @@ export const undisclosedBallots = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
 );
 
-/** The box as earlier versions wrote it, a row a ballot, until `pack-ballots.ts` has taken it into blocks. */
-export const ballotRows = pgTable(
-  'ballot_rows',
-  { ...boxColumns(), leafIndex: micro('leaf_index').notNull() },
-  (table) => [
-    primaryKey({ name: 'ballots_voting_event_id_leaf_index_pk', columns: [table.votingEventId, table.leafIndex] }),
-    uniqueIndex('ballots_code').on(table.votingEventId, table.codeTag),
-    index('ballots_id').on(table.votingEventId, table.id),
-    index('ballots_unreleased').on(table.votingEventId).where(sql`NOT released`),
-  ],
-);

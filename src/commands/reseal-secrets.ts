@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { z } from 'zod';
-import { earlierSeedPlace, lotSeedPlace } from '#src/ballot-log/lot.ts';
+import { lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
@@ -42,13 +42,6 @@ const KEPT: readonly KeptColumn[] = [
   },
   {
     name: 'seeds of lots',
-    table: 'voting_events',
-    column: 'tie_seed',
-    key: ['id'],
-    placeOf: ([id = '']) => earlierSeedPlace(id),
-  },
-  {
-    name: 'seeds of lots in logs',
     table: 'ballot_logs',
     column: 'lot_seed',
     key: ['voting_event_id'],
@@ -75,7 +68,7 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   {
     name: 'ballots on their way to the log',
     count: `SELECT count(*) FROM (SELECT entries FROM pending_ballots UNION ALL SELECT entries FROM ballot_queue) AS b
-      WHERE get_byte(entries, 0) IN (2, 3) AND substring(entries FROM 2 FOR 4) <> decode($1, 'hex')`,
+      WHERE get_byte(entries, 0) = 2 AND substring(entries FROM 2 FOR 4) <> decode($1, 'hex')`,
   },
   {
     name: 'stored answers of repeated requests',

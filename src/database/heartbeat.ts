@@ -25,7 +25,7 @@ interface HeartbeatOptions {
 }
 
 const BEAT = `
-  INSERT INTO service_processes (id, seen_at, reads_blocks) VALUES ($1, now_ms(), true)
+  INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING seen_at`;
 /** Rows of processes that were killed; they count for nothing after two seconds. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { applyFunctions, dropGoneFunctions, readFunctionState } from './apply-functions.ts';
 import { readFunctionSources } from './function-sources.ts';
-import { listMigrations, type Migration, readCarryOver, readMigration } from './migrations.ts';
+import { listMigrations, type Migration, readMigration } from './migrations.ts';
 import { runMigrations } from './queue-library.ts';
 
 /** Held while migrating, so that processes that start together take turns. */
@@ -17,46 +17,25 @@ interface SchemaState {
   readonly empty: boolean;
   /** Tables, and none of them this service's. */
   readonly foreign: boolean;
-  /** A build before version 1.0.0 has migrated it. */
-  readonly tooOld: boolean;
   /** A later version of the service has migrated it. */
   readonly newer: boolean;
   /** Whether this role may change the schema. */
   readonly mayMigrate: boolean;
 }
 
-/** What a database is at, and what it lacks. */
-interface Plan {
-  readonly newest: number;
-  /** What an earlier build lacks to be as after the first migration. */
-  readonly carryOver: readonly Migration[];
-  /** What is applied after that. */
-  readonly migrations: readonly Migration[];
-  /** The first migration, where it is only written down as applied. */
-  readonly taken: readonly Migration[];
-}
-
-/** @param newest of the applied migrations, 0 where there is none */
-function planFrom(newest: number): Plan {
-  const all = listMigrations();
-  const [first, ...others] = all;
-  if (newest > 0 && first !== undefined && newest < first.when) {
-    const { steps } = readCarryOver();
-    return { newest, carryOver: steps.filter(({ when }) => when > newest), migrations: others, taken: [first] };
-  }
-  return { newest, carryOver: [], migrations: all.filter(({ when }) => when > newest), taken: [] };
-}
-
-async function readPlan(client: pg.Client): Promise<Plan> {
+/** When the newest migration was made that a database has; 0 where it has none. */
+async function readNewest(client: pg.Client): Promise<number> {
   const { rows: known } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS there",
   );
-  if (known[0]?.there !== true) return planFrom(0);
+  if (known[0]?.there !== true) return 0;
   const { rows } = await client.query<{ newest: string | null }>(
     'SELECT max(created_at) AS newest FROM drizzle.__drizzle_migrations',
   );
-  return planFrom(Number(rows[0]?.newest ?? 0));
+  return Number(rows[0]?.newest ?? 0);
 }
+
+const listNewer = (newest: number): readonly Migration[] => listMigrations().filter(({ when }) => when > newest);
 
 /** Reads what is applied, and changes nothing. */
 export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
@@ -66,15 +45,14 @@ export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
           THEN has_schema_privilege('public', 'CREATE') AND has_database_privilege(current_database(), 'CREATE')
         ELSE pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass('public.voting_events')), 'USAGE') END AS owner`);
   const { tables = 0, owner = false } = rows[0] ?? {};
-  const { newest, carryOver, migrations } = await readPlan(client);
+  const newest = await readNewest(client);
   const functions = await readFunctionState(client, readFunctionSources());
   const newer = newest > (listMigrations().at(-1)?.when ?? 0) || functions.newer;
   return {
-    pending: [...carryOver, ...migrations].map(({ tag }) => tag),
+    pending: listNewer(newest).map(({ tag }) => tag),
     functions: newer ? [] : functions.differing,
     empty: tables === 0,
     foreign: newest === 0 && tables > 0,
-    tooOld: newest > 0 && newest < readCarryOver().oldest,
     newer,
     mayMigrate: owner,
   };
@@ -88,7 +66,6 @@ async function applyMigrations(client: pg.Client, migrations: readonly Migration
 }
 
 async function store(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
-  // As the library makes it that earlier builds migrated with.
   await client.query(`CREATE SCHEMA IF NOT EXISTS drizzle;
     CREATE TABLE IF NOT EXISTS drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
   for (const migration of migrations)
@@ -100,10 +77,9 @@ async function store(client: pg.Client, migrations: readonly Migration[]): Promi
 
 /** Tables, then functions, then the triggers that call them: all of it or nothing. */
 async function applyAll(client: pg.Client): Promise<void> {
-  const { carryOver, migrations, taken } = await readPlan(client);
+  const migrations = listNewer(await readNewest(client));
   const sources = readFunctionSources();
   await client.query('BEGIN');
-  await applyMigrations(client, carryOver);
   await applyMigrations(
     client,
     migrations.filter(({ afterFunctions }) => !afterFunctions),
@@ -114,14 +90,14 @@ async function applyAll(client: pg.Client): Promise<void> {
     migrations.filter(({ afterFunctions }) => afterFunctions),
   );
   await dropGoneFunctions(client, sources);
-  await store(client, [...carryOver, ...taken, ...migrations]);
+  await store(client, migrations);
   await client.query('COMMIT');
 }
 
 /**
  * Brings a database to the newest schema, our own and the job queue's. Safe to run at every start and by many at once. A role
  * that may not change the schema can start on one that is as it should be.
- * @throws SchemaRefused for a database of another program, or of a build before version 1.0.0
+ * @throws SchemaRefused for a database of another program
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service migrate' });
@@ -149,9 +125,8 @@ async function readStateOf(databaseUrl: string): Promise<SchemaState> {
 }
 
 /** What is wrong with a database that cannot be migrated, in one line. */
-export function whyRefused({ foreign, tooOld }: SchemaState): string | undefined {
-  if (foreign) return 'the database holds tables of another program, and none of this service';
-  return tooOld ? 'the database is of a build before version 1.0.0, which cannot be carried over' : undefined;
+export function whyRefused({ foreign }: SchemaState): string | undefined {
+  return foreign ? 'the database holds tables of another program, and none of this service' : undefined;
 }
 
 function requireOwn(state: SchemaState): void {

@@ -35,7 +35,7 @@ const COLUMNS = [
   ...(['id', 'purpose', 'status', 'endReason', 'provider', 'amountMinor', 'currency'] as const),
   ...(['providerPaymentId', 'providerReference', 'createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
-/** What stands beside the attempt's own row, after it: the columns of earlier versions keep their places. */
+/** What stands beside the attempt's own row, after it. */
 const BACKGROUND_COLUMNS = ['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'];
 
 /** Every payment of an event as a table. What the payer sent and the ballot's code stay out of it. */

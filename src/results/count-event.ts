@@ -217,7 +217,7 @@ export class EventCounter {
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
     }
     if (inputs.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
-    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
+    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event.id, inputs.lot.seed);
     const root = inputs.lot?.root ?? (closing ? Buffer.from(inputs.log.root()) : null);
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot = seed === undefined || root === null ? null : { seed: seed.toString('hex'), root: root.toString('hex') };

@@ -98,7 +98,7 @@ export async function readBox(
       const ballots = together;
       next = Math.min(last, after + ballots);
       const upTo = next;
-      const query = `SELECT first_leaf, ballots, weights, entries FROM box_blocks WHERE voting_event_id = ${escapeLiteral(eventId)}
+      const query = `SELECT first_leaf, ballots, weights, entries FROM ballot_blocks WHERE voting_event_id = ${escapeLiteral(eventId)}
         AND first_leaf > ${after - BLOCK_BALLOTS} AND first_leaf + ballots > ${after + 1} AND first_leaf <= ${upTo}`;
       const reader = new CopyReader(4);
       const pieces = await copyPieces(pool, query);

@@ -31,7 +31,7 @@ export interface CountInputs {
   readonly log: CompactRange;
   /** Undefined before the log has opened. */
   readonly lot: LotInLog | undefined;
-  /** What opens the `close` leaf; undefined before it, and where its figures stand in clear. */
+  /** What opens the `close` leaf; undefined before it. */
   readonly close: ClosedLog | undefined;
   /** Whether the ballots or their log were found not to be what was signed. */
   readonly disputed: boolean;
@@ -47,8 +47,8 @@ export interface CountInputs {
 
 /** The lot as it stands with the log. */
 interface LotInLog {
-  /** Sealed; null in a log that opened before seeds stood there. */
-  readonly seed: string | null;
+  /** Sealed. */
+  readonly seed: string;
   /** The root before the close leaf; null while there is none. */
   readonly root: Buffer | null;
 }
@@ -80,7 +80,7 @@ const ofTag = (table: string): string =>
 const NO_LEAF = 2n ** 62n;
 
 const BASE = `
-  (SELECT 'box' AS kind, b.first_leaf::text AS number, b.weights::text AS amount, b.entries, b.tags AS code_tag FROM box_blocks b
+  (SELECT 'box' AS kind, b.first_leaf::text AS number, b.weights::text AS amount, b.entries, b.tags AS code_tag FROM ballot_blocks b
     WHERE b.voting_event_id = $1 AND b.first_leaf > $2::bigint - ${BLOCK_BALLOTS} AND b.first_leaf < ${NO_LEAF} AND b.first_leaf + b.ballots > $2::bigint + 1
     ORDER BY b.first_leaf LIMIT ${MAX_BOX_BLOCKS})
   UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
@@ -90,7 +90,7 @@ const BASE = `
     WHERE v.voting_event_id = $1 AND (v.leaf_index IS NOT NULL OR NOT ${VOID_AFTER_CLOSE})
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
-  UNION ALL SELECT 'log', '0', coalesce(lot_seed, ''), frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'log', '0', lot_seed, frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM log_alarms WHERE voting_event_id = $1
   UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
@@ -108,9 +108,8 @@ const HIDDEN = `
     SELECT DISTINCT k.first_leaf FROM undisclosed_ballots u CROSS JOIN LATERAL (
       SELECT x.first_leaf FROM ballot_blocks x WHERE x.voting_event_id = u.voting_event_id AND x.first_leaf <= u.leaf_index
       ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
-    CROSS JOIN LATERAL (SELECT * FROM unpacked_blocks x WHERE x.voting_event_id = $1 AND x.first_leaf = k.first_leaf OFFSET 0) AS b
+    CROSS JOIN LATERAL sealed_ballots($1, k.first_leaf, k.first_leaf) AS b
     JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_rows b WHERE b.voting_event_id = $1 AND NOT b.released
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
@@ -185,7 +184,7 @@ export async function readCountInputs(
     waiting: of('waiting').length > 0,
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
-    lot: log === undefined ? undefined : { seed: log.amount === '' ? null : log.amount, root: log.code_tag },
+    lot: log === undefined ? undefined : { seed: log.amount, root: log.code_tag },
     close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
     disputed: of('disputed').length > 0,
     electorate: {

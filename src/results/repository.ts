@@ -177,9 +177,8 @@ const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_
 /** Few leaves are sealed while somebody reads a list: they are found by their place, then put in the order of their IDs. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
   SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM (
-    SELECT voting_event_id, ${VOTE_COLUMNS} FROM unpacked_blocks
-    WHERE voting_event_id = ${eventId} AND first_leaf > ${end}::bigint - ${BLOCK_BALLOTS} AND leaf_index > ${end}::bigint
-    UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_rows WHERE voting_event_id = ${eventId} AND leaf_index > ${end}::bigint
+    SELECT ${eventId} AS voting_event_id, ${VOTE_COLUMNS} FROM sealed_ballots(${eventId}, ${end}::bigint - ${BLOCK_BALLOTS} + 1)
+    WHERE leaf_index > ${end}::bigint
     UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId}) AS b
   WHERE id ${inclusive ? sql`>=` : sql`>`} ${id} AND NOT ${isVoid} ORDER BY id LIMIT ${VOTE_BALLOTS}`;
 

@@ -33,8 +33,6 @@ BEGIN
     UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
   ), sealed_ballots AS (
     DELETE FROM undisclosed_ballots u WHERE u.voting_event_id = p_event
-  ), sealed_rows AS (
-    UPDATE ballot_rows b SET released = true WHERE b.voting_event_id = p_event AND NOT b.released AND NOT whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
       AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))

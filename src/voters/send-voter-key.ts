@@ -71,10 +71,10 @@ const payload = z.strictObject({
   eventId: z.string(),
   /** Null for an unknown voter: the request takes the same path and sends nothing. */
   voterId: z.string().nullable(),
-  /** Jobs of earlier versions have none, and make another key with each attempt. */
-  seed: z.string().default(generateKeySeed),
+  /** What the key is made from: every attempt of a job mails the same one. */
+  seed: z.string(),
   /** The rehearsal in which it was asked for, by its beginning; null outside of one. The mail goes out in no other world. */
-  rehearsalSince: z.int().nullable().optional(),
+  rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;
 export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
@@ -89,8 +89,7 @@ export function voterKeyMail(
   { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
   voterId: string | null,
 ): SendVoterKey {
-  const mail = { eventId, voterId, seed: generateKeySeed() };
-  return rehearsalSince === null ? mail : { ...mail, rehearsalSince };
+  return { eventId, voterId, seed: generateKeySeed(), rehearsalSince };
 }
 
 /** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
@@ -103,7 +102,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const event = await findEventById(deps.db, request.eventId);
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
-  if (event.rehearsalSince !== (request.rehearsalSince ?? null)) return;
+  if (event.rehearsalSince !== request.rehearsalSince) return;
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
   if (!(await takeMailOnce(deps, run, event, voter.email))) return;

@@ -120,8 +120,6 @@ export const voterKeys = pgTable(
     keyHash: bytes('key_hash').notNull(),
     /** Counts a voter's keys. No time: most vote right after they asked for one, so that it would show the order of the votes. */
     number: integer().notNull().default(0),
-    /** Written by earlier versions alone. */
-    createdAt: timeMs('created_at'),
     /** Mailed in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
   },

@@ -64,11 +64,3 @@ export async function listKeyNames(executor: Executor, ids: readonly string[]): 
     .where(inArray(ballotKeys.id, [...ids]));
   return new Set(rows.map(({ id }) => id));
 }
-
-/** Elections that will open by the clock and have no key yet: set up before there were keys of events. */
-export async function listKeyless(executor: Executor): Promise<string[]> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT e.id FROM voting_events e WHERE e.opened_at IS NULL AND e.starts_at > now_ms() AND e.type = 'election'
-      AND e.ballot_key IS NULL AND e.deleted_at IS NULL AND e.rehearsal_since IS NULL ORDER BY e.starts_at LIMIT 100`);
-  return rows.map(({ id }) => id);
-}

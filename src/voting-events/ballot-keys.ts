@@ -1,5 +1,5 @@
 import type { Config } from '#src/config.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type Clock, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
@@ -12,13 +12,11 @@ import {
   deleteKeyRow,
   findKeyRow,
   insertKeyRow,
-  listKeyless,
   listKeyNames,
   listRetiredKeys,
   retireKeys,
 } from './ballot-key-repository.ts';
-import { isFinalAt, statusAt } from './lifecycle.ts';
-import { lockEvent, updateEvent } from './repository.ts';
+import { isFinalAt } from './lifecycle.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 // The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
@@ -81,31 +79,10 @@ type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 interface KeyDeps {
   readonly db: Database;
   readonly log: Log;
-  /** The service's own: polls and events that were open before there were keys of events wait under it. */
+  /** The service's own: the ballots of polls wait under it. */
   readonly secrets: Secrets;
   readonly settings: KeySettings;
   readonly onUnreadable?: (place: SealedPlace) => void;
-}
-
-/**
- * The key of an event, which also finds and opens what a process of the version before has made under the secret key of the
- * service while it still ran beside newer ones. What is made goes under the key of the event.
- */
-function withEarlier(own: Secrets, service: Secrets): Secrets {
-  const ringOf = (sealed: string): Secrets => (sealed.startsWith(`${own.id}.`) ? own : service);
-  return {
-    ...own,
-    macs: (purpose, message) => [...own.macs(purpose, message), ...service.macs(purpose, message)],
-    open: (sealed, place) => ringOf(sealed).open(sealed, place),
-    openForeign: (sealed, place) => ringOf(sealed).openForeign(sealed, place),
-  };
-}
-
-/** Whether ballots may wait that were cast without a key; those of a rehearsal that ends are gone. */
-function hasTakenBallots(before: VotingEvent, rehearsalSince: number | null, nowMs: number): boolean {
-  if (before.rehearsalSince !== null) return rehearsalSince !== null;
-  const status = statusAt(before, nowMs);
-  return status === 'open' || status === 'closed';
 }
 
 /** The keys of secret events: made, found, and destroyed. */
@@ -125,12 +102,13 @@ export class BallotKeys {
   }
 
   /**
-   * What the ballots of an event wait under: the event's own key, or the secret key of the service in polls and in events
-   * that opened before there were keys of events. Undefined once the key is destroyed: no ballot of the event waits any more.
-   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where the key exists and this process cannot read it
+   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined once the
+   * key is destroyed: no ballot of the event waits any more.
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where an election has no key that this process can read
    */
   async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
-    if (type === 'poll' || id === null) return this.#deps.secrets;
+    if (type === 'poll') return this.#deps.secrets;
+    if (id === null) throw refuse('ballot_key_unavailable');
     const known = this.#known.get(id);
     if (known !== undefined) return known === 'destroyed' ? undefined : known;
     const missingSince = this.#missing.get(id);
@@ -169,7 +147,7 @@ export class BallotKeys {
   }
 
   #remember({ id }: KeyName, key: Buffer): Secrets {
-    const secrets = withEarlier(createSecrets([key], this.#deps.onUnreadable), this.#deps.secrets);
+    const secrets = createSecrets([key], this.#deps.onUnreadable);
     this.#known.set(id, secrets);
     this.#missing.delete(id);
     return secrets;
@@ -189,7 +167,7 @@ export class BallotKeys {
 
   /**
    * Makes the key of an event that is about to be able to open: it is set to open, to be rehearsed, or to start by itself.
-   * It stands on the disk of every folder before this returns. An event that has taken ballots without one keeps doing so.
+   * It stands on the disk of every folder before this returns.
    * @param before how it stands; undefined for a new event @param after how it will stand
    * @returns the column to store with the change
    * @throws ApiError 500 `ballot_key_unavailable`
@@ -203,9 +181,7 @@ export class BallotKeys {
     const { openedAt = null, rehearsalSince = null, closedAt = null } = after;
     if (after.type !== 'election' || (before?.ballotKey ?? null) !== null || closedAt !== null) return {};
     if (after.startsAt === null && openedAt === null && rehearsalSince === null) return {};
-    const nowMs = await readNow(tx);
-    if (before !== undefined && hasTakenBallots(before, rehearsalSince, nowMs)) return {};
-    return { ballotKey: await this.#make(tx, after.id, nowMs) };
+    return { ballotKey: await this.#make(tx, after.id, await readNow(tx)) };
   }
 
   async #make(tx: Transaction, eventId: string, nowMs: number): Promise<string> {
@@ -287,36 +263,6 @@ export class BallotKeys {
 export const answerKeyOf =
   ({ ballotKeys, clock }: { readonly ballotKeys: BallotKeys; readonly clock: Clock }) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<Secrets | undefined | 'never'> => {
-    if (event.type === 'poll' || event.ballotKey === null) return undefined;
+    if (event.type === 'poll') return undefined;
     return isFinalAt(event, clock.now()) ? 'never' : ((await ballotKeys.find(event)) ?? 'never');
   };
-
-interface TendKeysDeps {
-  readonly db: Database;
-  readonly log: Log;
-  readonly ballotKeys: BallotKeys;
-}
-
-/**
- * Destroys keys that nothing needs any more, until none is left, and gives one to elections that were scheduled before there
- * were keys of events. Runs every minute.
- */
-export async function tendBallotKeys(deps: TendKeysDeps): Promise<void> {
-  await deps.ballotKeys.destroyRetired();
-  for (const eventId of await listKeyless(deps.db)) {
-    try {
-      await giveKey(deps, eventId);
-    } catch (fault) {
-      deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a scheduled election got no key');
-    }
-  }
-}
-
-async function giveKey({ db, ballotKeys }: TendKeysDeps, eventId: string): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    const event = await lockEvent(tx, eventId);
-    if (event === undefined) return;
-    const key = await ballotKeys.prepare(tx, event, event);
-    if (key.ballotKey !== undefined) await updateEvent(tx, eventId, key);
-  });
-}

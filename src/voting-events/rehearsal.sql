@@ -39,7 +39,7 @@ BEGIN
   SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
   FOR step IN SELECT s.* FROM (VALUES
     -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
-    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'), ('ballot_rows', 'true'),
+    ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'),
     ('undisclosed_ballots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_tiles', 'true'), ('log_checkpoints', 'true'),
     ('ballot_logs', 'true'), ('log_alarms', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
@@ -60,7 +60,7 @@ BEGIN
       SELECT r.ctid FROM %1$I r WHERE r.voting_event_id = $1 AND %2$s LIMIT $2))', step.rows_of, step.condition)
     USING p_event, p_limit - changed, e.rehearsal_since;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    IF step.rows_of IN ('ballot_queue', 'ballot_rows') THEN confirmed := confirmed + gone; END IF;
+    IF step.rows_of = 'ballot_queue' THEN confirmed := confirmed + gone; END IF;
     changed := changed + gone;
     EXIT WHEN changed >= p_limit;
   END LOOP;
@@ -105,7 +105,7 @@ BEGIN
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);
   PERFORM fold_electorate(p_event);
-  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, tie_seed = NULL, paid_votes = false,
+  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, paid_votes = false,
     last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
     paper_version = v.paper_version + 1
   WHERE v.id = p_event;

@@ -155,7 +155,7 @@ export async function hasBallots(executor: Executor, eventId: string): Promise<b
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM box_blocks WHERE voting_event_id = ${eventId}) OR
+           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
              AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
@@ -227,7 +227,7 @@ export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<v
 export async function hasConfirmedBallots(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM box_blocks WHERE voting_event_id = ${eventId}) AS found`);
+           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) AS found`);
   return rows[0]?.found === true;
 }
 

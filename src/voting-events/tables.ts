@@ -63,7 +63,6 @@ export const votingEvents = pgTable(
     /** A picture that mails show. Never fetched by the service. */
     logoUrl: text('logo_url'),
     /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
-    tieSeed: text('tie_seed'),
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was last published; the clock changes it without a statement. */

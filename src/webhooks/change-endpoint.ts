@@ -129,8 +129,6 @@ export async function rotateSecret(
   const endpoint = await updateEndpoint(tx, id, {
     secret: sealSecret(deps.secrets, id, secret),
     secretHint: secretHintOf(secret),
-    previousSecret: before.secret,
-    previousSecretUntil: nowMs + OLD_SECRET_MS,
     earlierSecrets: [
       { secret: before.secret, until: nowMs + OLD_SECRET_MS },
       ...before.earlierSecrets.filter(({ until }) => until > nowMs),

@@ -14,8 +14,8 @@ export const webhookEndpoints = pgTable(
     /** Null for an endpoint that hears of all events of its account. */
     votingEventId: text('voting_event_id'),
     url: text().notNull(),
-    /** The account whose key set the address last; null where an earlier version of the service did not note it. */
-    urlSetBy: text('url_set_by'),
+    /** The account whose key set the address last. */
+    urlSetBy: text('url_set_by').notNull(),
     description: text(),
     eventTypes: text('event_types').array().notNull(),
     status: text().$type<EndpointStatus>().notNull(),
@@ -26,9 +26,6 @@ export const webhookEndpoints = pgTable(
     /** Sealed. */
     secret: text().notNull(),
     secretHint: text('secret_hint').notNull(),
-    /** The newest of the earlier secrets, for senders of the release before. */
-    previousSecret: text('previous_secret'),
-    previousSecretUntil: timeMs('previous_secret_until'),
     /** Sealed secrets that sign too until their time is over, newest first. */
     earlierSecrets: jsonb('earlier_secrets').$type<EarlierSecret[]>().notNull().default([]),
     /** When its voting event was deleted. It still hears of what comes after, refunds for instance, and is then removed. */

@@ -30,9 +30,7 @@ export interface EarlierSecret {
   readonly until: number;
 }
 
-export type WebhookEndpoint = Readonly<
-  Omit<typeof webhookEndpoints.$inferSelect, 'previousSecret' | 'previousSecretUntil'>
->;
+export type WebhookEndpoint = Readonly<typeof webhookEndpoints.$inferSelect>;
 
 export type WebhookDelivery = Readonly<Omit<typeof webhookDeliveries.$inferSelect, 'lockedUntil'>>;
 

@@ -41,7 +41,7 @@ describe('a read that costs much', () => {
     ['a search of voters', () => `${eventPath()}/voters?search=ada`, 'voters'],
     ['who has voted', () => `${eventPath()}/voters?voted=true`, 'voters'],
     ['the roll as a table', () => `${eventPath()}/voters/csv`, 'voters'],
-    ['the votes', () => `${eventPath()}/votes`, 'box_blocks'],
+    ['the votes', () => `${eventPath()}/votes`, 'ballot_blocks'],
     ['the audit trail', () => `${eventPath()}/audit`, 'audit_entries'],
     ['the audit trail as a table', () => `${eventPath()}/audit/csv`, 'audit_entries'],
     ['the payments', () => `${eventPath()}/payments?search=pay`, 'payment_attempts'],

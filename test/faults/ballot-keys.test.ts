@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { tendBallotKeys } from '#src/voting-events/ballot-keys.ts';
+
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
@@ -268,7 +268,7 @@ describe('when the result is final', () => {
     expect(keyFiles(main, election.id)).toEqual([]);
     expect(keyFiles(copy, election.id)).toHaveLength(1);
     expect(alarmsOf(election.id)[0]).toMatchObject({ alarm: 'ballot_key_kept', folder: copy });
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     await isDestroyed(election.id);
   });
 
@@ -294,7 +294,7 @@ describe('when the result is final', () => {
     await service.deps.db.$client.query('UPDATE ballot_keys SET retired_at = now_ms() WHERE voting_event_id = $1', [
       election.id,
     ]);
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     expect(keyFiles(main, election.id)).toHaveLength(1);
     await voteWith(service, election, [0]);
   });
@@ -304,7 +304,7 @@ test('the key of an election that is deleted is destroyed', async () => {
   const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
   await voteWith(service, election, [0]);
   await service.call('DELETE', `/voting-events/${election.id}?force=true`, undefined, { key: account.write });
-  await tendBallotKeys(service.deps);
+  await service.deps.ballotKeys.destroyRetired();
   expect([...keyFiles(main, election.id), ...keyFiles(copy, election.id), ...(await rowsOf(election.id))]).toEqual([]);
 });
 
@@ -315,7 +315,7 @@ describe('a rehearsal', () => {
     const rehearsed = keyFiles(main, election.id);
     await voteWith(service, election, [0, 1]);
     demand(await setStatus(service, election, 'open'), 200);
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     const real = keyFiles(main, election.id);
     expect([rehearsed.length, real.length]).toEqual([1, 1]);
     expect(real).not.toEqual(rehearsed);
@@ -336,7 +336,7 @@ describe('a rehearsal', () => {
     ]);
     await publishTimedEvents(service.deps);
     service.deps.events.forget(election.id);
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     expect(keyFiles(main, election.id)).toHaveLength(1);
     expect(keyFiles(main, election.id)).not.toEqual(rehearsed);
     await voteWith(service, election, [0]);
@@ -407,9 +407,9 @@ describe('an election that opened before there were keys of events', () => {
       'UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + 3600000 WHERE id = $1',
       [election.id],
     );
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     expect(keyFiles(main, election.id)).toHaveLength(1);
-    await tendBallotKeys(service.deps);
+    await service.deps.ballotKeys.destroyRetired();
     expect(keyFiles(main, election.id)).toHaveLength(1);
   });
 });
@@ -435,7 +435,7 @@ describe('where processes share no folder', () => {
       await finishEvent(databaseOnly, election.id);
       expect(await wrappedOf()).toEqual([]);
       // With the row gone, nothing is asked of the folder that there is none of.
-      await tendBallotKeys(databaseOnly.deps);
+      await databaseOnly.deps.ballotKeys.destroyRetired();
     } finally {
       await databaseOnly.stop();
     }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
-import { tendBallotKeys } from '#src/voting-events/ballot-keys.ts';
+
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {
@@ -169,7 +169,7 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     });
     const refused = await confirm(unable, election, code);
     expect([refused.status, refused.body.error.details.reason]).toEqual([500, 'ballot_key_unavailable']);
-    await tendBallotKeys(unable.deps);
+    await unable.deps.ballotKeys.destroyRetired();
     await unable.stop();
   }, 180_000);
 });
