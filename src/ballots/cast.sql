@@ -181,19 +181,3 @@ BEGIN
     WHERE b.payment_attempt_id IS NULL;
   verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
 END $$;
-
--- One ballot, for processes of the version before while they are replaced one after another.
-CREATE OR REPLACE FUNCTION cast_ballot_once(
-  p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text,
-  p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb,
-  p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text,
-  p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint,
-  OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text
-) RETURNS record LANGUAGE sql AS $$
-  SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
-  FROM cast_ballots_together(
-    ARRAY[p_api_key], ARRAY[p_idempotency_key], ARRAY[p_fingerprint], ARRAY[p_claim], ARRAY[p_answer], ARRAY[p_event],
-    ARRAY[p_paper_version], ARRAY[p_voter], ARRAY[p_key_hash], ARRAY[p_expected_group], ARRAY[p_participants],
-    ARRAY[p_code_tag], ARRAY[p_entries], ARRAY[p_visitor_id], ARRAY[p_voter_id], ARRAY[p_email], ARRAY[p_name],
-    ARRAY[p_country], ARRAY[p_credits]) AS c;
-$$;

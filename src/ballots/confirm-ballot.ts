@@ -36,7 +36,7 @@ import {
   openWaitingTime,
   sealTimes,
   sealWaitingTime,
-  waitingTags,
+  waitingTag,
 } from './waiting-ballot.ts';
 
 /** Confirms ballots (contract, "Confirm result"). */
@@ -124,12 +124,12 @@ export async function confirmVotes(
   let definition = await deps.definitions.get(event);
   if (definition === undefined) throw notFound();
   requireSameWorld(event, definition.event);
-  let { verdict, answer } = await confirmByAnyTag(deps, definition, code, claim);
+  let { verdict, answer } = await confirmUnderKey(deps, definition, code, claim);
   if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
     // The event may have opened since this process read it: its ballots are found under its key.
     const newer = await findEventById(deps.db, event.id);
     definition = newer?.ballotKey == null ? undefined : await deps.definitions.get(newer);
-    if (definition !== undefined) ({ verdict, answer } = await confirmByAnyTag(deps, definition, code, claim));
+    if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code, claim));
   }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_WORLD) throw worldChanged();
@@ -144,28 +144,23 @@ interface Written {
   readonly answer: Answer | undefined;
 }
 
-/** Looks for the ballot by the tag that new ones get, and only where that is unknown by those of earlier ones. */
-async function confirmByAnyTag(
+/** Where no ballot of the event waits any more, the code is looked for in the box alone. */
+async function confirmUnderKey(
   deps: ConfirmDeps,
   definition: BallotDefinition,
   code: string,
   claim: Claim | undefined,
 ): Promise<Written> {
   const secrets = await deps.ballotKeys.find(definition.event);
-  const tags = waitingTags(secrets, definition.event, code);
-  let written: Written = { verdict: 'unknown', answer: undefined };
-  for (const tag of tags) {
-    written = await confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
-    if (written.verdict !== 'unknown') break;
-  }
-  return written;
+  const tag = secrets === undefined ? codeTagOf(code) : waitingTag(secrets, definition.event, code);
+  return confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
 }
 
 /** A ballot that is looked for. */
 interface Sought {
   readonly definition: BallotDefinition;
   readonly code: string;
-  /** One of the tags that it may be found by. */
+  /** What it is found by. */
   readonly tag: Buffer;
   /** What it waits under. */
   readonly secrets: Secrets;
@@ -224,7 +219,7 @@ function shapeConfirmation(
   verdict: ConfirmVerdict,
 ): Answer {
   const { eventId, codeTag, leafTag } = row;
-  const { entries, sealed } = openBallot(secrets, eventId, codeTag, verdict.entries);
+  const { entries, sealed } = openBallot(secrets, definition.event, codeTag, verdict.entries);
   // What is promised is what was sealed: a row that says something else is found when it is moved into the log.
   const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;

@@ -151,4 +151,3 @@ export const undisclosedBallots = pgTable(
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
 );
-

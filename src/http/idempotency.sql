@@ -1,9 +1,7 @@
--- A claim begins with the ID of the process that holds it and is free once that process has died. Earlier builds made claims of
--- 16 bytes that name no process: those end by time.
-CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea, p_claimed_at bigint, p_now bigint) RETURNS boolean LANGUAGE sql STABLE
+-- A claim begins with the ID of the process that holds it and is free once that process has died.
+CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea) RETURNS boolean LANGUAGE sql STABLE
 AS $$
-  SELECT CASE WHEN length(p_claim) = 16 THEN p_claimed_at <= p_now - 60 * 1000
-    ELSE NOT is_process_alive(substring(p_claim FROM 1 FOR 16)) END
+  SELECT NOT is_process_alive(substring(p_claim FROM 1 FOR 16))
 $$;
 
 -- Claims Idempotency-Keys for requests, with the answers that they get when their effect is committed, or without one while they
@@ -17,15 +15,15 @@ CREATE OR REPLACE FUNCTION claim_requests(
 DECLARE
   at bigint := now_ms();
 BEGIN
-  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, at, p_status, r.answer, at + idempotency_kept_ms()
+  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, status, body, expires_at)
+  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, p_status, r.answer, at + idempotency_kept_ms()
   FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer) WITH ORDINALITY
     AS r (api_key, key, fingerprint, claim, answer, place)
   WHERE r.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM idempotency_keys o
     WHERE o.api_key_id = r.api_key AND o.key = ANY (p_earlier) AND o.expires_at > at OFFSET 0)
   ORDER BY r.api_key, r.key, r.place
   ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
-    claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-    WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim
+    status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+    WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim)) OR k.claim = excluded.claim
   RETURNING k.claim;
 END $$;

@@ -238,7 +238,7 @@ export class IdempotencyStore {
 
   async #find(request: IdempotentRequest, executor: Executor = this.#db): Promise<ClaimRow | undefined> {
     const { rows } = await executor.execute<ClaimRow>(sql`
-      SELECT fingerprint, status, body, is_claim_abandoned(claim, claimed_at, now_ms()) AS abandoned FROM idempotency_keys
+      SELECT fingerprint, status, body, is_claim_abandoned(claim) AS abandoned FROM idempotency_keys
       WHERE api_key_id = ${request.apiKeyId} AND key = ANY (${sql.param(this.#names(request))}) AND expires_at > now_ms()`);
     return rows[0];
   }
@@ -301,13 +301,13 @@ export class IdempotencyStore {
   }
 
   /**
-   * What a key is stored as, the present name first: a keyed hash, because keys often name the voter. Then those under
-   * earlier secret keys, and the key itself, as it was stored once: who repeats a request is not taken for a new one.
+   * What a key is stored as: a keyed hash, because keys often name the voter. The present name comes first, then those under
+   * earlier secret keys: who repeats a request is not taken for a new one.
    */
   #names(request: IdempotentRequest): string[] {
     const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
     const prefix = request.rehearsal === undefined ? '' : rehearsalPrefix(request.rehearsal);
-    return [...hashes.map((hash) => hash.toString('base64url')), request.key].map((name) => `${prefix}${name}`);
+    return hashes.map((hash) => `${prefix}${hash.toString('base64url')}`);
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {

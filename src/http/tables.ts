@@ -12,7 +12,6 @@ export const idempotencyKeys = pgTable(
     fingerprint: bytes('fingerprint').notNull(),
     /** Names the run that holds the claim; a run that lost it cannot store its answer. */
     claim: bytes('claim').notNull(),
-    claimedAt: timeMs('claimed_at').notNull(),
     status: smallint(),
     /** Encrypted: answers hold webhook secrets and confirmation codes. */
     body: text(),

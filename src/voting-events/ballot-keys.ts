@@ -102,13 +102,13 @@ export class BallotKeys {
   }
 
   /**
-   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined once the
-   * key is destroyed: no ballot of the event waits any more.
-   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where an election has no key that this process can read
+   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined where no
+   * ballot of an election can wait: before it has a key, and once that is destroyed.
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where the key exists and this process cannot read it
    */
   async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
     if (type === 'poll') return this.#deps.secrets;
-    if (id === null) throw refuse('ballot_key_unavailable');
+    if (id === null) return undefined;
     const known = this.#known.get(id);
     if (known !== undefined) return known === 'destroyed' ? undefined : known;
     const missingSince = this.#missing.get(id);

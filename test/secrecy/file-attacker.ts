@@ -109,8 +109,7 @@ function* placesOf(bytes: Buffer, text: string | Buffer): Generator<number> {
 /** Opens a sealed ballot whose first byte is somewhere, trying every place where its tag may stand before it. */
 function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer): string | undefined {
   for (let at = TAG_BYTES; at < row.length - 40; at += 1) {
-    const version = row[at];
-    if (version !== 3 && version !== 4) continue;
+    if (row[at] !== 3) continue;
     for (let gap = 1; gap <= 8 && at - gap >= TAG_BYTES; gap += 1) {
       const tag = row.subarray(at - gap - TAG_BYTES, at - gap);
       for (const ring of rings) {
@@ -119,7 +118,7 @@ function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer):
         for (let blocks = 1; blocks <= 4; blocks += 1) {
           const end = at + 1 + 4 + 12 + blocks * 128 + 16;
           try {
-            const { sealed } = openBallot(ring, attack.eventId, tag, row.subarray(at, end));
+            const { sealed } = openBallot(ring, { id: attack.eventId, type: 'election' }, tag, row.subarray(at, end));
             if (sealed !== undefined) return sealed.codeTag.toString('hex');
           } catch {
             // Not this tag, this key or this length.

@@ -69,7 +69,7 @@ beforeAll(async () => {
   afterwards = await readDisk($client, since);
   dataAfter = keysIn(service.deps.config.dataDir);
   const { rows } = await $client.query(
-    "SELECT encode(code_tag, 'hex') AS tag FROM ballots WHERE voting_event_id = $1 ORDER BY leaf_index",
+    "SELECT encode(code_tag, 'hex') AS tag FROM sealed_ballots($1) ORDER BY leaf_index",
     [election.id],
   );
   log = rows.map(({ tag }) => tag);
