@@ -5,7 +5,7 @@
 export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly string[]; reason: string }[]>> = {
   'ballot-log': [
     {
-      tables: ['ballot_queue', 'participation'],
+      tables: ['ballot_blocks', 'ballot_queue', 'participation'],
       reason:
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
     },
