@@ -275,6 +275,7 @@ CREATE TABLE "idempotency_keys" (
 	"status" smallint,
 	"body" text,
 	"expires_at" bigint NOT NULL,
+	"voting_event_id" text,
 	CONSTRAINT "idempotency_keys_api_key_id_key_pk" PRIMARY KEY("api_key_id","key")
 );
 
@@ -744,6 +745,7 @@ CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_e
 CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");
 CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");
+CREATE INDEX "idempotency_keys_event" ON "idempotency_keys" USING btree ("voting_event_id") WHERE voting_event_id IS NOT NULL;
 CREATE INDEX "payment_attempts_id" ON "payment_attempts" USING btree ("id");
 CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree ("voting_event_id","request_key");
 CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");

@@ -19,8 +19,8 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
-import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -41,7 +41,6 @@ import {
 
 /** Confirms ballots (contract, "Confirm result"). */
 export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
-  const keepSecret = ({ event }: VoteCaller, answer: string) => withoutChoices(event, answer, deps.clock.now());
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -67,7 +66,7 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     loadPublicEvent(deps),
-    takeIdempotencyKey(keepSecret, answerKeyOf(deps)),
+    takeIdempotencyKey(keepingOf(deps)),
     body(confirmBody),
     (c) => {
       return claimFirst(c, (claim) =>
@@ -176,7 +175,9 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
   while (event !== undefined) {
     const row = confirmRow(deps, event, sought);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    const written = await write(deps, row, shape, claim);
+    // Of a secret event no answer is stored: confirming again gives it.
+    const secret = secrecyOf(definition.event) === 'secret';
+    const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict !== END_MOVED) return written;
     event = await findEventById(deps.db, definition.event.id);
   }
@@ -289,12 +290,4 @@ function viewConfirmation(
     votes: told ? entries : [],
     ...(definition.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };
-}
-
-/** A stored answer as it is given again: the choices of a secret ballot are shown while the event is open (completions 4.7). */
-function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
-  if (secrecyOf(event) !== 'secret' || statusAt(event, nowMs) === 'open') return answer;
-  const body: unknown = JSON.parse(answer);
-  if (typeof body !== 'object' || body === null || !('data' in body)) return answer;
-  return JSON.stringify({ ...body, data: { ...(body.data as object), votes: [] } });
 }

@@ -24,6 +24,7 @@ import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
+import { roomOf } from './ballot-room.ts';
 import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
 import { codeTagOf, sealEntries, sealSecretBallot, waitingTag } from './waiting-ballot.ts';
@@ -78,7 +79,9 @@ export async function prepareBallot(
     codeTag: tag,
     entries: isPoll
       ? sealEntries(secrets, event.id, tag, packed)
-      : sealSecretBallot(secrets, event.id, tag, { codeTag: codeTagOf(code), packed, weightMicro: expectedWeight }),
+      : sealSecretBallot(secrets, event.id, tag, {
+          ...{ codeTag: codeTagOf(code), packed, room: roomOf(definition), weightMicro: expectedWeight },
+        }),
     sealedWeight: isPoll ? undefined : expectedWeight,
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,

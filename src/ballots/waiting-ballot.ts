@@ -12,6 +12,17 @@ export function generateConfirmationCode(): string {
   return base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
 }
 
+/**
+ * The code of an election's ballot that was cast under an Idempotency-Key: who repeats the request gets it again, although no answer
+ * is stored. Only the key of the event can make it.
+ * @param token of the claim
+ */
+export const deriveConfirmationCode = (secrets: Secrets, eventId: string, token: Uint8Array): string =>
+  base32(
+    secrets.mac('confirmation-code', Buffer.concat([Buffer.from(`${eventId}\n`), token])),
+    CODE_CHARACTERS,
+  ).toUpperCase();
+
 /** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
 export function normaliseCode(text: string): string | undefined {
   const code = readTyped(text);
@@ -42,8 +53,9 @@ export function waitingTag(secrets: Secrets, event: Pick<VotingEvent, 'id' | 'ty
  *
  * Both go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What an election's seals is the tag of the code
  * (32 bytes), the salt (32), the weight (8, millionths, big-endian), the length of the packed entries (4, big-endian), the packed
- * entries, and zeros up to a multiple of 128 bytes, so that the length does not show how many entries there are. Tag and salt
- * stand in the log and in its openings: a copy of the queue that held them in clear would be joined with those later.
+ * entries, and zeros up to the length of the largest ballot of the definition (`roomOf`), so that the length shows nothing of the
+ * choice. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be joined with those
+ * later.
  */
 const POLL_FORM = 2;
 const SECRET_FORM = 3;
@@ -52,7 +64,6 @@ const HASH_BYTES = 32;
 const WEIGHT_AT = 2 * HASH_BYTES;
 const LENGTH_AT = WEIGHT_AT + 8;
 const ENTRIES_AT = LENGTH_AT + 4;
-const BLOCK_BYTES = 128;
 
 type Column = 'entries' | 'sealed_time';
 
@@ -77,6 +88,8 @@ interface SecretBallot {
   /** What the ballot will be found by in the log. */
   readonly codeTag: Uint8Array;
   readonly packed: Uint8Array;
+  /** Bytes that the packed entries of any ballot of the definition fit into. */
+  readonly room: number;
   readonly weightMicro: bigint;
 }
 
@@ -85,9 +98,10 @@ export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,
   tag: Uint8Array,
-  { codeTag, packed, weightMicro }: SecretBallot,
+  { codeTag, packed, room, weightMicro }: SecretBallot,
 ): Buffer {
-  const plain = Buffer.allocUnsafe(Math.ceil((ENTRIES_AT + packed.length) / BLOCK_BYTES) * BLOCK_BYTES).fill(0);
+  if (packed.length > room) throw new RangeError(`a ballot of ${packed.length} bytes has no room in ${room}`);
+  const plain = Buffer.alloc(ENTRIES_AT + room);
   plain.set(codeTag);
   plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
   plain.writeBigInt64BE(weightMicro, WEIGHT_AT);

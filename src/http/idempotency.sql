@@ -5,25 +5,28 @@ AS $$
 $$;
 
 -- Claims Idempotency-Keys for requests, with the answers that they get when their effect is committed, or without one while they
--- run. A key is free when its time is over, when its claim is abandoned, or when the same run claimed it: a statement whose end
--- is unknown is sent again. Of requests with one key the first one gets it, and none whose key stands under one of its earlier
+-- run. A key is free when its time is over, when its claim is abandoned, when the same request was refused under it and no answer is
+-- kept, or when the same run claimed it: a statement whose end is unknown is sent again. Of requests with one key the first one gets it, and none whose key stands under one of its earlier
 -- names (p_earlier: as it was called under earlier secret keys). Returns the claims that were made; in the order of the keys,
 -- so that two processes never wait for each other.
 CREATE OR REPLACE FUNCTION claim_requests(
-  p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[], p_earlier text[]
+  p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[],
+  p_secret_event text[], p_earlier text[]
 ) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
 BEGIN
-  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, status, body, expires_at)
-  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, p_status, r.answer, at + idempotency_kept_ms()
-  FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer) WITH ORDINALITY
-    AS r (api_key, key, fingerprint, claim, answer, place)
+  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, status, body, expires_at, voting_event_id)
+  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, p_status, r.answer, at + idempotency_kept_ms(),
+    r.secret_event
+  FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer, p_secret_event) WITH ORDINALITY
+    AS r (api_key, key, fingerprint, claim, answer, secret_event, place)
   WHERE r.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM idempotency_keys o
     WHERE o.api_key_id = r.api_key AND o.key = ANY (p_earlier) AND o.expires_at > at OFFSET 0)
   ORDER BY r.api_key, r.key, r.place
   ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
-    status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+    status = excluded.status, body = excluded.body, expires_at = excluded.expires_at, voting_event_id = excluded.voting_event_id
     WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim)) OR k.claim = excluded.claim
+      OR (k.status >= 400 AND k.body IS NULL AND k.fingerprint = excluded.fingerprint)
   RETURNING k.claim;
 END $$;

@@ -147,6 +147,7 @@ export async function addPendingBallots(
       const entries = sealSecretBallot(election.secrets, election.id, tag, {
         codeTag: codeTagOf(code),
         packed,
+        room: packed.length,
         weightMicro: UNIT,
       });
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
@@ -179,7 +180,7 @@ function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffe
 export async function addQueuedBallots(bench: Bench, election: BenchElection, rows: number): Promise<void> {
   const [position] = election.positions;
   const candidates = position?.candidates ?? [];
-  const columns = 'voting_event_id id code_tag entries weight_micro salt sealed_time'.split(' ');
+  const columns = 'voting_event_id id code_tag entries weight_micro salt sealed_time due_at'.split(' ');
   await copyRows(bench.databaseUrl, {
     ...{ table: 'ballot_queue', columns, rows },
     row(index) {
@@ -189,9 +190,14 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
       const { secrets } = election;
       const codeTag = codeTagOf(codeOf(index));
-      const sealed = sealSecretBallot(secrets, election.id, tag, { codeTag, packed, weightMicro: UNIT });
+      const sealed = sealSecretBallot(secrets, election.id, tag, {
+        codeTag,
+        packed,
+        room: packed.length,
+        weightMicro: UNIT,
+      });
       const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
-      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time];
+      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time, Date.now()];
     },
   });
 }

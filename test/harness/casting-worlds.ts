@@ -158,6 +158,7 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Cop
             fingerprint: sha(`print ${index}`),
             token: Buffer.concat([sha('this process').subarray(0, 16), sha(`token ${index}`).subarray(0, 16)]),
             sealedAnswer: `answer ${index}`,
+            secretEventId: null,
           },
   };
 }

@@ -123,7 +123,12 @@ export class FullElection {
           identity,
           keyHash: hashSentKey(secrets, event.id, KEY),
         },
-        entries: sealSecretBallot(secrets, event.id, codeTag, { codeTag, packed: entries, weightMicro: MICRO }),
+        entries: sealSecretBallot(secrets, event.id, codeTag, {
+          codeTag,
+          packed: entries,
+          room: entries.length,
+          weightMicro: MICRO,
+        }),
         sealedWeight: MICRO,
         ...{ visitorId: null, voterId: null, email: identity.key, name: null, countryCode: null, credits: undefined },
       },
@@ -131,6 +136,7 @@ export class FullElection {
         ...{ apiKeyId: account.id, key, fingerprint: Buffer.alloc(32, 1), token: Buffer.from(key).subarray(0, 16) },
         // As long as the sealed answer of a cast.
         sealedAnswer: 'x'.repeat(140),
+        secretEventId: null,
       },
     };
   }

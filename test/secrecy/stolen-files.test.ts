@@ -86,7 +86,7 @@ describe(`an attacker with every file of an election of ${VOTERS} voters: pages 
     expect(dataBefore.some((key) => key.equals(eventKey))).toBe(true);
     for (const files of [backup, afterwards])
       expect(attack(files, [secretKey(), eventKey])).toMatchObject({
-        ...{ found: VOTERS, byPendingRows: VOTERS, byStoredAnswers: VOTERS },
+        ...{ found: VOTERS, byPendingRows: VOTERS, byClaims: VOTERS },
       });
   });
 
@@ -95,7 +95,7 @@ describe(`an attacker with every file of an election of ${VOTERS} voters: pages 
     const files = [...backup, ...afterwards];
     for (const masters of [dataAfter, [...dataAfter, secretKey()]]) {
       const report = attack(files, masters);
-      expect(report).toMatchObject({ found: VOTERS, byPendingRows: 0, byStoredAnswers: 0 });
+      expect(report).toMatchObject({ found: VOTERS, byPendingRows: 0, byClaims: 0 });
       expect(report.byOrder).toBeLessThan(RIGHT_BY_CHANCE);
     }
   });

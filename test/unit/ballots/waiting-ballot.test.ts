@@ -36,7 +36,7 @@ describe('a ballot of an election that waits', () => {
 
   test('brings its entries, its weight and its times along', () => {
     const tag = waitingTag(before, ELECTION, code);
-    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, weightMicro: 7_250_000n });
+    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, room: 64, weightMicro: 7_250_000n });
     expect(openWaiting(before, ELECTION, tag, stored)).toMatchObject({
       entries: packed,
       sealed: { codeTag, weightMicro: 7_250_000n },
@@ -47,7 +47,9 @@ describe('a ballot of an election that waits', () => {
   });
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {
-    const stored = [0, 1].map(() => sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro }));
+    const stored = [0, 1].map(() =>
+      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro }),
+    );
     const opened = stored.map((one) => openWaiting(before, ELECTION, codeTag, one).sealed);
     expect(opened[0]?.salt.equals(opened[1]?.salt ?? Buffer.alloc(0))).toBe(false);
     expect(opened[0]?.id).not.toBe(opened[1]?.id);
@@ -59,13 +61,13 @@ describe('a ballot of an election that waits', () => {
     const lengths = [0, 1, 5, 12].map((entries) => {
       const chosen = Array.from({ length: entries }, (_, at) => ({ candidate: at + 1, value: at + 1 }));
       const ballot = packEntries([{ position: 1, entries: chosen }]);
-      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, weightMicro }).length;
+      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, room: 64, weightMicro }).length;
     });
     expect(new Set(lengths).size).toBe(1);
   });
 
   test('does not open when it was changed, or put in the place of another one', () => {
-    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro });
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
     for (const byte of [5, 20, stored.length - 1]) {
       const changed = Buffer.from(stored);
       changed[byte] = (changed[byte] ?? 0) ^ 1;
@@ -78,7 +80,7 @@ describe('a ballot of an election that waits', () => {
 });
 
 test('a waiting ballot opens in the one form of its event: neither in clear, nor as one of the other kind', () => {
-  const ofElection = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro });
+  const ofElection = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
   const ofPoll = sealEntries(before, 'evt_1', codeTag, packed);
   for (const [event, stored] of [
     [ELECTION, packed],
