@@ -46,11 +46,10 @@ export const bundleVerifierPage = (): Promise<string> =>
     minify: true,
   });
 
-export const bundleSdk = (options: { readonly minify?: boolean } = {}): Promise<string> =>
+export const bundleSdk = (): Promise<string> =>
   bundle({
     entryPoints: ['sdk/typescript/src/index.ts'],
     platform: 'neutral',
     target: 'es2022',
     format: 'esm',
-    ...options,
   });
