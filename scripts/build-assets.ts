@@ -98,7 +98,8 @@ async function buildAssets(sources: string, folder: string): Promise<AssetList> 
 
 /** One line where a person can mend it; undefined for everything else. */
 function plainReason(fault: unknown): string | undefined {
-  const [, missing] = /^Cannot find package '([^']+)'/.exec(String(Reflect.get(Object(fault), 'message'))) ?? [];
+  const [, missing] =
+    /^Cannot find (?:package|module) '([^'./][^']*)'/.exec(String(Reflect.get(Object(fault), 'message'))) ?? [];
   if (missing !== undefined) return `${missing} is not installed. Run npm ci, with the development dependencies`;
   return explainFileFault(fault);
 }
