@@ -1,7 +1,7 @@
 import { gzipSync } from 'fflate';
 
 /** A file of an archive. */
-export interface PackedFile {
+interface PackedFile {
   /** At most 100 ASCII characters. */
   readonly name: string;
   readonly content: Buffer;
