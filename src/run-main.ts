@@ -14,6 +14,7 @@ import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart, withSecretKey } from '#src/prepare-start.ts';
+import { AssetsMissing, readAssets } from '#src/reference/built-assets.ts';
 import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
 
@@ -23,7 +24,7 @@ const say = (line: string): void => {
 
 /** One line for a person where the fault is one that a person can mend; undefined for everything else. */
 function plainReason(fault: unknown): string | undefined {
-  const worded = [ConfigError, EmbeddedDatabaseInUse, StartRefused, SchemaRefused];
+  const worded = [AssetsMissing, ConfigError, EmbeddedDatabaseInUse, StartRefused, SchemaRefused];
   if (fault instanceof Error && worded.some((kind) => fault instanceof kind)) return `Cannot start: ${fault.message}`;
   const code = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
@@ -44,6 +45,7 @@ interface Running {
 }
 
 async function start(given: Config): Promise<Running> {
+  await readAssets();
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;

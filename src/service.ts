@@ -34,6 +34,7 @@ import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { within } from '#src/platform/within.ts';
+import { readAssets } from '#src/reference/built-assets.ts';
 import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
@@ -201,6 +202,8 @@ export async function startService(
   recurring: readonly RecurringJob[] = recurringJobs(deps),
 ): Promise<Service> {
   const startedAt = performance.now();
+  // Read before anything is asked for: a build that comes while this process serves is the next process's.
+  await readAssets();
   const work = new BackgroundWork(deps, recurring);
   const heartbeat = watchDatabase(deps, databaseUrl, work);
   await heartbeat.start();
