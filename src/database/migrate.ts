@@ -69,11 +69,9 @@ export function whatIsLacking({ schema, empty, functions }: SchemaState): string
   return `functions of the database differ: ${functions.join(', ')}: run \`migrate\``;
 }
 
-function requireMigratable(state: SchemaState, lacking: string, insists: boolean): void {
-  const { schema, empty, mayMigrate } = state;
+/** @param insists as `mayReplace` has it */
+function requireReplaceable({ schema, empty }: SchemaState, lacking: string, insists: boolean): void {
   if (!empty && (schema === undefined || !mayReplace(schema, insists))) throw new SchemaRefused(lacking);
-  if (!mayMigrate)
-    throw new SchemaRefused(`${lacking}. This role may not change the schema. Run \`migrate\` as its owner first`);
 }
 
 async function applyMigrations(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
@@ -162,7 +160,9 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
     const state = await readSchemaState(client);
     const lacking = whatIsLacking(state);
     if (lacking === undefined) return;
-    requireMigratable(state, lacking, insists);
+    requireReplaceable(state, lacking, insists);
+    if (!state.mayMigrate)
+      throw new SchemaRefused(`${lacking}, as the owner of the schema: this role may not change it`);
     const applyOnce = async (): Promise<void> => {
       await runMigrations({ connectionString: databaseUrl });
       await applyAll(client, state);
@@ -195,12 +195,14 @@ interface Pending {
   readonly lacking: string | undefined;
 }
 
-/** What `migrate` would do. */
+/** What an operator's `migrate` would do. @throws SchemaRefused where it would do nothing */
 export async function listPending(databaseUrl: string): Promise<Pending> {
   const state = await readStateOf(databaseUrl);
   const { schema, pending, empty, functions } = state;
+  const lacking = whatIsLacking(state);
+  if (lacking !== undefined) requireReplaceable(state, lacking, true);
   return {
-    ...{ database: schema?.number ?? null, build: SCHEMA.number, lacking: whatIsLacking(state) },
+    ...{ database: schema?.number ?? null, build: SCHEMA.number, lacking },
     pending: [...pending.map(({ tag }) => tag), ...(empty ? [] : functions.map((name) => `function ${name}`))],
   };
 }

@@ -5,7 +5,7 @@ import pg from 'pg';
  * digest, which test/architecture.test.ts holds against the sources. The number orders builds. The digest keeps apart two
  * builds that were given one number by mistake.
  */
-export const SCHEMA = { number: 1, digest: '1a1f5e32012332a9' } as const;
+export const SCHEMA = { number: 1, digest: '7e6fc437d3cd0708' } as const;
 
 /** What stands in the database. */
 export interface SchemaNumber {

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
@@ -112,8 +111,10 @@ describe('a release with a higher schema number', () => {
     const votes = voteAllTheTime([stopped.port, ended.port, port], account.vote, event);
     await eventually(async () => (votes.count() > 200 ? true : undefined));
     stopped.child.kill('SIGSTOP');
+    const sessions = await query("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'voting-service%'");
     const replacing = await start(next, { PORT: String(port) });
     await expectReplaced(ended, GOES);
+    for (const session of await query('SELECT pid FROM pg_stat_activity')) expect(sessions).not.toContainEqual(session);
     stopped.child.kill('SIGCONT');
     await expectReplaced(stopped, IS_AT);
     const meanwhile = votes.count();
@@ -141,6 +142,10 @@ describe('a release with a higher schema number', () => {
 
   test('ends an idle process at once, and three that migrate together take turns; the one before refuses in one line', async () => {
     const old = await start();
+    const check = await cli(['migrate', '--check', '--json'], next);
+    expect([check.code, JSON.parse(check.stdout)]).toEqual([
+      ...[1, { database: OWN, build: NEXT, pending: ['of_next_release', 'function is_process_alive'], applied: [] }],
+    ]);
     const [first, second, third] = await Promise.all([
       cli(['migrate'], next),
       cli(['migrate'], next),
@@ -157,15 +162,10 @@ describe('a release with a higher schema number', () => {
     expect(await schemaNumber()).toEqual({ number: NEXT, next: null, migrating: false });
 
     expect(await refusedStart()).toMatch(new RegExp(`^Cannot start: ${IS_AT.source}\\n$`));
-    for (const words of [['accounts', 'list'], ['migrate']])
+    for (const words of [['accounts', 'list'], ['migrate'], ['migrate', '--check']])
       expect(await cli(words)).toMatchObject({
         ...{ code: 1, stdout: '', stderr: expect.stringMatching(new RegExp(`^Refused: ${IS_AT.source}.\\n$`)) },
       });
-    const check = await cli(['migrate', '--check', '--json']);
-    expect([check.code, JSON.parse(check.stdout)]).toEqual([
-      1,
-      { database: NEXT, build: OWN, pending: [`function is_process_alive`], applied: [] },
-    ]);
     const doctor = JSON.parse((await cli(['doctor', '--json'])).stdout) as { name: string; detail: string }[];
     expect(doctor).toContainEqual({
       ...{ name: 'schema', status: 'failed', detail: expect.stringMatching(IS_AT), cure: '' },
