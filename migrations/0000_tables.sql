@@ -802,6 +802,14 @@ CREATE TABLE service_identity (
   PRIMARY KEY (kind, id)
 );
 
+-- One row, written by `migrate` alone (src/database/schema-number.ts).
+CREATE TABLE schema_number (
+	number integer PRIMARY KEY,
+	digest text NOT NULL,
+	newest bigint NOT NULL,
+	next integer,
+	migrating boolean NOT NULL
+);
 -- A crash of the server empties these: what they hold is of the last seconds, or helps to explain a refusal of a moment ago.
 CREATE UNLOGGED TABLE rate_limits (
   key text PRIMARY KEY,

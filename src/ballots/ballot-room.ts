@@ -33,7 +33,7 @@ export function roomOf(definition: BallotDefinition): number {
     const lastCandidate = Math.max(0, ...position.candidates.map(({ number }) => number));
     return { entries, bytes: entryBytes(lastCandidate, magnitudeOf(position)) };
   });
-  // Of the entries that a ballot may have, the longest ones.
+  // A ballot has 200 entries at most: the bound takes the longest ones.
   for (const { entries, bytes } of positions.toSorted((one, other) => other.bytes - one.bytes)) {
     const taken = Math.min(entries, entriesLeft);
     room += taken * bytes;

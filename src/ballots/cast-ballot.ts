@@ -147,7 +147,7 @@ const OTHER_WEIGHT = 'other_weight';
 /** How often a ballot is judged again when the ballot definition changes meanwhile. */
 const PAPER_RETRIES = 5;
 
-/** A code that nobody can guess; one that the claim and the key of an election give again, where there are both. */
+/** A random code, or in an election with an Idempotency-Key one that claim and event key give again. Neither can be guessed. */
 async function codeFor(
   { ballotKeys }: CastDeps,
   event: VotingEvent,

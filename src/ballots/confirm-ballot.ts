@@ -175,7 +175,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
   while (event !== undefined) {
     const row = confirmRow(deps, event, sought);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    // Of a secret event no answer is stored: confirming again gives it.
+    // A secret event stores no answer: confirming again gives it.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict !== END_MOVED) return written;

@@ -31,7 +31,7 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
-  /** Of a request about a secret event. */
+  /** Present where the request is about a secret event. */
   readonly secret?: SecretKeeping | undefined;
   /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
   readonly rehearsal?: string | undefined;
@@ -382,7 +382,7 @@ function inProgress(): ApiError {
   return refuse('idempotency_in_progress');
 }
 
-/** Removes the claims of a secret event: once its result is final, nobody can be joined with a request. */
+/** Removes the claims of a secret event: once its result is final, no request can be joined with a voter. */
 export async function forgetClaims(db: Database, eventId: string): Promise<void> {
   await deleteInChunks(db, 'idempotency_keys', sql`voting_event_id = ${eventId}`);
 }
