@@ -3,7 +3,7 @@ import path from 'node:path';
 import { SCHEMA } from '#src/database/schema-number.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const COPIED = ['src', 'migrations', 'sandbox', 'sdk', 'verifier', 'docs', 'package.json'];
+const COPIED = ['src', 'migrations', 'sandbox', 'sdk', 'verifier', 'docs', 'build', 'package.json'];
 
 export const NEXT_NUMBER = SCHEMA.number + 1;
 
