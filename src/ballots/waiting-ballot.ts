@@ -184,8 +184,8 @@ const MASKED_TIMES_BYTES = 2 * TIME_BYTES;
 /** The two times of a confirmed ballot. */
 interface ConfirmTimes {
   readonly confirmedMs: number;
-  /** Until when the ballot was promised to be in the log; undefined for one that was promised no date. */
-  readonly promisedMs: number | undefined;
+  /** Until when the ballot was promised to be in the log. */
+  readonly promisedMs: number;
 }
 
 /**
@@ -193,18 +193,15 @@ interface ConfirmTimes {
  * the voter's server gets the same answer twice, a reader of the database learns no time. Each takes six bytes.
  */
 export function sealTimes(code: string, { confirmedMs, promisedMs }: ConfirmTimes): Buffer {
-  const times = promisedMs === undefined ? [confirmedMs] : [confirmedMs, promisedMs];
-  const bytes = Buffer.alloc(times.length * TIME_BYTES);
-  for (const [index, time] of times.entries()) bytes.writeUIntBE(time, index * TIME_BYTES, TIME_BYTES);
+  const bytes = Buffer.alloc(MASKED_TIMES_BYTES);
+  bytes.writeUIntBE(confirmedMs, 0, TIME_BYTES);
+  bytes.writeUIntBE(promisedMs, TIME_BYTES, TIME_BYTES);
   return mask(code, bytes);
 }
 
 export function openTimes(code: string, sealed: Uint8Array): ConfirmTimes {
   const bytes = mask(code, sealed);
-  return {
-    confirmedMs: bytes.readUIntBE(0, TIME_BYTES),
-    promisedMs: bytes.length < MASKED_TIMES_BYTES ? undefined : bytes.readUIntBE(TIME_BYTES, TIME_BYTES),
-  };
+  return { confirmedMs: bytes.readUIntBE(0, TIME_BYTES), promisedMs: bytes.readUIntBE(TIME_BYTES, TIME_BYTES) };
 }
 
 function mask(code: string, bytes: Uint8Array): Buffer {
