@@ -2,7 +2,16 @@ import { type Checks, demand } from './checks.ts';
 import { leafHash, rootOfProof } from './hash-tree.ts';
 import { eventTag, type HeadTrail, headCommitment, readTrail } from './head-trail.ts';
 import { fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
-import { type LogKey, readCheckpoint, readCosignature, renameKey, type SignedHead, Unbelievable } from './note.ts';
+import {
+  type LogKey,
+  readCheckpoint,
+  readCosignature,
+  readServiceHead,
+  renameKey,
+  type SignedHead,
+  type TreeHead,
+  Unbelievable,
+} from './note.ts';
 import type { ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 
@@ -17,7 +26,7 @@ export interface Inclusion {
   /** The head of the event's log that has a leaf. */
   readonly head: SignedHead;
   /** The head of the service's own log, and its note with cosignatures. */
-  readonly service: SignedHead;
+  readonly service: TreeHead;
   readonly note: string;
   readonly index: number;
   readonly hashes: readonly Buffer[];
@@ -59,7 +68,7 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
     async () => {
       const serviceKey = renameKey(logKey, `${logKey.name}/log`);
       const note = textOf(serviceCheckpoint);
-      const service = readCheckpoint(note, serviceKey);
+      const service = readServiceHead(note, serviceKey);
       demand(service.origin === serviceKey.name, `it speaks of another log: ${service.origin}`);
       const proof = listOf(hashes).map((hash) => Buffer.from(textOf(hash), 'base64'));
       demand(proof.length <= MOST_HASHES && proof.every(({ length }) => length === 32), 'the proof is malformed');
@@ -72,18 +81,13 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
 }
 
 /** The leaf of a head, made again from what was read. */
-function leafOf(head: Pick<SignedHead, 'origin' | 'size' | 'root'>): Buffer {
-  const leaf = { v: 1, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
+function leafOf(head: TreeHead): Buffer {
+  const leaf = { v: 2, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
   return leafHash(Buffer.from(sortedJson(leaf)));
 }
 
 /** The root that a proof leads to from a head's leaf; undefined where the leaf has no place in a log of that size. */
-function rootAbove(
-  head: Pick<SignedHead, 'origin' | 'size' | 'root'>,
-  index: number,
-  size: number,
-  hashes: readonly Buffer[],
-): Buffer | undefined {
+function rootAbove(head: TreeHead, index: number, size: number, hashes: readonly Buffer[]): Buffer | undefined {
   const isPlace = Number.isSafeInteger(index) && index >= 0 && index < size;
   return isPlace ? rootOfProof(leafOf(head), index, size, hashes) : undefined;
 }

@@ -43,7 +43,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if (!(await isReadyToClose(tx, current.event, nowMs))) return undefined;
     await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
-    if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
+    if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count);
     const closeSalt = randomBytes(SALT_BYTES);
     const c = closeCommitment(closeSalt, content).toString('hex');

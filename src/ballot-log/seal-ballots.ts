@@ -234,7 +234,7 @@ async function appendConfiguration(
             ? { rehearsalBallots: event.rehearsalBallots }
             : {}),
         }
-      : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
+      : { v: 2, t: 'config', e: event.id, at, config, seq: configSeq };
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
   return { ...changed, ...roll, configSeq, lotSeed };
 }

@@ -1,4 +1,4 @@
-import { checkpointBody, logOrigin } from '#src/ballot-log/checkpoint.ts';
+import { headBody, logOrigin } from '#src/ballot-log/checkpoint.ts';
 import type { CosignedHead } from '#src/ballot-log/record-cosignature.ts';
 import { askWitnesses } from './ask-witnesses.ts';
 import { findFirstCosigned, findLeafAt, proveLeaf } from './repository.ts';
@@ -37,7 +37,7 @@ async function findCosignedHead(
   if (index === undefined || cosigned === undefined) return undefined;
   const { head, lines } = cosigned;
   return {
-    checkpoint: checkpointBody({ origin: serviceLog.signer.name, size: head.size, rootHash: head.rootHash }),
+    checkpoint: headBody({ origin: serviceLog.signer.name, size: head.size, rootHash: head.rootHash }),
     index,
     hashes: await proveLeaf(db, index, head.size),
     cosignatures: lines,
