@@ -2241,7 +2241,7 @@ export interface components {
             nextIndex: number | null;
             /** @description The seed that ties are drawn from, in hex. */
             tieSeed: string;
-            close: components["schemas"]["CloseOpening"] | null;
+            close: components["schemas"]["CloseOpening"];
             /** @description On the first page alone. */
             configuration?: components["schemas"]["LogConfiguration"];
         };
@@ -2464,7 +2464,7 @@ export interface components {
              */
             rehearsal?: true;
         };
-        /** @description What the `close` leaf of the log commits to: its `c` is SHA-256("close" ‖ salt ‖ canonical JSON of everything here but the salt). Null before the close, and in logs that an earlier version closed. */
+        /** @description What the `close` leaf of the log commits to: its `c` is SHA-256("close" ‖ salt ‖ canonical JSON of everything here but the salt). Null before the close. */
         CloseOpening: {
             /** @description 32 random bytes in base64. */
             salt: string;
@@ -3394,12 +3394,7 @@ export interface components {
         /** @description What the last `open` or `config` leaf binds by its hash: positions and candidates in the order of their IDs. */
         LogConfiguration: {
             /** @constant */
-            v: 1;
-            /**
-             * @description The version of the counting rules.
-             * @constant
-             */
-            rules: 2;
+            v: 2;
             title: string;
             /** @enum {string} */
             type: "election" | "poll";
