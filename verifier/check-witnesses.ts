@@ -125,57 +125,6 @@ export async function checkWitnesses(
   if (witnesses !== undefined) await checkQuorum(checks, note, witnesses);
 }
 
-/**
- * Lots are drawn from the root before the `close` leaf. Where a `witness` leaf stands right before it, the operator could not try out
- * which order of the last ballots wins: a witness had to sign each one.
- */
-export async function checkLot(
-  checks: Checks,
-  { close, witnessed }: ReadLog,
-  { origin }: SignedHead,
-  logKey: LogKey,
-  witnesses: WitnessDemand | undefined,
-): Promise<void> {
-  if (close === undefined) return;
-  if (witnessed === undefined) {
-    if (witnesses !== undefined)
-      checks.leaveOut(
-        'lot',
-        'the log was closed without a witness: the service could try out orders of the last ballots',
-      );
-    return;
-  }
-  const { leaf, size, root } = witnessed;
-  const text = textOf(leaf['checkpoint']);
-  const lines = listOf(leaf['cosignatures']).map(textOf);
-  const note = `${text}\n${lines.map((line) => `${line}\n`).join('')}`;
-  let signed = 0;
-  await checks.runAlone(
-    'lot',
-    () => {
-      signed = (witnesses?.keys ?? []).filter((key) => readCosignature(note, key) !== undefined).length;
-      const [name, serviceSize, serviceRoot] = text.split('\n');
-      const body = `${name}\n${Number(serviceSize)}\n${serviceRoot}\n`;
-      demand(
-        name === `${logKey.name}/log` && body === text,
-        'what witnesses signed before the close is of another log',
-      );
-      const proof = listOf(leaf['hashes']).map((hash) => Buffer.from(textOf(hash), 'base64'));
-      const index = numberOf(leaf['index']);
-      demand(proof.length <= MOST_HASHES, 'the proof is malformed');
-      const reached = rootAbove({ origin, size, root }, index, Number(serviceSize), proof);
-      demand(
-        reached?.toString('base64') === serviceRoot,
-        'what witnesses signed before the close does not hold the ballots of this log',
-      );
-      demand(lines.length > 0, 'no witness signed before the close');
-    },
-    () => `drawn from a log that witnesses signed with its ${size} leaves before the close`,
-  );
-  if (witnesses !== undefined && signed === 0)
-    checks.leaveOut('witnesses of the lot', 'none of the witnesses that you named signed before the close');
-}
-
 async function checkQuorum(checks: Checks, note: string, { keys, quorum }: WitnessDemand): Promise<void> {
   const signed: string[] = [];
   const missing: string[] = [];

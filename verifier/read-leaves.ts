@@ -29,8 +29,6 @@ export interface ReadLog {
   readonly configs: number;
   /** Root of the log before its `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
-  /** What witnesses signed right before the close; undefined where another leaf stands there. */
-  readonly witnessed: WitnessedHead | undefined;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
   readonly leafOfCode: number | undefined;
   /** The `close` leaf; nothing but `void` leaves stands behind it. */
@@ -39,13 +37,6 @@ export interface ReadLog {
   readonly counted: number;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
-}
-
-/** A `witness` leaf with the size and root of the log before it, which it speaks of. */
-export interface WitnessedHead {
-  readonly leaf: Fields;
-  readonly size: number;
-  readonly root: Buffer;
 }
 
 /** Approved voters, and what was changed of them by hand since the opening. */
@@ -110,7 +101,6 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['open', 'at config e roll seed t v'],
   ['config', 'at config e seq t v'],
   ['roll', 'at e heads identityChanges rollChanges seq t v weight'],
-  ['witness', 'at checkpoint cosignatures e hashes index t v'],
   ['close', 'at c e t v'],
   ['void', 'e h index t v'],
 ]);
@@ -275,7 +265,6 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
   let rootBeforeClose: Buffer | undefined;
-  let witnessed: WitnessedHead | undefined;
   let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
@@ -289,10 +278,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);
-      const kind = reader.last['t'];
-      if (kind === 'close') rootBeforeClose = tree.root();
-      else if (kind === 'witness') witnessed = { leaf: reader.last, size: tree.size, root: tree.root() };
-      else if (reader.close === undefined) witnessed = undefined;
+      if (reader.last['t'] === 'close') rootBeforeClose = tree.root();
       const hash = leafHash(entry);
       hashes.push(hash);
       if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
@@ -311,7 +297,6 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
     ...{ open: reader.open, configHash: reader.configHash, configs: reader.configs, roll: reader.roll },
     rootBeforeClose,
-    witnessed,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

@@ -1,7 +1,7 @@
 import { compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
-import { checkLot, checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
+import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import {
@@ -81,7 +81,6 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     const log = await checkLeaves(options, checks, base, logKey, head, inclusion);
     if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
-    await checkLot(checks, log, head, logKey, options.witnesses);
     const results = await readResults(options.read, options.event);
     rollAfterOpening = readRollChanges(log, results);
     await checkContent(options, checks, base, log, results);

@@ -64,24 +64,6 @@ interface ConfigLeaf {
 }
 
 /**
- * What witnesses signed of the log with all its ballots: the last leaf before the close, where witnesses are set. The service's own
- * log, whose head they signed, holds the head of this log as it was before this leaf.
- */
-interface WitnessLeaf {
-  readonly v: 2;
-  readonly t: 'witness';
-  readonly e: string;
-  readonly at: number;
-  /** The head that they signed: three lines, the origin, size and root of the service's own log. */
-  readonly checkpoint: string;
-  /** The leaf of this log's head in the service's own log, and its inclusion proof (RFC 6962), hashes in base64. */
-  readonly index: number;
-  readonly hashes: readonly string[];
-  /** Signature lines of one or more witnesses (C2SP `cosignature/v1`). */
-  readonly cosignatures: readonly string[];
-}
-
-/**
  * The close: the last leaf but for `void` leaves, written once. It commits to the result and says nothing of it: `c` is
  * SHA-256("close" ‖ salt ‖ canonical JSON of what is closed), so that a hidden result cannot be found by trying counts out.
  */
@@ -123,7 +105,7 @@ interface VoidLeaf {
   readonly index: number;
 }
 
-export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | ConfigLeaf | WitnessLeaf | CloseLeaf | VoidLeaf;
+export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
 
 /** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
 export interface CommittedVote {

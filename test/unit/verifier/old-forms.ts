@@ -97,6 +97,10 @@ export const OLD_FORMS: Readonly<Record<string, OldForm>> = {
   'a roll leaf of version 1': insert(1, {
     ...{ t: 'roll', at: 2, heads: 9, weight: '9', identityChanges: 0, rollChanges: 0, seq: 1 },
   }),
+  'a witness leaf': insert(BALLOTS + 1, {
+    ...{ v: 2, t: 'witness', at: 2, checkpoint: `${SIGNER.name}/log\n1\n${'A'.repeat(43)}=\n`, index: 0, hashes: [] },
+    cosignatures: ['— witness.example nonsense'],
+  }),
   'a close of version 1': rewrite({ close: closedFirst }),
   'a close that says it is of version 1': rewrite({ close: asFirst }),
   'an opening and a close of version 1': rewrite({ open: openedFirst, close: closedFirst }),

@@ -1,15 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { headBody, logOrigin } from '#src/ballot-log/checkpoint.ts';
+import { logOrigin } from '#src/ballot-log/checkpoint.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
-import { checkpointLeaf } from '#src/service-log/sequence-service-log.ts';
-import { keyOf } from '#test/harness/witness.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
-import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
-import { readWitnessKey } from '../../../verifier/note.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
 import {
   EVENT,
@@ -361,44 +357,6 @@ describe('the verifier', () => {
     const failed = async (type: string) =>
       (await verify(taken(type))).checks.find(({ status }) => status === 'failed')?.name;
     expect([await failed('poll'), await failed('election')]).toEqual([undefined, 'openings']);
-  });
-
-  test('holds the witness leaf before the close against the log, its service’s log and the witnesses', async () => {
-    const own = keyOf('witness.example');
-    const stranger = keyOf('witness.example');
-    const { entries } = honestLog(createRandom(SEED)).log;
-    const close = at(entries, entries.length - 1);
-    const before = entries.slice(0, -1);
-    interface Said {
-      readonly root?: Buffer;
-      readonly name?: string;
-      readonly index?: number;
-      readonly sign?: typeof own.line;
-      readonly lines?: readonly string[];
-      readonly behind?: readonly Buffer[];
-    }
-    const check = async ({ root = naiveRoot(before), name, index = 0, sign = own.line, lines, behind = [] }: Said) => {
-      const leaf = checkpointLeaf({ origin: logOrigin(SIGNER.name, EVENT), size: before.length, rootHash: root });
-      const head = { origin: name ?? `${SIGNER.name}/log`, size: 1, rootHash: hashLeaf(leaf) };
-      const checkpoint = headBody(head);
-      const cosignatures = lines ?? [sign(checkpoint).trimEnd()];
-      const said = encodeLeaf({ v: 2, t: 'witness', e: EVENT, at: 2, checkpoint, index, hashes: [], cosignatures });
-      const all = [...before, said, ...behind, close];
-      const log = { ...honestLog(createRandom(SEED)).log, entries: all, checkpoint: signHead(all) };
-      const witnesses = { keys: [readWitnessKey(own.verifierKey)], quorum: 1 };
-      const { checks } = await verifyLog({ read: serve(log), event: EVENT, witnesses });
-      return checks.filter(({ name: of }) => /\blot$/.test(of)).map(({ name: of, status }) => [of, status]);
-    };
-    expect(await check({})).toEqual([['lot', 'verified']]);
-    const failed = [['lot', 'failed']];
-    const unsigned = ['witnesses of the lot', 'left_out'];
-    expect(await check({ root: randomBytes(32) })).toEqual(failed);
-    expect(await check({ name: `${SIGNER.name}.example/log` })).toEqual(failed);
-    expect(await check({ index: 1 })).toEqual(failed);
-    expect(await check({ lines: [] })).toEqual([...failed, unsigned]);
-    expect(await check({ sign: (body) => own.line(`${body}x`) })).toEqual([...failed, unsigned]);
-    expect(await check({ sign: stranger.line })).toEqual([['lot', 'verified'], unsigned]);
-    expect(await check({ behind: [leafOf(someBallot(createRandom(SEED)))] })).toEqual([['lot', 'left_out']]);
   });
 
   test('shows whether a promise to a voter was kept', async () => {
