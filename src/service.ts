@@ -5,7 +5,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import { createLogKey } from '#src/ballot-log/checkpoint.ts';
+import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
 import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
@@ -94,7 +94,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     secrets,
     ballotKeys,
     logKey,
-    checkpoints: new CheckpointMemory(config.dataDir, logKey),
+    checkpoints: new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey)),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator(db, clock, plans),

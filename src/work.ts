@@ -15,7 +15,6 @@ import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts'
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
-import { haveHeadCosigned } from '#src/service-log/have-head-cosigned.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
@@ -44,8 +43,6 @@ export function sealDeps(deps: Deps): SealDeps {
     async countFinally(definition) {
       return deps.counting.finalCount(definition, await readNow(deps.db));
     },
-    cosignedHead:
-      deps.config.witnesses.length === 0 ? undefined : (eventId, size) => haveHeadCosigned(deps, eventId, size),
   };
 }
 

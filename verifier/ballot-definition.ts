@@ -15,8 +15,6 @@ export interface BallotPosition {
   readonly leftOut: number;
   /** A share that a winner must exceed; null where none is asked for. */
   readonly majority: Fields | null;
-  /** The version of the counting rules. */
-  readonly version: number;
   /** The position as the configuration has it: bounds, scale and budgets. */
   readonly settings: Fields;
   /** In candidate order: by their sort order, then by ID. */
@@ -29,19 +27,17 @@ export interface BallotCandidate {
   readonly role: string;
 }
 
-/** A score that is left out: the lowest mark where the scale does not hold 0. The first version had 0 everywhere. */
-function leftOutScore(position: Fields, version: number): number {
+/** A score that is left out: the lowest mark where the scale does not hold 0. */
+function leftOutScore(position: Fields): number {
   const [lowest, highest] = [numberOf(position['scoreMin']), numberOf(position['scoreMax'])];
   const withoutZero = position['votingMethod'] === 'score' && (lowest > 0 || highest < 0);
-  return withoutZero && version > 1 ? lowest : 0;
+  return withoutZero ? lowest : 0;
 }
 
 /** Reads positions and candidates from the configuration whose hash stands in the log. */
 export function readBallotDefinition(configuration: unknown): BallotPosition[] {
-  const { positions, candidates, rules } = fieldsOf(configuration);
-  const version = rules === undefined ? 1 : numberOf(rules);
-  if (version !== 1 && version !== 2)
-    throw new Unbelievable(`counting rules ${version} are not known to this verifier`);
+  const { v, positions, candidates } = fieldsOf(configuration);
+  if (v !== 2) throw new Unbelievable('the configuration is of a version that this verifier does not know');
   const standing = listOf(candidates)
     .map(fieldsOf)
     .toSorted(
@@ -58,9 +54,8 @@ export function readBallotDefinition(configuration: unknown): BallotPosition[] {
       tieBreak: textOf(position['tieBreak']),
       grouped: position['groupId'] !== null,
       rules: fieldsOf(position['rules']),
-      leftOut: leftOutScore(position, version),
+      leftOut: leftOutScore(position),
       majority: isFields(position['majorityRequired']) ? position['majorityRequired'] : null,
-      version,
       settings: position,
       candidates: standing
         .filter((candidate) => listOf(candidate['positionIds']).includes(id))

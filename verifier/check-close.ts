@@ -10,26 +10,15 @@ function demand(holds: boolean, otherwise: string): void {
   if (!holds) throw new Unbelievable(otherwise);
 }
 
-/** What a close says, whichever version wrote it. */
-export interface ClosedFigures {
-  /** An exact decimal. */
-  readonly weight: string;
-  /** Weight of the approved voters, an exact decimal; undefined in polls and in closes of the first version. */
-  readonly electorate: string | undefined;
-}
-
 /**
  * Holds a `close` leaf against what is said to open it: the salt and content must be those it commits to, and the content must
- * be that of the log before it. A close of the first version has its figures in clear.
+ * be that of the log before it.
  * @param opening as the results or the openings bring it
- * @returns undefined where the leaf commits to something that is not opened
+ * @returns the weight of the ballots that count, an exact decimal
  */
-export function openClose(log: ReadLog, opening: unknown): ClosedFigures | undefined {
-  const { close } = log;
-  if (close === undefined) return undefined;
-  if (close['v'] === 1) return { weight: textOf(close['weight']), electorate: undefined };
-  if (!isFields(opening)) return undefined;
-  const { salt, ...content } = opening;
+export function openClose(log: ReadLog, close: Fields, opening: unknown): string {
+  demand(isFields(opening), 'nothing opens the close, though the result is published');
+  const { salt, ...content } = fieldsOf(opening);
   const own = sha256('close', Buffer.from(textOf(salt), 'base64'), sortedJson(content)).toString('hex');
   demand(own === close['c'], 'what is said to open the close is not what the log commits to');
   demand(content['ballots'] === log.counted, 'the close counts another number of ballots than stand before it');
@@ -41,25 +30,20 @@ export function openClose(log: ReadLog, opening: unknown): ClosedFigures | undef
     const { heads, weight } = fieldsOf(electorate);
     const { roll } = log;
     const recorded =
-      roll === undefined ||
-      (roll.heads === heads &&
-        roll.weight === weight &&
-        roll.identityChanges === content['identityChanges'] &&
-        roll.rollChanges === content['rollChanges']);
+      roll?.heads === heads &&
+      roll?.weight === weight &&
+      roll?.identityChanges === content['identityChanges'] &&
+      roll?.rollChanges === content['rollChanges'];
     demand(recorded, 'the close was made by another roll than the log has');
     demand(toMicro(textOf(content['weight'])) <= toMicro(textOf(weight)), 'the ballots weigh more than the roll');
   }
-  return {
-    weight: textOf(content['weight']),
-    electorate: electorate === null ? undefined : textOf(fieldsOf(electorate)['weight']),
-  };
+  return textOf(content['weight']);
 }
 
 /** What of published results is not what the close fixed, in words; nothing when all agrees. */
-export function compareWithClose(log: ReadLog, results: Fields): string[] {
-  const fixed = log.close?.['v'] === 1 ? log.close : fieldsOf(fieldsOf(results['log'])['close']);
+export function compareWithClose(results: Fields): string[] {
+  const fixed = fieldsOf(fieldsOf(results['log'])['close']);
   const wrong = fixed['result'] === resultHash(results) ? [] : ['the positions'];
-  if (log.close?.['v'] === 1) return wrong;
   const stats = fieldsOf(results['stats']);
   for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])
     if (fixed[name] !== stats[name]) wrong.push(`\`${name}\``);

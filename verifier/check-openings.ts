@@ -15,7 +15,7 @@ export interface OpenedLog {
   readonly tieSeed: string;
   /** What is said to open the `close` leaf. */
   readonly close: unknown;
-  /** Root of the log before its first `close` leaf, in hex. */
+  /** Root of the log before its `close` leaf, in hex. */
   readonly lotRoot: string;
   readonly ballots: number;
   readonly weight: bigint;
@@ -87,7 +87,7 @@ export async function checkOpenings(
   const definition = readBallotDefinition(page['configuration']);
   const { close } = page;
   const { type } = fieldsOf(page['configuration']);
-  if (log.open['v'] === 2 && (type === 'election') !== (log.roll !== undefined))
+  if ((type === 'election') !== (log.roll !== undefined))
     throw new Unbelievable('the log of an election has a roll, and that of a poll none');
   if (type === 'election' && log.voided.size + log.reversed.size > 0)
     throw new Unbelievable('the log takes ballots of an election back, where nothing can be reversed');

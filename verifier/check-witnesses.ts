@@ -2,7 +2,16 @@ import { type Checks, demand } from './checks.ts';
 import { leafHash, rootOfProof } from './hash-tree.ts';
 import { eventTag, type HeadTrail, headCommitment, readTrail } from './head-trail.ts';
 import { fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
-import { type LogKey, readCheckpoint, readCosignature, renameKey, type SignedHead, Unbelievable } from './note.ts';
+import {
+  type LogKey,
+  readCheckpoint,
+  readCosignature,
+  readServiceHead,
+  renameKey,
+  type SignedHead,
+  type TreeHead,
+  Unbelievable,
+} from './note.ts';
 import type { ReadLog } from './read-leaves.ts';
 import { type Read, readJson, Unreadable } from './read-service.ts';
 
@@ -17,7 +26,7 @@ export interface Inclusion {
   /** The head of the event's log that has a leaf. */
   readonly head: SignedHead;
   /** The head of the service's own log, and its note with cosignatures. */
-  readonly service: SignedHead;
+  readonly service: TreeHead;
   readonly note: string;
   readonly index: number;
   readonly hashes: readonly Buffer[];
@@ -59,7 +68,7 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
     async () => {
       const serviceKey = renameKey(logKey, `${logKey.name}/log`);
       const note = textOf(serviceCheckpoint);
-      const service = readCheckpoint(note, serviceKey);
+      const service = readServiceHead(note, serviceKey);
       demand(service.origin === serviceKey.name, `it speaks of another log: ${service.origin}`);
       const proof = listOf(hashes).map((hash) => Buffer.from(textOf(hash), 'base64'));
       demand(proof.length <= MOST_HASHES && proof.every(({ length }) => length === 32), 'the proof is malformed');
@@ -72,18 +81,13 @@ async function readProof(read: Read, base: string, logKey: LogKey, checks: Check
 }
 
 /** The leaf of a head, made again from what was read. */
-function leafOf(head: Pick<SignedHead, 'origin' | 'size' | 'root'>): Buffer {
-  const leaf = { v: 1, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
+function leafOf(head: TreeHead): Buffer {
+  const leaf = { v: 2, t: 'checkpoint', e: eventTag(head.origin), c: headCommitment(head) };
   return leafHash(Buffer.from(sortedJson(leaf)));
 }
 
 /** The root that a proof leads to from a head's leaf; undefined where the leaf has no place in a log of that size. */
-function rootAbove(
-  head: Pick<SignedHead, 'origin' | 'size' | 'root'>,
-  index: number,
-  size: number,
-  hashes: readonly Buffer[],
-): Buffer | undefined {
+function rootAbove(head: TreeHead, index: number, size: number, hashes: readonly Buffer[]): Buffer | undefined {
   const isPlace = Number.isSafeInteger(index) && index >= 0 && index < size;
   return isPlace ? rootOfProof(leafOf(head), index, size, hashes) : undefined;
 }
@@ -119,57 +123,6 @@ export async function checkWitnesses(
   if (included.size < head.size)
     checks.leaveOut('newest head', `the head of ${head.size} leaves is not in the service’s own log yet`);
   if (witnesses !== undefined) await checkQuorum(checks, note, witnesses);
-}
-
-/**
- * Lots are drawn from the root before the `close` leaf. Where a `witness` leaf stands right before it, the operator could not try out
- * which order of the last ballots wins: a witness had to sign each one.
- */
-export async function checkLot(
-  checks: Checks,
-  { close, witnessed }: ReadLog,
-  { origin }: SignedHead,
-  logKey: LogKey,
-  witnesses: WitnessDemand | undefined,
-): Promise<void> {
-  if (close === undefined) return;
-  if (witnessed === undefined) {
-    if (witnesses !== undefined)
-      checks.leaveOut(
-        'lot',
-        'the log was closed without a witness: the service could try out orders of the last ballots',
-      );
-    return;
-  }
-  const { leaf, size, root } = witnessed;
-  const text = textOf(leaf['checkpoint']);
-  const lines = listOf(leaf['cosignatures']).map(textOf);
-  const note = `${text}\n${lines.map((line) => `${line}\n`).join('')}`;
-  let signed = 0;
-  await checks.runAlone(
-    'lot',
-    () => {
-      signed = (witnesses?.keys ?? []).filter((key) => readCosignature(note, key) !== undefined).length;
-      const [name, serviceSize, serviceRoot] = text.split('\n');
-      const body = `${name}\n${Number(serviceSize)}\n${serviceRoot}\n`;
-      demand(
-        name === `${logKey.name}/log` && body === text,
-        'what witnesses signed before the close is of another log',
-      );
-      const proof = listOf(leaf['hashes']).map((hash) => Buffer.from(textOf(hash), 'base64'));
-      const index = numberOf(leaf['index']);
-      demand(proof.length <= MOST_HASHES, 'the proof is malformed');
-      const reached = rootAbove({ origin, size, root }, index, Number(serviceSize), proof);
-      demand(
-        reached?.toString('base64') === serviceRoot,
-        'what witnesses signed before the close does not hold the ballots of this log',
-      );
-      demand(lines.length > 0, 'no witness signed before the close');
-    },
-    () => `drawn from a log that witnesses signed with its ${size} leaves before the close`,
-  );
-  if (witnesses !== undefined && signed === 0)
-    checks.leaveOut('witnesses of the lot', 'none of the witnesses that you named signed before the close');
 }
 
 async function checkQuorum(checks: Checks, note: string, { keys, quorum }: WitnessDemand): Promise<void> {

@@ -2,7 +2,8 @@ import { Unbelievable } from './note.ts';
 
 export interface Check {
   readonly name: string;
-  readonly status: 'verified' | 'failed' | 'left_out';
+  /** `left_out` was asked for, or the log's own rules demand it, and could not run. `not_asked` changes nothing of the verdict. */
+  readonly status: 'verified' | 'failed' | 'left_out' | 'not_asked';
   readonly detail: string;
 }
 
@@ -34,6 +35,17 @@ export class Checks {
 
   leaveOut(name: string, detail: string): void {
     this.list.push({ name, status: 'left_out', detail });
+  }
+
+  notAsked(name: string, detail: string): void {
+    this.list.push({ name, status: 'not_asked', detail });
+  }
+
+  /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes. */
+  get verdict(): 'yes' | 'no' | 'partial' {
+    const has = (sought: Check['status']): boolean => this.list.some(({ status }) => status === sought);
+    if (has('failed')) return 'no';
+    return has('left_out') || !has('verified') ? 'partial' : 'yes';
   }
 }
 

@@ -1,7 +1,7 @@
 import { demand } from './checks.ts';
 import { GrowingTree, leafHash } from './hash-tree.ts';
 import { fieldsOf, textOf } from './json.ts';
-import { type SignedHead, Unbelievable } from './note.ts';
+import { type TreeHead, Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
 import { address, readSigned, splitBundle, WIDTH } from './read-leaves.ts';
 import { MOST_BYTES, type Read, Unreadable } from './read-service.ts';
@@ -13,7 +13,7 @@ const MOST_LEAVES = 50_000_000;
 export const eventTag = (origin: string): string => sha256('event', origin).toString('hex');
 
 /** What stands there for a head of its log. */
-export const headCommitment = ({ origin, size, root }: Pick<SignedHead, 'origin' | 'size' | 'root'>): string =>
+export const headCommitment = ({ origin, size, root }: TreeHead): string =>
   sha256('checkpoint', `${origin}\n${size}\n${root.toString('base64')}\n`).toString('hex');
 
 /** The heads of an event in the service's own log, in their order: each must be a head of the one log that is read. */
@@ -46,15 +46,16 @@ export class HeadTrail {
 
 function entryOf(bytes: Buffer): { readonly tag: string; readonly commitment: string } {
   try {
-    const { e, c } = fieldsOf(JSON.parse(bytes.toString('utf8')));
-    return { tag: textOf(e), commitment: textOf(c) };
+    const { v, t, e, c } = fieldsOf(JSON.parse(bytes.toString('utf8')));
+    if (v === 2 && t === 'checkpoint') return { tag: textOf(e), commitment: textOf(c) };
   } catch (fault) {
     throw new Unbelievable('a leaf of the service’s own log is no JSON', { cause: fault });
   }
+  throw new Unbelievable('a leaf of the service’s own log is of a version that this verifier does not know');
 }
 
 /** Reads the whole log of the service, which must be the signed one, and takes the heads of one event out of it. */
-export async function readTrail(read: Read, service: SignedHead, origin: string): Promise<HeadTrail> {
+export async function readTrail(read: Read, service: TreeHead, origin: string): Promise<HeadTrail> {
   if (service.size > MOST_LEAVES) throw new Unreadable(`a log of ${service.size} leaves is too long for this verifier`);
   const tree = new GrowingTree();
   const tag = eventTag(origin);

@@ -23,16 +23,17 @@ const USAGE = `Verifies the ballot log of a voting event from the outside, over 
   --code FILE      the confirmation code of a voter: shows that the ballot is in the log
   --json           prints the report as JSON
 
-Exit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right, and something could not
-be checked (marked ○: kept from this key, not due yet, not closed yet, not cosigned yet, or the service cannot be read).
+Exit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 right as far as it goes: something could not be
+checked (marked ○: kept from this key, not due yet, not closed yet, not cosigned yet, or the service cannot be read). What was
+not asked for (marked –: --since, --witness, --promise, --code) changes nothing of it.
 `;
 
-const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
+const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
 
 const LAST_WORDS = {
   yes: 'Everything is right.',
   no: 'Something is wrong. Keep this output and the checkpoints you have, and show them to the organizer and to other observers.',
-  partial: 'What was checked is right. What is marked ○ could not be checked.',
+  partial: 'Right as far as it goes. What is marked ○ could not be checked.',
 } as const;
 const EXIT_STATUS = { yes: 0, no: 1, partial: 3 } as const;
 

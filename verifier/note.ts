@@ -76,37 +76,58 @@ export function readSignedLines(note: string, logKey: LogKey): string[] {
   return text.slice(0, -1).split('\n');
 }
 
-export interface SignedHead {
+/** A head of a log: of an event, or the service's own. */
+export interface TreeHead {
   readonly origin: string;
   readonly size: number;
   readonly root: Buffer;
-  /** Ballots confirmed by then, sealed or waiting; undefined where an early version signed. */
-  readonly confirmed: number | undefined;
 }
 
-export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
-  const [origin = '', size = '', root = '', more = ''] = readSignedLines(note, logKey);
-  const confirmed = /^confirmed (0|[1-9]\d{0,14})$/.exec(more)?.[1];
+/** A head of the log of an event. */
+export interface SignedHead extends TreeHead {
+  /** Ballots confirmed by then, sealed or waiting. */
+  readonly confirmed: number;
+}
+
+function readLines(lines: readonly string[]): TreeHead {
+  const [origin = '', size = '', root = ''] = lines;
   const hash = Buffer.from(root, 'base64');
   if (!/^(0|[1-9]\d{0,14})$/.test(size) || hash.length !== 32) throw new Unbelievable('it is no checkpoint');
-  return { origin, size: Number(size), root: hash, confirmed: confirmed === undefined ? undefined : Number(confirmed) };
+  return { origin, size: Number(size), root: hash };
+}
+
+/** A head of the service's own log: three lines. */
+export function readServiceHead(note: string, serviceKey: LogKey): TreeHead {
+  const lines = readSignedLines(note, serviceKey);
+  if (lines.length !== 3) throw new Unbelievable('it is no checkpoint of the service’s own log');
+  return readLines(lines);
+}
+
+/** A checkpoint of an event's log: the fourth line says how many ballots were confirmed. */
+export function readCheckpoint(note: string, logKey: LogKey): SignedHead {
+  const lines = readSignedLines(note, logKey);
+  const confirmed = /^confirmed (0|[1-9]\d{0,14})$/.exec(lines[3] ?? '')?.[1];
+  if (lines.length !== 4 || confirmed === undefined)
+    throw new Unbelievable('it is no checkpoint of four lines, the last of which says how many ballots were confirmed');
+  return { ...readLines(lines), confirmed: Number(confirmed) };
 }
 
 /** What a voter was promised. */
 export interface SignedPromise {
   readonly origin: string;
   readonly leaf: Buffer;
-  /** Until when the leaf will be in the log, in Unix ms; undefined in promises of early versions. */
-  readonly untilMs: number | undefined;
+  /** Until when the leaf will be in the log, in Unix ms. */
+  readonly untilMs: number;
 }
 
 const DATE = /^until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/;
 
 export function readPromise(note: string, logKey: LogKey): SignedPromise {
-  const [origin = '', words, leaf = '', date] = readSignedLines(note, logKey);
+  const lines = readSignedLines(note, logKey);
+  const [origin = '', words, leaf = '', date = ''] = lines;
   const hash = Buffer.from(leaf, 'base64');
-  const untilMs = date === undefined ? undefined : Date.parse(DATE.exec(date)?.[1] ?? '');
-  if (words !== 'this leaf will be in the log' || hash.length !== 32 || Number.isNaN(untilMs))
+  const untilMs = Date.parse(DATE.exec(date)?.[1] ?? '');
+  if (lines.length !== 4 || words !== 'this leaf will be in the log' || hash.length !== 32 || Number.isNaN(untilMs))
     throw new Unbelievable('it is no promise of a leaf');
   return { origin, leaf: hash, untilMs };
 }

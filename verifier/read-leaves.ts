@@ -23,29 +23,20 @@ export interface ReadLog {
   readonly reversed: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
-  /** The roll of an election as the last leaf about it says; undefined in polls and in logs of the first version. */
+  /** The roll of an election as the last leaf about it says; undefined in polls. */
   readonly roll: RecordedRoll | undefined;
   /** Changes of titles, names or rules that were recorded after the opening. */
   readonly configs: number;
-  /** Root of the log before its first `close` leaf, which lots are drawn from. */
+  /** Root of the log before its `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
-  /** What witnesses signed right before the close; undefined where another leaf stands there. */
-  readonly witnessed: WitnessedHead | undefined;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
   readonly leafOfCode: number | undefined;
-  /** The `close` leaf, if nothing but `void` leaves stands behind it. */
+  /** The `close` leaf; nothing but `void` leaves stands behind it. */
   readonly close: Fields | undefined;
   /** Ballots before the `close` leaf, without the void ones. */
   readonly counted: number;
   /** Which of the leaf hashes asked for are in the log, in hex. */
   readonly found: ReadonlySet<string>;
-}
-
-/** A `witness` leaf with the size and root of the log before it, which it speaks of. */
-export interface WitnessedHead {
-  readonly leaf: Fields;
-  readonly size: number;
-  readonly root: Buffer;
 }
 
 /** Approved voters, and what was changed of them by hand since the opening. */
@@ -104,25 +95,21 @@ export function splitBundle(bytes: Buffer, count: number): Buffer[] {
 /** Some four gigabytes of memory. */
 const MOST_LEAVES = 50_000_000;
 const HEX_HASH = /^[0-9a-f]{64}$/;
-/** The names that leaves have, by version and kind. Closes of the first version have their figures in clear. */
-const NAMES: Readonly<Record<string, string>> = {
-  '1 ballot': 'c e h t v',
-  '1 open': 'at config e roll seed t v',
-  '1 config': 'at config e seq t v',
-  '1 close': 'abstentions at ballots e result t v weight',
-  '1 void': 'e h index t v',
-  '2 open': 'at config e roll seed t v',
-  '2 roll': 'at e heads identityChanges rollChanges seq t v weight',
-  '2 witness': 'at checkpoint cosignatures e hashes index t v',
-  '2 close': 'at c e t v',
-};
+/** The names that leaves have, by kind. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['ballot', 'c e h t v'],
+  ['open', 'at config e roll seed t v'],
+  ['config', 'at config e seq t v'],
+  ['roll', 'at e heads identityChanges rollChanges seq t v weight'],
+  ['close', 'at c e t v'],
+  ['void', 'e h index t v'],
+]);
 
 /** An opening after a rehearsal says how many ballots were cast in it: a number beside, and nothing else. */
 function namesOf(leaf: Fields): string {
   const { rehearsalBallots, ...others } = leaf;
   const said = Number.isSafeInteger(rehearsalBallots) && Number(rehearsalBallots) >= 0;
-  const isOpening = leaf['t'] === 'open' && leaf['v'] === 2;
-  return Object.keys(isOpening && said ? others : leaf)
+  return Object.keys(leaf['t'] === 'open' && said ? others : leaf)
     .sort()
     .join(' ');
 }
@@ -176,16 +163,13 @@ class LeafReader {
     }
     if (!isFields(leaf) || !data.equals(Buffer.from(sortedJson(leaf)))) throw bad('is not in its one form');
     const kind = textOf(leaf['t']);
-    const version = String(leaf['v']);
-    if (leaf['e'] !== this.#eventId || NAMES[`${version} ${kind}`] !== namesOf(leaf))
-      throw bad('is none of this event');
+    if (leaf['v'] !== 2) throw bad('is of a version that this verifier does not know');
+    if (leaf['e'] !== this.#eventId || NAMES.get(kind) !== namesOf(leaf)) throw bad('is none of this event');
     if ((kind === 'open') !== (index === 0)) throw bad('stands where the opening should, or the other way round');
-    if (kind !== 'void') {
-      if (this.close?.['v'] === 2) throw bad('stands behind the close, where nothing but reversals may stand');
-      this.#moveReversed();
-    }
+    if (kind !== 'void' && this.close !== undefined)
+      throw bad('stands behind the close, where nothing but reversals may stand');
     if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
-    if (version === '2' && (kind === 'open' || kind === 'roll')) this.#takeRoll(kind, leaf, bad);
+    if (kind === 'open' || kind === 'roll') this.#takeRoll(kind, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
     if (kind === 'open' || kind === 'config') this.configHash = textOf(leaf['config']);
@@ -195,21 +179,11 @@ class LeafReader {
     }
     if (kind === 'close') {
       this.counted = this.ballots - this.voided.size;
-      if (version === '1' && leaf['ballots'] !== this.counted)
-        throw bad('closes with another number of ballots than stand before it');
-      if (version === '1' && this.open['v'] === 2)
-        throw bad('closes in the form of an earlier version than it opened in');
-      if (version === '2' && !HEX_HASH.test(textOf(leaf['c']))) throw bad('closes without a commitment');
+      this.close = leaf;
+      if (!HEX_HASH.test(textOf(leaf['c']))) throw bad('closes without a commitment');
     }
-    if (kind !== 'void') this.close = kind === 'close' ? leaf : undefined;
     this.last = leaf;
     this.#count += 1;
-  }
-
-  /** A log that an early version opened again: what was void behind its first close is void before the next one. */
-  #moveReversed(): void {
-    for (const index of this.reversed) this.voided.add(index);
-    this.reversed.clear();
   }
 
   /**
@@ -224,7 +198,7 @@ class LeafReader {
     if (kind === 'roll') {
       this.rolls += 1;
       if (leaf['seq'] !== this.rolls) throw bad('is a roll with another number than the next');
-      const came = this.open['v'] === 2 && this.roll === undefined;
+      const came = this.roll === undefined;
       if ((came || goes) && (this.ballots > 0 || this.configs === 0 || came === goes))
         throw bad('is a roll of a poll, or takes that of an election away');
     }
@@ -291,7 +265,6 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
   let rootBeforeClose: Buffer | undefined;
-  let witnessed: WitnessedHead | undefined;
   let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
@@ -305,10 +278,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     const hashes: Buffer[] = [];
     for (const entry of splitBundle(bundle, width)) {
       reader.take(entry);
-      const kind = reader.last['t'];
-      if (kind === 'close') rootBeforeClose ??= tree.root();
-      else if (kind === 'witness') witnessed = { leaf: reader.last, size: tree.size, root: tree.root() };
-      else if (reader.close === undefined) witnessed = undefined;
+      if (reader.last['t'] === 'close') rootBeforeClose = tree.root();
       const hash = leafHash(entry);
       hashes.push(hash);
       if (wanted.has(hash.toString('hex'))) found.add(hash.toString('hex'));
@@ -327,7 +297,6 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
     ...{ open: reader.open, configHash: reader.configHash, configs: reader.configs, roll: reader.roll },
     rootBeforeClose,
-    witnessed,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

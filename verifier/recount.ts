@@ -30,7 +30,7 @@ export interface Recount {
 export interface RecountOptions {
   /** Hex of the lot's seed. */
   readonly seed: string;
-  /** Root of the log before its first `close` leaf, in hex. */
+  /** Root of the log before its `close` leaf, in hex. */
   readonly root: string;
   /** Whether figures are weighted: every weight of the event is whole. */
   readonly whole: boolean;
@@ -103,9 +103,9 @@ export class PositionTally {
 
 export type Lot = Pick<RecountOptions, 'seed' | 'root'>;
 
-/** Candidates from the first to the last in the lot's order. The first version drew it from the seed alone. */
-function byLot(ids: readonly string[], { seed, root }: Lot, version: number): string[] {
-  const bytes = Buffer.from(version === 1 ? seed : seed + root, 'hex');
+/** Candidates from the first to the last in the lot's order. */
+function byLot(ids: readonly string[], { seed, root }: Lot): string[] {
+  const bytes = Buffer.from(seed + root, 'hex');
   const lot = (id: string): string => sha256(bytes, id).toString('hex');
   return ids.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1));
 }
@@ -116,14 +116,13 @@ const inOrderOf = (position: BallotPosition, ids: readonly string[]): string[] =
 /** The order in which ties for a seat are broken: the lot's, or that of the candidates. */
 export function tieOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
   const inOrder = inOrderOf(position, ids);
-  return position.tieBreak === 'lot' ? byLot(inOrder, lot, position.version) : inOrder;
+  return position.tieBreak === 'lot' ? byLot(inOrder, lot) : inOrder;
 }
 
 /** The same for eliminations and surpluses, which cannot be shared: a joint position draws lots for them. */
 export function pickOrder(position: BallotPosition, ids: readonly string[], lot: Lot): string[] {
-  const draws = position.tieBreak === 'lot' || (position.tieBreak === 'joint' && position.version > 1);
   const inOrder = inOrderOf(position, ids);
-  return draws ? byLot(inOrder, lot, position.version) : inOrder;
+  return position.tieBreak === 'candidate_order' ? inOrder : byLot(inOrder, lot);
 }
 
 export function recount(tally: PositionTally, options: RecountOptions): Recount {

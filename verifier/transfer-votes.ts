@@ -47,8 +47,7 @@ class Transfers {
       .filter(({ holder }) => holder !== undefined)
       .reduce((sum, { pile }) => sum + pile.weight, 0n);
     const parts = BigInt(tally.position.seats + 1);
-    // The first version took a whole quota whatever the weights.
-    this.#reachingIsEnough = unit || tally.position.version === 1;
+    this.#reachingIsEnough = unit;
     this.#numerator = this.#reachingIsEnough ? (valid / (parts * MILLION) + 1n) * MILLION * FINE : valid * FINE;
     this.#denominator = this.#reachingIsEnough ? 1n : parts;
     this.weightWon = new Map(tally.position.candidates.map(({ id }) => [id, 0n]));

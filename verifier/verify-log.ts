@@ -1,7 +1,7 @@
-import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
+import { compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
-import { checkLot, checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
+import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import {
@@ -45,7 +45,7 @@ export interface RollAfterOpening {
 
 export interface VerificationReport {
   /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes, and something could not be checked. */
-  readonly verified: 'yes' | 'no' | 'partial';
+  readonly verified: Checks['verdict'];
   readonly checks: readonly Check[];
   readonly size: number | null;
   readonly rootHash: string | null;
@@ -79,8 +79,8 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     );
     note = text;
     const log = await checkLeaves(options, checks, base, logKey, head, inclusion);
+    if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
-    await checkLot(checks, log, head, logKey, options.witnesses);
     const results = await readResults(options.read, options.event);
     rollAfterOpening = readRollChanges(log, results);
     await checkContent(options, checks, base, log, results);
@@ -91,19 +91,13 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       checks.list.push({ name: 'reading', status: 'failed', detail: `what was sent makes no sense: ${String(fault)}` });
   }
   return {
-    verified: outcomeOf(checks.list),
+    verified: checks.verdict,
     checks: checks.list,
     size: head?.size ?? null,
     rootHash: head?.root.toString('base64') ?? null,
     rollAfterOpening,
     checkpoint: note,
   };
-}
-
-function outcomeOf(checks: readonly Check[]): VerificationReport['verified'] {
-  if (checks.some(({ status }) => status === 'failed')) return 'no';
-  const isWhole = checks.length > 0 && checks.every(({ status }) => status === 'verified');
-  return isWhole ? 'yes' : 'partial';
 }
 
 async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise<LogKey> {
@@ -200,7 +194,8 @@ async function checkLeaves(
     () => demand(log.root.equals(head.root), 'the leaves have another root than the signed one'),
     () => 'the leaves have the signed root',
   );
-  if (earlier !== undefined) {
+  if (earlier === undefined) checks.notAsked('consistency', 'no earlier checkpoint was given');
+  else {
     const same = log.rootAt.get(earlier.size)?.equals(earlier.root) === true;
     const fork = `the first ${earlier.size} leaves are not those that were signed then: the log was rewritten`;
     await checks.run(
@@ -211,7 +206,8 @@ async function checkLeaves(
   }
   await checkConfirmed(checks, log, head, earlier);
   checkCode(options, checks, log);
-  if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
+  if (promised === undefined) checks.notAsked('promise kept', 'no promise was given');
+  else await checkPromise(options, checks, log, head, promised);
   return log;
 }
 
@@ -228,21 +224,19 @@ function describeLeaves({ size, ballots, voided, reversed, configs }: ReadLog): 
 async function checkConfirmed(
   checks: Checks,
   log: ReadLog,
-  { confirmed }: SignedHead,
+  { confirmed: now }: SignedHead,
   earlier: SignedHead | undefined,
 ): Promise<void> {
-  const before = earlier?.confirmed;
-  if (confirmed === undefined && before === undefined) return;
+  const before = earlier?.confirmed ?? 0;
+  const waiting = now - log.ballots;
   await checks.run(
     'confirmed',
     () => {
-      const now = confirmed ?? 0;
-      demand(now >= (before ?? 0), `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
-      demand(now >= log.ballots, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
-      demand(log.close === undefined || now === log.ballots, `${now - log.ballots} ballots were left out at the close`);
+      demand(now >= before, `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
+      demand(waiting >= 0, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
+      demand(log.close === undefined || waiting === 0, `${waiting} ballots were left out at the close`);
     },
-    () =>
-      `${confirmed} ballots were confirmed${log.close === undefined ? `, ${(confirmed ?? 0) - log.ballots} of them wait for others` : ''}`,
+    () => `${now} ballots were confirmed${log.close === undefined ? `, ${waiting} of them wait for others` : ''}`,
   );
 }
 
@@ -254,8 +248,11 @@ function tagOfCode(code: string): string {
 
 /** A code alone proves nothing against the service: it may be mistyped. Only a promise does. */
 function checkCode({ code }: VerifyOptions, checks: Checks, { leafOfCode, voided, reversed, close }: ReadLog): void {
-  if (code === undefined) return;
   const name = 'your ballot';
+  if (code === undefined) {
+    checks.notAsked(name, 'no confirmation code was given');
+    return;
+  }
   if (leafOfCode === undefined) {
     const why =
       close === undefined
@@ -280,11 +277,10 @@ async function checkPromise(
   const name = 'promise kept';
   const ofThisLog = origin === head.origin;
   const kept = ofThisLog && log.found.has(leaf.toString('hex'));
-  const broken = untilMs !== undefined && untilMs < (nowMs ?? Date.now());
+  const broken = untilMs < (nowMs ?? Date.now());
   if (ofThisLog && !kept && !broken && log.close === undefined) {
-    const due =
-      untilMs === undefined ? 'the log is not closed' : `it will be in the log by ${new Date(untilMs).toISOString()}`;
-    checks.leaveOut(name, `not due yet: the ballot waits for others, ${due}`);
+    const due = new Date(untilMs).toISOString();
+    checks.leaveOut(name, `not due yet: the ballot waits for others, it will be in the log by ${due}`);
     return;
   }
   const why = broken ? 'its date is past' : 'the log is closed';
@@ -307,10 +303,11 @@ async function checkContent(
   results: Fields | undefined,
 ): Promise<void> {
   const { read } = options;
+  const { close } = log;
   const published = fieldsOf(results?.['log'])['close'];
-  let figures: ClosedFigures | undefined;
-  if (log.close === undefined) checks.leaveOut('close', 'the log is not closed: more may come');
-  else if (results !== undefined) figures = await checkClose(checks, log, results, published);
+  let weight: string | undefined;
+  if (close === undefined) checks.leaveOut('close', 'the log is not closed: more may come');
+  else if (results !== undefined) weight = await checkClose(checks, log, close, results, published);
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
     () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
@@ -318,20 +315,20 @@ async function checkContent(
   );
   if (opened === undefined) {
     checks.list.pop();
-    if (log.close !== undefined && results === undefined)
+    if (close !== undefined && results === undefined)
       checks.leaveOut('close', 'what it commits to is not opened to this key, or not yet');
     checks.leaveOut('openings', 'the ballots are not opened to this key, or not yet');
     checks.leaveOut('recount', 'needs the openings');
     return;
   }
-  if (log.close === undefined) {
+  if (close === undefined) {
     checks.leaveOut('recount', 'the log is not closed: more ballots may come');
     return;
   }
-  if (results === undefined) figures = await checkClose(checks, log, undefined, opened.close);
+  if (results === undefined) weight = await checkClose(checks, log, close, undefined, opened.close);
   await checks.runAlone(
     'weight',
-    () => demand(figures?.weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
+    () => demand(weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
     () => `${opened.ballots} ballots of weight ${weightText(opened.weight)} count`,
   );
   if (results === undefined) {
@@ -364,19 +361,21 @@ function readRollChanges(log: ReadLog, results: Fields | undefined): RollAfterOp
 /**
  * The close must open to what the log commits to, and the published results must be those it fixed.
  * @param opening what the results or the openings bring to open it
+ * @returns the weight of the ballots that it counts; undefined where it is wrong
  */
 async function checkClose(
   checks: Checks,
   log: ReadLog,
+  close: Fields,
   results: Fields | undefined,
   opening: unknown,
-): Promise<ClosedFigures | undefined> {
-  let figures: ClosedFigures | undefined;
+): Promise<string | undefined> {
+  let weight: string | undefined;
   await checks.runAlone(
     'close',
     () => {
-      figures = openClose(log, opening);
-      const wrong = figures === undefined || results === undefined ? [] : compareWithClose(log, results);
+      weight = openClose(log, close, opening);
+      const wrong = results === undefined ? [] : compareWithClose(results);
       demand(wrong.length === 0, `the published results are not those that the log commits to: ${wrong.join(', ')}`);
     },
     () =>
@@ -384,5 +383,5 @@ async function checkClose(
         ? 'opens to the ballots and the configuration of the log'
         : 'the published results are those that the log commits to',
   );
-  return figures;
+  return weight;
 }

@@ -185,7 +185,7 @@ function checkSignature(
   try {
     const signed = openCheckpoint(last.note, deps.logKey);
     const agrees = signed.size === frontier.size && equalHashes(signed.rootHash, frontier.root());
-    if (!agrees || (signed.confirmed ?? confirmed) !== confirmed) return 'the last checkpoint is of another head';
+    if (!agrees || signed.confirmed !== confirmed) return 'the last checkpoint is of another head';
     return undefined;
   } catch (fault) {
     if (!(fault instanceof NoteRefused)) throw fault;

@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { openCheckpoint } from './checkpoint.ts';
-import type { NoteVerifier } from './signed-note.ts';
 
 /** What was signed last, remembered outside of the database. */
 export interface Remembered {
   readonly size: number;
   readonly rootHash: Uint8Array;
-  /** Ballots confirmed by then; undefined where an earlier version signed. */
+  /** Ballots confirmed by then; undefined for the service's own log. */
   readonly confirmed?: number;
 }
 
@@ -21,12 +19,13 @@ const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
  */
 export class CheckpointMemory {
   readonly #folder: string;
-  readonly #verifier: NoteVerifier;
+  readonly #open: (note: string) => Remembered;
   readonly #kept = new Map<string, Remembered>();
 
-  constructor(dataDir: string, verifier: NoteVerifier) {
+  /** @param open reads a note that was signed by the service's key, and throws for every other */
+  constructor(dataDir: string, open: (note: string) => Remembered) {
     this.#folder = path.join(dataDir, 'checkpoints');
-    this.#verifier = verifier;
+    this.#open = open;
   }
 
   #file(eventId: string): string {
@@ -44,7 +43,7 @@ export class CheckpointMemory {
     }
     let written: Remembered | undefined;
     try {
-      written = openCheckpoint(note, this.#verifier);
+      written = this.#open(note);
     } catch {
       written = undefined;
     }
@@ -54,7 +53,7 @@ export class CheckpointMemory {
 
   /** Written to a file beside and renamed: a crash leaves the old one or the new one. Best after the commit it speaks of. */
   async remember(eventId: string, note: string): Promise<void> {
-    this.#kept.set(eventId, openCheckpoint(note, this.#verifier));
+    this.#kept.set(eventId, this.#open(note));
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // Each writing has a name of its own: two of one log may be under way in one process.
     const beside = `${this.#file(eventId)}.${randomBytes(8).toString('hex')}.new`;

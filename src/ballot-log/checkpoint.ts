@@ -31,18 +31,24 @@ export function createLogKey(
 }
 
 /**
- * Checkpoints of the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and the
- * root hash in base64. The origin is `<key name>/<voting event id>`: one key signs the logs of all events, and the origin
- * distinguishes them. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, those included that wait for the log.
+ * The head of a tree in the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and
+ * the root hash in base64. The service's own log is signed so.
  */
-export interface Checkpoint {
+export interface TreeHead {
   readonly origin: string;
   /** Leaves in the tree. */
   readonly size: number;
   /** 32 bytes. */
   readonly rootHash: Uint8Array;
-  /** Ballots confirmed so far; undefined in checkpoints of versions up to 1.0.0. */
-  readonly confirmed?: number;
+}
+
+/**
+ * The head of an event's log. Its origin is `<key name>/<voting event id>`: one key signs the logs of all events, and the
+ * origin distinguishes them. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, those included that wait
+ * for the log.
+ */
+export interface Checkpoint extends TreeHead {
+  readonly confirmed: number;
 }
 
 const CONFIRMED = /^confirmed (0|[1-9]\d{0,14})$/;
@@ -61,40 +67,56 @@ export function originOf(
   return rehearsalSince === null ? origin : `${origin}/rehearsal-${rehearsalNumber}`;
 }
 
-/** The note's text, newline at the end. */
-export function checkpointBody({ origin, size, rootHash, confirmed }: Checkpoint): string {
+/** The three lines of a head, newline at the end. */
+export function headBody({ origin, size, rootHash }: TreeHead): string {
   if (!/^[^\s+]+$/u.test(origin)) throw new RangeError('an origin has no spaces and no plus');
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`a tree cannot have ${size} leaves`);
   if (rootHash.length !== HASH_BYTES) throw new RangeError(`a root hash has ${HASH_BYTES} bytes`);
-  const count = confirmed === undefined ? '' : `confirmed ${confirmed}\n`;
-  if (count !== '' && !CONFIRMED.test(count.trimEnd()))
-    throw new RangeError(`${confirmed} ballots cannot be confirmed`);
-  return `${origin}\n${size}\n${Buffer.from(rootHash).toString('base64')}\n${count}`;
+  return `${origin}\n${size}\n${Buffer.from(rootHash).toString('base64')}\n`;
 }
 
-/** Reads a note's text; further lines are passed over, as the format asks. @throws NoteRefused for anything else */
-export function parseCheckpointBody(text: string): Checkpoint {
+/** The note's text, newline at the end. */
+export function checkpointBody(checkpoint: Checkpoint): string {
+  const line = `confirmed ${checkpoint.confirmed}`;
+  if (!CONFIRMED.test(line)) throw new RangeError(`${checkpoint.confirmed} ballots cannot be confirmed`);
+  return `${headBody(checkpoint)}${line}\n`;
+}
+
+/** Reads the lines of a note's text, three and `more`. @throws NoteRefused for anything else */
+function parseLines(text: string, more: number): { readonly head: TreeHead; readonly last: string } {
   const lines = text.split('\n');
-  const [origin = '', sizeText = '', rootText = '', more = ''] = lines;
-  const count = CONFIRMED.exec(more)?.[1];
+  const [origin = '', sizeText = '', rootText = '', last = ''] = lines;
   const size = Number(sizeText);
   const rootHash = Buffer.from(rootText, 'base64');
   const whole = /^(0|[1-9]\d*)$/.test(sizeText) && Number.isSafeInteger(size);
   const rooted = rootHash.length === HASH_BYTES && rootHash.toString('base64') === rootText;
-  const ended = lines.at(-1) === '' && !lines.slice(0, -1).includes('');
+  const ended = lines.length === 4 + more && lines.indexOf('') === lines.length - 1;
   if (!whole || !rooted || !ended) throw new NoteRefused('this is no checkpoint');
-  return count === undefined ? { origin, size, rootHash } : { origin, size, rootHash, confirmed: Number(count) };
+  return { head: { origin, size, rootHash }, last };
 }
+
+/** @throws NoteRefused for a text that is not that of an event's checkpoint */
+export function parseCheckpointBody(text: string): Checkpoint {
+  const { head, last } = parseLines(text, 1);
+  const confirmed = CONFIRMED.exec(last)?.[1];
+  if (confirmed === undefined) throw new NoteRefused('this checkpoint does not say how many ballots were confirmed');
+  return { ...head, confirmed: Number(confirmed) };
+}
+
+/** The head of the service's own log as a signed note. */
+export const signHead = (head: TreeHead, signer: NoteSigner): string => signNote(headBody(head), signer);
+
+/** What `signHead` has signed. @throws NoteRefused */
+export const openHead = (note: string, verifier: NoteVerifier): TreeHead =>
+  parseLines(openNote(note, verifier), 0).head;
 
 /** The checkpoint as a signed note. */
-export function signCheckpoint(checkpoint: Checkpoint, signer: NoteSigner): string {
-  return signNote(checkpointBody(checkpoint), signer);
-}
+export const signCheckpoint = (checkpoint: Checkpoint, signer: NoteSigner): string =>
+  signNote(checkpointBody(checkpoint), signer);
 
 /** The checkpoint of a note that the key has signed. @throws NoteRefused */
-export function openCheckpoint(note: string, verifier: NoteVerifier): Checkpoint {
-  return parseCheckpointBody(openNote(note, verifier));
-}
+export const openCheckpoint = (note: string, verifier: NoteVerifier): Checkpoint =>
+  parseCheckpointBody(openNote(note, verifier));
 
 /** Stores the note that is served from now on. */
 async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {

@@ -3,6 +3,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { agreeInWeight } from './check-repository.ts';
@@ -10,12 +11,20 @@ import { recordCheckpoint } from './checkpoint.ts';
 import { isLogClosed } from './due-repository.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
-import { isReadyToClose, recordCosignature } from './record-cosignature.ts';
 import { countParticipants, readElectorate, readRollChanges } from './record-roll.ts';
-import { findHead, type LogHead, lockHead, sumCountingBallots, takeSequencer, updateHead } from './repository.ts';
+import {
+  countQueue,
+  findHead,
+  type LogHead,
+  lockHead,
+  sumCountingBallots,
+  takeSequencer,
+  updateHead,
+} from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
 import { appendLeaves } from './tree-store.ts';
+import { listVoidsToLog } from './void-ballot.ts';
 
 /**
  * Writes the `close` leaf, once, when no ballot can come any more: it commits with a salt to the result and all that it
@@ -27,7 +36,6 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
   // Another process is about to open it: the next turn closes.
   if ((await findHead(deps.db, event.id)) === undefined) return;
-  if (!(await recordCosignature(deps, event))) return;
   const count = await deps.countFinally(definition);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {
@@ -43,7 +51,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if (!(await isReadyToClose(tx, current.event, nowMs))) return undefined;
     await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
-    if (!equalHashes(lotRoot, head.lotRoot ?? head.frontier.root())) return undefined;
+    if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count);
     const closeSalt = randomBytes(SALT_BYTES);
     const c = closeCommitment(closeSalt, content).toString('hex');
@@ -56,6 +64,13 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
   if (note !== undefined) await deps.checkpoints.remember(event.id, note);
+}
+
+/** Whether the log of an event has everything but its end: no ballot can come any more, and void ones have their leaves. */
+async function isReadyToClose(tx: Transaction, event: VotingEvent, nowMs: number): Promise<boolean> {
+  if (!isFinalAt(event, nowMs) || (await isLogClosed(tx, event.id))) return false;
+  // Void ballots are out of the count; their leaves come first.
+  return (await countQueue(tx, event.id)) === 0 && (await listVoidsToLog(tx, event.id, 1)).length === 0;
 }
 
 /** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */

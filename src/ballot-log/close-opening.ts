@@ -24,7 +24,7 @@ export const closeOpeningView = z
   .meta({
     id: 'CloseOpening',
     description:
-      'What the `close` leaf of the log commits to: its `c` is SHA-256("close" ‖ salt ‖ canonical JSON of everything here but the salt). Null before the close, and in logs that an earlier version closed.',
+      'What the `close` leaf of the log commits to: its `c` is SHA-256("close" ‖ salt ‖ canonical JSON of everything here but the salt). Null before the close.',
     examples: [
       {
         salt: 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=',

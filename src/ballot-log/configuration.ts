@@ -12,8 +12,7 @@ import { votingEventView } from '#src/voting-events/voting-event.ts';
 /** Everything that a ballot and its count depend on, as the `open` and `config` leaves bind it. */
 export const configurationView = z
   .object({
-    v: z.literal(1),
-    rules: z.literal(2).meta({ description: 'The version of the counting rules.' }),
+    v: z.literal(2),
     ...votingEventView.pick({ title: true, type: true, startsAt: true, endsAt: true }).shape,
     voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
@@ -45,8 +44,7 @@ export const configurationView = z
       'What the last `open` or `config` leaf binds by its hash: positions and candidates in the order of their IDs.',
     examples: [
       {
-        v: 1,
-        rules: 2,
+        v: 2,
         title: 'Board of the reading club',
         type: 'election',
         startsAt: EXAMPLE.openedAt,
@@ -87,9 +85,6 @@ export const configurationView = z
   });
 type LogConfiguration = z.output<typeof configurationView>;
 
-/** The version of docs/counting.md that ballots are counted by; configurations without it are of the first. */
-const COUNTING_RULES = 2;
-
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
 
 /**
@@ -99,8 +94,7 @@ const byId = (one: { readonly id: string }, other: { readonly id: string }): num
 export function configurationOf(definition: BallotDefinition): LogConfiguration {
   const { event } = definition;
   return {
-    v: 1,
-    rules: COUNTING_RULES,
+    v: 2,
     title: event.title,
     type: event.type,
     startsAt: event.startsAt,

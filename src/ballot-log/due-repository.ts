@@ -6,12 +6,8 @@ import type { Executor } from '#src/database/client.ts';
 /** True for an event `e` that no ballot can come to any more. */
 export const FINAL = sql`is_final(e, now_ms())`;
 
-/**
- * SQL. Of a log `l`: its `close` leaf stands, and nothing but `void` leaves behind it. A log that an earlier version closed
- * and opened again is not closed by its first `close` leaf.
- */
-const CLOSED = sql`l.size = l.closed_size + (SELECT count(*) FROM voided_ballots v
-  WHERE v.voting_event_id = l.voting_event_id AND v.leaf_index >= l.closed_size)`;
+/** SQL. Of a log `l`, or of an event without one: its `close` leaf does not stand. */
+const NOT_CLOSED = sql`l.closed_size IS NULL`;
 
 /** Approved voters from which on an election that ends by itself is sealed while it is open: smaller batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;
@@ -52,7 +48,7 @@ export async function readLeastToSeal(
 /** Whether the log has its `close` leaf. */
 export async function isLogClosed(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ closed: boolean }>(
-    sql`SELECT ${CLOSED} IS TRUE AS closed FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`,
+    sql`SELECT NOT (${NOT_CLOSED}) AS closed FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`,
   );
   return rows[0]?.closed ?? false;
 }
@@ -63,10 +59,10 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ${WAITING} AS q ON q.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(e, now_ms()) OR ${FINAL}) AND (
-      l.size IS NULL OR (l.paper_version < e.paper_version AND (${CLOSED}) IS NOT TRUE)
-      OR (${FINAL} AND ((${CLOSED}) IS NOT TRUE
+      l.size IS NULL OR (l.paper_version < e.paper_version AND ${NOT_CLOSED})
+      OR (${FINAL} AND (${NOT_CLOSED}
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
-      OR coalesce(q.ballots, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND (${CLOSED}) IS NOT TRUE)
+      OR coalesce(q.ballots, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);
@@ -77,7 +73,7 @@ export async function readCloseDue(executor: Executor): Promise<number> {
   const { rows } = await executor.execute<{ ms: string }>(sql`
     SELECT coalesce(now_ms() - min(event_final_at(e)), 0)::text AS ms
     FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND ${FINAL} AND (${CLOSED}) IS NOT TRUE`);
+    WHERE e.deleted_at IS NULL AND ${FINAL} AND ${NOT_CLOSED}`);
   return Number(rows[0]?.ms ?? 0);
 }
 

@@ -11,7 +11,7 @@ import { sha256 } from '#src/platform/secrets.ts';
  * as 26 upper-case ASCII characters. It bears no time, so that no leaf can be joined with the moment somebody voted.
  */
 interface BallotLeaf {
-  readonly v: 1;
+  readonly v: 2;
   readonly t: 'ballot';
   readonly e: string;
   readonly c: string;
@@ -32,12 +32,6 @@ interface OpenLeaf {
   readonly roll: { readonly heads: number; readonly weight: string } | null;
   /** Ballots that were confirmed in rehearsals before, and wiped; only where there was a rehearsal. */
   readonly rehearsalBallots?: number;
-}
-
-/** The first leaf as versions up to 1.0.0 wrote it: `roll` is the number of voters, approved or not. */
-interface FirstOpenLeaf extends Omit<OpenLeaf, 'v' | 'roll'> {
-  readonly v: 1;
-  readonly roll: number;
 }
 
 /**
@@ -61,30 +55,12 @@ interface RollLeaf {
 
 /** A change of the configuration after the opening; `seq` counts them from 1. */
 interface ConfigLeaf {
-  readonly v: 1;
+  readonly v: 2;
   readonly t: 'config';
   readonly e: string;
   readonly at: number;
   readonly config: string;
   readonly seq: number;
-}
-
-/**
- * What witnesses signed of the log with all its ballots: the last leaf before the close, where witnesses are set. The service's own
- * log, whose head they signed, holds the head of this log as it was before this leaf.
- */
-interface WitnessLeaf {
-  readonly v: 2;
-  readonly t: 'witness';
-  readonly e: string;
-  readonly at: number;
-  /** The head that they signed: three lines, the origin, size and root of the service's own log. */
-  readonly checkpoint: string;
-  /** The leaf of this log's head in the service's own log, and its inclusion proof (RFC 6962), hashes in base64. */
-  readonly index: number;
-  readonly hashes: readonly string[];
-  /** Signature lines of one or more witnesses (C2SP `cosignature/v1`). */
-  readonly cosignatures: readonly string[];
 }
 
 /**
@@ -120,37 +96,16 @@ export interface CloseContent {
   readonly result: string;
 }
 
-/** The close as versions up to 1.0.0 wrote it, its figures in clear; one more for each time that a closed event was opened again. */
-interface FirstCloseLeaf {
-  readonly v: 1;
-  readonly t: 'close';
-  readonly e: string;
-  readonly at: number;
-  readonly ballots: number;
-  readonly weight: string;
-  readonly abstentions?: number;
-  readonly result: string;
-}
-
 /** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
 interface VoidLeaf {
-  readonly v: 1;
+  readonly v: 2;
   readonly t: 'void';
   readonly e: string;
   readonly h: string;
   readonly index: number;
 }
 
-export type Leaf =
-  | BallotLeaf
-  | OpenLeaf
-  | FirstOpenLeaf
-  | RollLeaf
-  | ConfigLeaf
-  | WitnessLeaf
-  | CloseLeaf
-  | FirstCloseLeaf
-  | VoidLeaf;
+export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
 
 /** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
 export interface CommittedVote {
@@ -183,12 +138,12 @@ function requireHash(bytes: Uint8Array, name: string): string {
 /** The leaf of a confirmed ballot. @param codeTag SHA-256("code" ‖ confirmation code), 32 bytes */
 export function ballotLeaf(eventId: string, commitment: Uint8Array, codeTag: Uint8Array): BallotLeaf {
   const c = requireHash(commitment, 'a commitment');
-  return { v: 1, t: 'ballot', e: eventId, c, h: requireHash(codeTag, 'a code tag') };
+  return { v: 2, t: 'ballot', e: eventId, c, h: requireHash(codeTag, 'a code tag') };
 }
 
 /** The leaf that voids the ballot at an index of the log. */
 export function voidLeaf(eventId: string, codeTag: Uint8Array, index: number): VoidLeaf {
-  return { v: 1, t: 'void', e: eventId, h: requireHash(codeTag, 'a code tag'), index };
+  return { v: 2, t: 'void', e: eventId, h: requireHash(codeTag, 'a code tag'), index };
 }
 
 const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);

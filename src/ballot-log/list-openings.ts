@@ -52,7 +52,7 @@ export const openingsPage = z
       description: 'The seed that ties are drawn from, in hex.',
       examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],
     }),
-    close: closeOpeningView.nullable().meta({ examples: [null] }),
+    close: closeOpeningView,
     configuration: configurationView.optional().meta({ description: 'On the first page alone.' }),
   })
   .meta({ id: 'BallotOpenings' });
@@ -123,7 +123,8 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   if (definition === undefined) throw notFound();
   const head = await findHead(deps.db, event.id);
   // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
-  if (head?.lotRoot == null) throw refuse('openings_before_final');
+  if (head === undefined || head.closeSalt === null || head.closeContent === null)
+    throw refuse('openings_before_final');
   const rows = await readSealedBallots(deps.db, event.id, { after, limit: most + 1 });
   const fitting = countFitting(rows, most);
   const page = rows.slice(0, fitting);
@@ -138,7 +139,6 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   const tieSeed = openSeed(deps.secrets, event.id, head.lotSeed).toString('hex');
   // A thousand candidates are long: once is enough.
   const configuration = after < 0 ? { configuration: configurationOf(definition) } : {};
-  const { closeSalt, closeContent } = head;
-  const close = closeSalt === null || closeContent === null ? null : openClose(closeSalt, closeContent);
+  const close = openClose(head.closeSalt, head.closeContent);
   return { status: 200, body: { data, nextCursor, nextIndex, tieSeed, close, ...configuration } };
 }

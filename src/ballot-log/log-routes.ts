@@ -91,7 +91,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       const origin = originOf(deps.logKey.name, row);
       return answer(
         c,
-        noteAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT }, deps.logKey)),
+        noteAnswer(last?.note ?? signCheckpoint({ origin, size: 0, rootHash: EMPTY_ROOT, confirmed: 0 }, deps.logKey)),
       );
     },
   );

@@ -22,12 +22,12 @@ export interface LogHead {
   readonly rollOtherChanges: number | null;
   readonly rollSeq: number;
   readonly rollMixedAt: number | null;
-  /** The size right after the last `close` leaf. */
+  /** The size right after the `close` leaf. */
   readonly closedSize: number | null;
   readonly rollScatteredAt: number | null;
   /** The sealed seed of the lot. */
   readonly lotSeed: string;
-  /** The root before the first `close` leaf. */
+  /** The root before the `close` leaf. */
   readonly lotRoot: Buffer | null;
   readonly closeSalt: Buffer | null;
   readonly closeContent: string | null;

@@ -26,7 +26,6 @@ import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { CompactRange } from './merkle-tree.ts';
-import type { CosignedHead } from './record-cosignature.ts';
 import { readRoll, recordRoll } from './record-roll.ts';
 import { countQueue, insertHead, type LogHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
@@ -68,8 +67,6 @@ export interface SealDeps {
   readonly disclose: (eventId: string) => Promise<void>;
   /** Counts a finished event: `results` brings it. */
   readonly countFinally: (definition: BallotDefinition) => Promise<FinalCount>;
-  /** What witnesses signed of an event's head of so many leaves, asked now if need be; undefined where no witness is set. */
-  readonly cosignedHead: ((eventId: string, size: number) => Promise<CosignedHead | undefined>) | undefined;
 }
 
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
@@ -234,7 +231,7 @@ async function appendConfiguration(
             ? { rehearsalBallots: event.rehearsalBallots }
             : {}),
         }
-      : { v: 1, t: 'config', e: event.id, at, config, seq: configSeq };
+      : { v: 2, t: 'config', e: event.id, at, config, seq: configSeq };
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
   return { ...changed, ...roll, configSeq, lotSeed };
 }

@@ -34,7 +34,7 @@ export const ballotLogs = pgTable('ballot_logs', {
   closedSize: count('closed_size'),
   /** The sealed seed of the lot, drawn when the log opened. */
   lotSeed: text('lot_seed').notNull(),
-  /** The root before the first `close` leaf, which lots are drawn from together with the seed. */
+  /** The root before the `close` leaf, which lots are drawn from together with the seed. */
   lotRoot: bytes('lot_root'),
   /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it. */
   closeSalt: bytes('close_salt'),

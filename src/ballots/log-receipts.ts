@@ -13,9 +13,9 @@ export interface ConfirmedBallot {
 export interface LogReceipts {
   /**
    * The signed promise that the ballot will be in the log. The same ballot gets the same promise each time.
-   * @param untilMs the date that it names; undefined for a ballot that was promised none
+   * @param untilMs the date that it names
    */
-  promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number | undefined): string;
+  promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number): string;
   /** Called after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
   confirmed(eventId: string): void;
 }

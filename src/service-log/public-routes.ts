@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { findCheckpointAt, logOrigin, signCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { findCheckpointAt, logOrigin, signHead } from '#src/ballot-log/checkpoint.ts';
 import { EMPTY_ROOT } from '#src/ballot-log/merkle-tree.ts';
 import { noteAnswer, readTileBytes, tileAnswer } from '#src/ballot-log/read-log.ts';
 import type { Deps } from '#src/deps.ts';
@@ -63,7 +63,7 @@ const withLines = ({ note }: ServiceCheckpoint, lines: readonly string[] = []): 
 /** The newest head of the service's own log, with the cosignatures that it has so far. */
 async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogDeps): Promise<string> {
   const [newest] = await listNewestCheckpoints(db, 0, 1);
-  if (newest === undefined) return signCheckpoint({ origin: signer.name, size: 0, rootHash: EMPTY_ROOT }, signer);
+  if (newest === undefined) return signHead({ origin: signer.name, size: 0, rootHash: EMPTY_ROOT }, signer);
   return withLines(newest, (await listCosignatures(db, [newest.size])).get(newest.size));
 }
 
@@ -132,7 +132,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
       path: '/log/tile/:tile{.+}',
       scope: 'none',
       description:
-        'By the paths of C2SP tlog-tiles. An entry is canonical JSON of `{ v: 1, t: "checkpoint", e, c }`: `e` is SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ origin, size and root, each with its line end), in lowercase hex. Who reads an event’s log can make both again; nobody else learns its size or root.',
+        'By the paths of C2SP tlog-tiles. An entry is canonical JSON of `{ v: 2, t: "checkpoint", e, c }`: `e` is SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ origin, size and root, each with its line end), in lowercase hex. Who reads an event’s log can make both again; nobody else learns its size or root.',
       answers: answersBytes('The bytes of the tile.'),
     }),
     async (c) => {

@@ -117,31 +117,6 @@ export async function listCosignatures(
   return new Map([...Map.groupBy(rows, ({ size }) => size)].map(([size, own]) => [size, own.map(({ line }) => line)]));
 }
 
-/** The leaf of an event's head of so many leaves. */
-export async function findLeafAt(executor: Executor, tag: Buffer, size: number): Promise<number | undefined> {
-  const [row] = await executor
-    .select({ leafIndex: serviceLogLeaves.leafIndex })
-    .from(serviceLogLeaves)
-    .where(and(eq(serviceLogLeaves.eventTag, tag), eq(serviceLogLeaves.size, size)));
-  return row?.leafIndex;
-}
-
-/** The first head with more than `above` leaves that a witness has signed, with the lines of all who did. */
-export async function findFirstCosigned(
-  executor: Executor,
-  above: number,
-): Promise<{ readonly head: ServiceCheckpoint; readonly lines: readonly string[] } | undefined> {
-  const [first] = await executor
-    .select({ size: serviceCosignatures.size })
-    .from(serviceCosignatures)
-    .where(gt(serviceCosignatures.size, above))
-    .orderBy(asc(serviceCosignatures.size))
-    .limit(1);
-  const head = first === undefined ? undefined : await findServiceCheckpoint(executor, first.size);
-  if (head === undefined) return undefined;
-  return { head, lines: (await listCosignatures(executor, [head.size])).get(head.size) ?? [] };
-}
-
 /** The newest leaf of an event: its index, and the size of the event's log that it speaks of. */
 export async function findLeafOf(
   executor: Executor,

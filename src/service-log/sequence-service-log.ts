@@ -1,8 +1,9 @@
 import {
-  type Checkpoint,
-  checkpointBody,
+  headBody,
   logOrigin,
-  signCheckpoint,
+  openHead,
+  signHead,
+  type TreeHead,
   takeQueuedCheckpoints,
 } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
@@ -39,20 +40,20 @@ const REMEMBERED_AS = 'service-log';
 /** One origin for the whole service: `<name of the log key>/log`, where it is served, too. */
 export function createServiceLogKey(logKey: NoteSigner, dataDir: string): ServiceLogKey {
   const signer = renameSigner(logKey, `${logKey.name}/log`);
-  return { signer, memory: new CheckpointMemory(dataDir, signer) };
+  return { signer, memory: new CheckpointMemory(dataDir, (note) => openHead(note, signer)) };
 }
 
 /** Names an event's log in the service's own log, to those alone who know the event's ID. */
 export const eventTag = (origin: string): Buffer => sha256(`event${origin}`);
 
 /**
- * The leaf of a checkpoint: canonical JSON of `{ v: 1, t: "checkpoint", e, c }` with two hashes in lowercase hex. `e` is
+ * The leaf of a checkpoint: canonical JSON of `{ v: 2, t: "checkpoint", e, c }` with two hashes in lowercase hex. `e` is
  * SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ the first three lines of the checkpoint: origin, size, root).
  * A reader of the event's log makes both again; everybody else learns neither size nor root of a log that is not open.
  */
-export function checkpointLeaf({ origin, size, rootHash }: Checkpoint): Buffer {
-  const commitment = sha256(`checkpoint${checkpointBody({ origin, size, rootHash })}`);
-  const leaf = { v: 1, t: 'checkpoint', e: eventTag(origin).toString('hex'), c: commitment.toString('hex') };
+export function checkpointLeaf(head: TreeHead): Buffer {
+  const commitment = sha256(`checkpoint${headBody(head)}`);
+  const leaf = { v: 2, t: 'checkpoint', e: eventTag(head.origin).toString('hex'), c: commitment.toString('hex') };
   return Buffer.from(canonicalJson(leaf));
 }
 
@@ -102,7 +103,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     await storeCompactRange(tx, frontier);
     const { signer } = deps.serviceLog;
     const head = { size: frontier.size, rootHash: Buffer.from(frontier.root()) };
-    const note = signCheckpoint({ origin: signer.name, ...head }, signer);
+    const note = signHead({ origin: signer.name, ...head }, signer);
     await insertServiceCheckpoint(tx, { ...head, note, createdAt: await readNow(tx) });
     if (deps.config.witnesses.length > 0) await enqueue(tx, ASK_WITNESSES, {}, { key: ASK_WITNESSES.name });
     return { note, more: queued.length === MOST_TOGETHER };

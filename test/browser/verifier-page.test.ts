@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
+import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
@@ -45,6 +50,9 @@ async function pollWithReceipt(ballots: number): Promise<{ event: TestEvent; cod
   await sealBallots(service, event.id);
   return { event, ...receipt };
 }
+
+/** One old form for each check that finds one: the unit tests go through all of them. */
+const ONE_OF_EACH = new Map(Object.entries(OLD_FORMS).map((entry) => [entry[1].fails, entry])).values().toArray();
 
 /** The marks of all checks by their names, once the page has come to its end. */
 async function outcomeOf(page: Page): Promise<{ verified: string | null; marks: Record<string, string> }> {
@@ -114,6 +122,29 @@ describe.runIf(hasBrowser)('the page that verifies', () => {
     await page.close();
   });
 
+  test('takes no form but the present one, and shows apart what was not asked for', async () => {
+    const show = async (log: StoredLog, given: Record<string, string>) => {
+      const page = await browser.newPage();
+      const read = serve(log);
+      await page.route(/\/public\/|voting-log-key/, async (route) => {
+        const { pathname, search } = new URL(route.request().url());
+        const { status, bytes } = await read(`${pathname}${search}`, 0);
+        await route.fulfill({ status, body: bytes });
+      });
+      await page.goto(linkOf({ event: EVENT, ...given }));
+      const outcome = await outcomeOf(page);
+      await page.close();
+      return outcome;
+    };
+    const { log, ...given } = PRESENT_FORM;
+    const right = await show(log, given);
+    expect(right).toMatchObject({ verified: 'yes', marks: { recount: '✓', witnesses: '–', 'your ballot': '–' } });
+    for (const [what, { log: old, fails, ...more }] of ONE_OF_EACH) {
+      const { verified, marks } = await show(old, more);
+      expect([what, verified, marks[fails]]).toEqual([what, 'no', '✗']);
+    }
+  });
+
   test.each([
     ['a desk', { width: 1_280, height: 800 }],
     ['a phone', { width: 360, height: 740 }],
@@ -167,6 +198,50 @@ test('the verifier is served as one file that runs by itself, with the SHA-256 t
     expect(JSON.parse(stdout).verified).toBe('yes');
     expect(readFileSync(path.join(folder, 'checkpoint.txt'), 'utf8')).toContain('confirmed 3');
   } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('the one file takes no form but the present one', async () => {
+  const { body } = await service.call('GET', '/verify/voting-verifier.mjs');
+  const folder = mkdtempSync(path.join(tmpdir(), 'one-file-'));
+  let read = serve(PRESENT_FORM.log);
+  const server = createServer((request, response) => {
+    void read(request.url ?? '', 0).then(({ status, bytes }) => response.writeHead(status).end(bytes));
+  }).listen(0, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const file = (name: string, text: string): string => {
+      writeFileSync(path.join(folder, name), text);
+      return name;
+    };
+    file('voting-verifier.mjs', body);
+    const run = async (log: StoredLog, given: Record<string, string>) => {
+      read = serve(log);
+      const more = Object.entries(given).flatMap(([name, text]) => [`--${name}`, file(name, text)]);
+      const words = [
+        'voting-verifier.mjs',
+        '--base-url',
+        `http://127.0.0.1:${port}`,
+        '--event',
+        EVENT,
+        '--json',
+        ...more,
+      ];
+      const child = promisify(execFile)(process.execPath, words, { cwd: folder }).catch((fault) => fault);
+      const { stdout, code = 0 } = await child;
+      return { code, ...JSON.parse(stdout) };
+    };
+    const { log, ...given } = PRESENT_FORM;
+    expect(await run(log, given)).toMatchObject({ code: 0, verified: 'yes' });
+    for (const [what, { log: old, fails, ...more }] of ONE_OF_EACH) {
+      const { code, checks } = await run(old, more);
+      const found = checks.find(({ name }: { name: string }) => name === fails)?.status;
+      expect([what, code, found]).toEqual([what, 1, 'failed']);
+    }
+  } finally {
+    server.close();
     rmSync(folder, { recursive: true, force: true });
   }
 });

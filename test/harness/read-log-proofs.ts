@@ -18,8 +18,8 @@ interface LogPromise {
   readonly origin: string;
   /** 32 bytes. */
   readonly leafHash: Uint8Array;
-  /** Unix ms; undefined where no date was promised. */
-  readonly untilMs?: number;
+  /** Unix ms. */
+  readonly untilMs: number;
 }
 
 /** The complete nodes that the root of a tree is made of, from left to right: one for each 1 in the binary form of its size. */
@@ -137,13 +137,12 @@ export function openLogPromise(note: string, verifier: NoteVerifier): LogPromise
   const lines = openNote(note, verifier).split('\n');
   const [origin = '', words, encoded = '', date] = lines;
   const leafHash = Buffer.from(encoded, 'base64');
-  const dated = lines.length === 5;
-  const untilMs = dated ? readDate(date) : undefined;
-  const formed = words === WORDS && lines.at(-1) === '' && (dated ? untilMs !== undefined : lines.length === 4);
-  if (!formed || leafHash.length !== HASH_BYTES || leafHash.toString('base64') !== encoded) {
+  const untilMs = readDate(date);
+  const formed = words === WORDS && lines.length === 5 && lines.at(-1) === '';
+  if (!formed || untilMs === undefined || leafHash.length !== HASH_BYTES || leafHash.toString('base64') !== encoded) {
     throw new NoteRefused('this is no promise of a leaf');
   }
-  return untilMs === undefined ? { origin, leafHash } : { origin, leafHash, untilMs };
+  return { origin, leafHash, untilMs };
 }
 
 /** Undefined for a line that is not `until` and a date in its one form. */

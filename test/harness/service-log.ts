@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { openHead } from '#src/ballot-log/checkpoint.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { TILE_WIDTH, tilePath } from '#src/ballot-log/tiles.ts';
 import { decodeBundle } from './read-log-proofs.ts';
@@ -10,7 +10,7 @@ const hex = (text: string): string => createHash('sha256').update(text).digest('
 /** The leaf that a checkpoint of an event must have, made from its note as any outsider would. */
 export function expectedLeaf(note: string) {
   const [origin = '', size = '', root = ''] = note.split('\n');
-  return { v: 1, t: 'checkpoint', e: hex(`event${origin}`), c: hex(`checkpoint${origin}\n${size}\n${root}\n`) };
+  return { v: 2, t: 'checkpoint', e: hex(`event${origin}`), c: hex(`checkpoint${origin}\n${size}\n${root}\n`) };
 }
 
 /** Reads the service's own log over HTTP, without a key. */
@@ -33,7 +33,7 @@ export class ServiceLogReader {
 
   /** The signed head, its signature checked. */
   async head() {
-    return openCheckpoint(await this.note(), parseVerifierKey(await this.verifierKey()));
+    return openHead(await this.note(), parseVerifierKey(await this.verifierKey()));
   }
 
   async entries(size: number): Promise<Buffer[]> {

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyO
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { openHead } from '#src/ballot-log/checkpoint.ts';
 import { NoteRefused, parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { verifyConsistency } from './read-log-proofs.ts';
 
@@ -77,7 +77,7 @@ export async function startWitness(name: string, logKey: () => string): Promise<
     if (!note.startsWith(`${verifier.name}\n`)) return { status: 404 };
     let head: Signed;
     try {
-      head = openCheckpoint(note, verifier);
+      head = openHead(note, verifier);
     } catch (fault) {
       if (fault instanceof NoteRefused) return { status: 403 };
       throw fault;

@@ -5,12 +5,12 @@ import { type VerificationReport, verifyLog } from '../verify-log.ts';
 // The page `/verify`: the verifier as it is, between a form and a list. Nothing that is typed here leaves the browser, but for
 // the event and the key, which go to the service that served the page.
 
-const MARKS = { verified: '✓', failed: '✗', left_out: '○' } as const;
-const WORDS = { verified: 'right', failed: 'wrong', left_out: 'not checked' } as const;
+const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
+const WORDS = { verified: 'right', failed: 'wrong', left_out: 'not checked', not_asked: 'not asked' } as const;
 const LAST_WORDS = {
   yes: 'Everything is right.',
   no: 'Something is wrong. Keep this page and the checkpoints you have, and show them to the organizer and to other observers.',
-  partial: 'What was checked is right. What is marked ○ could not be checked.',
+  partial: 'Right as far as it goes. What is marked ○ could not be checked.',
 } as const;
 const FIELDS = ['event', 'key', 'code', 'promise', 'since'] as const;
 

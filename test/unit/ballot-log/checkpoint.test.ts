@@ -3,8 +3,10 @@ import {
   checkpointBody,
   logOrigin,
   openCheckpoint,
+  openHead,
   parseCheckpointBody,
   signCheckpoint,
+  signHead,
 } from '#src/ballot-log/checkpoint.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner, NoteRefused, parseVerifierKey, signNote } from '#src/ballot-log/signed-note.ts';
@@ -14,11 +16,11 @@ const signer = createNoteSigner('vote.example.org', Buffer.alloc(32, 5));
 const verifier = parseVerifierKey(signer.verifierKey);
 const origin = logOrigin('vote.example.org', 'evt_1');
 const rootHash = Buffer.alloc(32, 0xab);
-const checkpoint = { origin, size: 20_852_163, rootHash };
+const checkpoint = { origin, size: 20_852_163, rootHash, confirmed: 12 };
 
-test('a checkpoint is the origin, the size and the root in base64, one a line', () => {
+test('a checkpoint is the origin, the size, the root in base64 and the ballots confirmed so far, one a line', () => {
   expect(checkpointBody(checkpoint)).toBe(
-    'vote.example.org/evt_1\n20852163\nq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\n',
+    'vote.example.org/evt_1\n20852163\nq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\nconfirmed 12\n',
   );
 });
 
@@ -26,8 +28,12 @@ test('a signed checkpoint gives back what was signed', () => {
   expect(openCheckpoint(signCheckpoint(checkpoint, signer), verifier)).toEqual(checkpoint);
 });
 
-test('lines after the third are passed over', () => {
-  expect(parseCheckpointBody(`${checkpointBody(checkpoint)}extension\n`)).toEqual(checkpoint);
+test('a head of the service’s own log has three lines, and neither is taken for the other', () => {
+  const head = { origin: 'vote.example.org/log', size: 7, rootHash };
+  const note = signHead(head, signer);
+  expect(openHead(note, verifier)).toEqual(head);
+  expect(() => openCheckpoint(note, verifier)).toThrow(NoteRefused);
+  expect(() => openHead(signCheckpoint(checkpoint, signer), verifier)).toThrow(NoteRefused);
 });
 
 test('a text that is no checkpoint is refused', () => {
@@ -45,25 +51,32 @@ test('a text that is no checkpoint is refused', () => {
     `\n1\n${root}\n`,
     `${origin}\n1\n${root}\n\nmore\n`,
     `${origin}\n1\n${root}`,
+    `${origin}\n1\n${root}\n`,
+    `${origin}\n1\n${root}\nextension\n`,
+    `${origin}\n1\n${root}\nconfirmed 01\n`,
+    `${origin}\n1\n${root}\nconfirmed 1\nextension\n`,
+    `${origin}\n1\n${root}\nextension\nconfirmed 1\n`,
   ];
   for (const text of wrong) expect(() => parseCheckpointBody(text)).toThrow(NoteRefused);
 });
 
 test('no checkpoint is made of figures that cannot be', () => {
-  for (const wrong of [{ size: -1 }, { size: 0.5 }, { rootHash: Buffer.alloc(31) }, { origin: 'a b' }]) {
+  const counts = [-1, 1.5, Number.NaN, 1e16].map((confirmed) => ({ confirmed }));
+  for (const wrong of [{ size: -1 }, { size: 0.5 }, { rootHash: Buffer.alloc(31) }, { origin: 'a b' }, ...counts]) {
     expect(() => checkpointBody({ ...checkpoint, ...wrong })).toThrow(RangeError);
   }
 });
 
 test('a promise gives back the event and the leaf that were promised', () => {
-  const promise = signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, undefined);
-  expect(openLogPromise(promise, verifier)).toEqual({ origin, leafHash: rootHash });
-  expect(() => openLogPromise(promise.replace('evt_1', 'evt_2'), verifier)).toThrow(NoteRefused);
   const untilMs = Date.UTC(2026, 10, 23, 12);
   const dated = signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, untilMs);
   expect(dated.split('\n')[3]).toBe('until 2026-11-23T12:00:00.000Z');
   expect(openLogPromise(dated, verifier)).toEqual({ origin, leafHash: rootHash, untilMs });
   expect(() => openLogPromise(dated.replace('2026', '2027'), verifier)).toThrow(NoteRefused);
+  expect(() => openLogPromise(dated.replace('evt_1', 'evt_2'), verifier)).toThrow(NoteRefused);
+  expect(() => openLogPromise(signNote(`${dated.split('\n').slice(0, 3).join('\n')}\n`, signer), verifier)).toThrow(
+    NoteRefused,
+  );
   for (const line of [
     'until 2026-11-23',
     'until',
@@ -74,24 +87,13 @@ test('a promise gives back the event and the leaf that were promised', () => {
     const text = `${dated.split('\n').slice(0, 3).join('\n')}\n${line}\n`;
     expect(() => openLogPromise(signNote(text, signer), verifier)).toThrow(NoteRefused);
   }
-  expect(() => signLogPromise(logOrigin(signer.name, 'evt_1'), Buffer.alloc(31), signer, undefined)).toThrow(
-    RangeError,
-  );
+  expect(() => signLogPromise(logOrigin(signer.name, 'evt_1'), Buffer.alloc(31), signer, untilMs)).toThrow(RangeError);
 });
 
 test('neither a promise can be shown as a checkpoint nor a checkpoint as a promise', () => {
-  expect(() =>
-    openCheckpoint(signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, undefined), verifier),
-  ).toThrow(NoteRefused);
+  expect(() => openCheckpoint(signLogPromise(logOrigin(signer.name, 'evt_1'), rootHash, signer, 0), verifier)).toThrow(
+    NoteRefused,
+  );
   expect(() => openLogPromise(signCheckpoint(checkpoint, signer), verifier)).toThrow(NoteRefused);
   expect(() => openLogPromise(signNote('words\n', signer), verifier)).toThrow(NoteRefused);
-});
-
-test('a checkpoint may count the ballots confirmed so far, on a line behind the root', () => {
-  const counted = { ...checkpoint, confirmed: 12 };
-  const note = signCheckpoint(counted, signer);
-  expect(note.split('\n')[3]).toBe('confirmed 12');
-  expect(openCheckpoint(note, verifier)).toEqual(counted);
-  for (const confirmed of [-1, 1.5, Number.NaN, 1e16])
-    expect(() => signCheckpoint({ ...checkpoint, confirmed }, signer)).toThrow(RangeError);
 });

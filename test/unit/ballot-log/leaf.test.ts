@@ -53,7 +53,7 @@ test('a ballot’s leaf is canonical JSON of the event, the commitment and the t
   const [commitment, codeTag] = [Buffer.alloc(32, 0xaa), codeTagOf(code)];
   expect(codeTag.toString('hex')).toBe(sha256('code', code));
   expect(encodeLeaf(ballotLeaf('evt_1', commitment, codeTag)).toString()).toBe(
-    `{"c":"${'aa'.repeat(32)}","e":"evt_1","h":"${codeTag.toString('hex')}","t":"ballot","v":1}`,
+    `{"c":"${'aa'.repeat(32)}","e":"evt_1","h":"${codeTag.toString('hex')}","t":"ballot","v":2}`,
   );
   expect(() => ballotLeaf('evt_1', commitment.subarray(1), codeTag)).toThrow(RangeError);
   expect(() => ballotLeaf('evt_1', commitment, codeTag.subarray(1))).toThrow(RangeError);
@@ -62,8 +62,6 @@ test('a ballot’s leaf is canonical JSON of the event, the commitment and the t
 test('the other leaves are canonical JSON of their fields', () => {
   const hash = 'ab'.repeat(32);
   const written = (text: string): string => text.replaceAll('HASH', hash);
-  const open = encodeLeaf({ v: 1, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: 3 });
-  expect(open.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","roll":3,"seed":"HASH","t":"open","v":1}'));
   const opened = encodeLeaf({
     ...{ v: 2, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: { heads: 3, weight: '3.5' } },
   });
@@ -74,16 +72,12 @@ test('the other leaves are canonical JSON of their fields', () => {
   expect(encodeLeaf({ v: 2, t: 'roll', e: 'evt_1', at: 5, ...changed }).toString()).toBe(
     '{"at":5,"e":"evt_1","heads":3,"identityChanges":1,"rollChanges":2,"seq":1,"t":"roll","v":2,"weight":"3.5"}',
   );
-  const config = encodeLeaf({ v: 1, t: 'config', e: 'evt_1', at: 5, config: hash, seq: 1 });
-  expect(config.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","seq":1,"t":"config","v":1}'));
-  const close = encodeLeaf({ v: 1, t: 'close', e: 'evt_1', at: 5, ballots: 2, weight: '2.5', result: hash });
-  expect(close.toString()).toBe(
-    written('{"at":5,"ballots":2,"e":"evt_1","result":"HASH","t":"close","v":1,"weight":"2.5"}'),
-  );
+  const config = encodeLeaf({ v: 2, t: 'config', e: 'evt_1', at: 5, config: hash, seq: 1 });
+  expect(config.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","seq":1,"t":"config","v":2}'));
   const committed = encodeLeaf({ v: 2, t: 'close', e: 'evt_1', at: 5, c: hash });
   expect(committed.toString()).toBe(written('{"at":5,"c":"HASH","e":"evt_1","t":"close","v":2}'));
   const voided = encodeLeaf(voidLeaf('evt_1', Buffer.alloc(32, 0xab), 7));
-  expect(voided.toString()).toBe(written('{"e":"evt_1","h":"HASH","index":7,"t":"void","v":1}'));
+  expect(voided.toString()).toBe(written('{"e":"evt_1","h":"HASH","index":7,"t":"void","v":2}'));
 });
 
 test('a close is committed to under a salt: SHA-256 of "close", salt and canonical JSON', () => {

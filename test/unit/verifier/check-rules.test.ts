@@ -11,7 +11,7 @@ const CANDIDATES = ['cnd_a', 'cnd_b', 'cnd_c'];
 
 function positionOf(settings: Readonly<Record<string, unknown>>, withdrawn: readonly string[] = []) {
   const [position] = readBallotDefinition({
-    rules: 2,
+    v: 2,
     positions: [
       {
         id: 'pos_1',

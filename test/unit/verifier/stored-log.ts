@@ -9,7 +9,6 @@ import {
   closeCommitment,
   encodeLeaf,
   hashOfJson,
-  type Leaf,
 } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { createNoteSigner, type NoteSigner } from '#src/ballot-log/signed-note.ts';
@@ -48,7 +47,7 @@ export interface StoredLog {
 }
 
 const configuration = {
-  rules: 2,
+  v: 2,
   positions: POSITIONS.map((position) => ({
     ...position,
     ...{ groupId: null, rules: null, majorityRequired: null, minSelections: 1 },
@@ -90,8 +89,8 @@ export function openingAt(index: number, ballot: StoredBallot) {
 }
 
 /** The results as the service publishes them. */
-export function countResults(ballots: readonly StoredBallot[], seed: string, version: LogVersion = 2) {
-  const root = naiveRoot([openLeaf(seed, version), ...ballots.map(leafOf)]).toString('hex');
+export function countResults(ballots: readonly StoredBallot[], seed: string) {
+  const root = naiveRoot([openLeaf(seed), ...ballots.map(leafOf)]).toString('hex');
   const positions = POSITIONS.map((position) => {
     const tally: TallyPosition = {
       ...position,
@@ -117,17 +116,16 @@ export function countResults(ballots: readonly StoredBallot[], seed: string, ver
 }
 type Counted = ReturnType<typeof countResults>;
 
-function openLeaf(tieSeed: string, version: LogVersion): Buffer {
+function openLeaf(tieSeed: string): Buffer {
   const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
-  const names = { t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed } as const;
-  return encodeLeaf(version === 1 ? { v: 1, ...names, roll: 0 } : { v: 2, ...names, roll: null });
+  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: null });
 }
 
 /** The versions of the log: the first has the figures of its close in clear. */
 export type LogVersion = 1 | 2;
 
 /** The leaves of a finished event with these ballots, and what opens the close. */
-export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: Counted, version: LogVersion = 2) {
+export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: Counted) {
   const weight = microToDecimal(ballots.reduce((sum, ballot) => sum + ballot.weightMicro, 0n));
   const result = hashOfJson(results.positions);
   const salt = randomBytes(32);
@@ -137,23 +135,23 @@ export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, resu
     ...{ participants: null, electorate: null, result },
     ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges },
   };
-  const close: Leaf =
-    version === 1
-      ? { v: 1, t: 'close', e: EVENT, at: 2, ballots: ballots.length, weight, abstentions: 0, result }
-      : { v: 2, t: 'close', e: EVENT, at: 2, c: closeCommitment(salt, content).toString('hex') };
-  const entries = [openLeaf(tieSeed, version), ...ballots.map(leafOf), encodeLeaf(close)];
-  return { entries, opening: version === 1 ? null : { salt: salt.toString('base64'), ...content } };
+  const c = closeCommitment(salt, content).toString('hex');
+  const close = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: 2, c });
+  const entries = [openLeaf(tieSeed), ...ballots.map(leafOf), close];
+  return { entries, opening: { salt: salt.toString('base64'), ...content } };
 }
 
+/** The head of a log whose ballots are all in it. */
 export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER): string {
-  const rootHash = naiveRoot(entries);
-  return signCheckpoint({ origin: logOrigin(signer.name, EVENT), size: entries.length, rootHash }, signer);
+  const head = { origin: logOrigin(signer.name, EVENT), size: entries.length, rootHash: naiveRoot(entries) };
+  const confirmed = entries.filter((entry) => entry.includes('"t":"ballot"')).length;
+  return signCheckpoint({ ...head, confirmed }, signer);
 }
 
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
-export function storeLog(ballots: readonly StoredBallot[], tieSeed: string, version: LogVersion = 2): StoredLog {
-  const results = countResults(ballots, tieSeed, version);
-  const { entries, opening } = leavesOf(ballots, tieSeed, results, version);
+export function storeLog(ballots: readonly StoredBallot[], tieSeed: string): StoredLog {
+  const results = countResults(ballots, tieSeed);
+  const { entries, opening } = leavesOf(ballots, tieSeed, results);
   return {
     entries,
     openings: ballots.map((ballot, index) => openingAt(index + 1, ballot)),
