@@ -5,7 +5,7 @@ import pg from 'pg';
  * digest, which test/architecture.test.ts holds against the sources. The number orders builds. The digest keeps apart two
  * builds that were given one number by mistake.
  */
-export const SCHEMA = { number: 1, digest: '4a1acf54753f9245' } as const;
+export const SCHEMA = { number: 1, digest: '44ed8d9fb38701e8' } as const;
 
 /** What stands in the database. */
 export interface SchemaNumber {
