@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withClient } from '#test/harness/empty-database.ts';
-import { expectReplaced, GOES, IS_AT, NEXT, OWN, type Releases, startReleases } from '#test/harness/releases.ts';
+import { expectReplaced, IS_AT, MIGRATES, NEXT, OWN, type Releases, startReleases } from '#test/harness/releases.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 let releases: Releases;
@@ -24,7 +24,7 @@ describe('a release with a higher schema number', () => {
       on.cli(['migrate'], releases.next),
       on.start(releases.next),
     ]);
-    await expectReplaced(old, GOES);
+    await expectReplaced(old, MIGRATES);
     expect([first.code, second.code]).toEqual([0, 0]);
     const said = [first.stderr, second.stderr, service.output()].join('').match(/^Migrated to schema number [^\n]+$/gm);
     expect(said).toHaveLength(1);
@@ -49,8 +49,8 @@ describe('a release with a higher schema number', () => {
     const on = await releases.database();
     const old = await on.start(undefined, { WEB_CONCURRENCY: '2' });
     await on.query(`UPDATE schema_number SET next = ${NEXT}`);
-    await expectReplaced(old, GOES);
-    expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${GOES.source}\\n$`));
+    await expectReplaced(old, MIGRATES);
+    expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${MIGRATES.source}\\n$`));
   }, 60_000);
 });
 
@@ -94,7 +94,7 @@ describe('a migration', () => {
     expect(line).toMatch(
       /^Cannot start: the database was not migrated: [^\n]*\(42P01\)[^\n]*the release before can be started again\n$/,
     );
-    await expectReplaced(old, GOES);
+    await expectReplaced(old, MIGRATES);
     expect(await on.schemaNumber()).toEqual({ number: OWN, next: null, migrating: false });
     expect(await (await on.start()).stop()).toBe(0);
   }, 60_000);
@@ -113,8 +113,8 @@ describe('a migration', () => {
     child?.kill('SIGKILL');
     await killed;
     expect(await on.schemaNumber()).toEqual({ number: OWN, next: NEXT, migrating: true });
-    expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${GOES.source}\\n$`));
-    expect((await on.cli(['accounts', 'list'])).stderr).toMatch(GOES);
+    expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${MIGRATES.source}\\n$`));
+    expect((await on.cli(['accounts', 'list'])).stderr).toMatch(MIGRATES);
     expect(await on.cli(['migrate'])).toMatchObject({ code: 0 });
     expect(await on.schemaNumber()).toEqual({ number: OWN, next: null, migrating: false });
     await on.query(`UPDATE schema_number SET next = ${NEXT}, migrating = true`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent } from '#test/harness/elections.ts';
-import { expectReplaced, GOES, IS_AT, NEXT, type Releases, startReleases } from '#test/harness/releases.ts';
+import { expectReplaced, IS_AT, MIGRATES, NEXT, type Releases, startReleases } from '#test/harness/releases.ts';
 import { voteAllTheTime } from '#test/harness/repeating-voters.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
@@ -30,7 +30,7 @@ describe('a release with a higher schema number', () => {
     stopped.child.kill('SIGSTOP');
     const sessions = await on.query("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'voting-service%'");
     const replacing = await on.start(releases.next, { PORT: String(port) });
-    await expectReplaced(ended, GOES);
+    await expectReplaced(ended, MIGRATES);
     for (const session of await on.query('SELECT pid FROM pg_stat_activity'))
       expect(sessions).not.toContainEqual(session);
     stopped.child.kill('SIGCONT');

@@ -23,8 +23,8 @@ import { runStatements, withDatabase } from './test-database.ts';
 
 export const [OWN, NEXT] = [SCHEMA.number, NEXT_NUMBER];
 /** What a process of this release says while the next one migrates, and after that. */
-export const GOES = new RegExp(
-  `the database goes to schema number ${NEXT}, this build serves ${OWN}: start the newer release`,
+export const MIGRATES = new RegExp(
+  `the database is being migrated to schema number ${NEXT}, this build serves ${OWN}: start the newer release`,
 );
 export const IS_AT = new RegExp(
   `the database is at schema number ${NEXT}, this build serves ${OWN}: start the newer release`,
